@@ -105,9 +105,12 @@ class Reader:
         return self._items(self._compact_length(), read)
 
     def _items(self, count: int, read: Callable[[], Item]) -> tuple[Item, ...]:
+        return tuple(read() for _ in range(self._checked_count(count)))
+
+    def _checked_count(self, count: int) -> int:
         if count > self.left:  # each item takes at least one byte
             raise CorruptRecords(self._position, f"{count} items in {self.left} bytes")
-        return tuple(read() for _ in range(count))
+        return count
 
     def skip_tags(self) -> None:
         """Skips tagged fields of newer versions; the rest can be read without them."""

@@ -61,7 +61,7 @@ def test_two_owners() -> None:
 def test_a_map_that_forgets() -> None:
     found = group()
     owns(found, "a", 0, 1)
-    found.owners.clear()
+    found._owners.clear()
     assert names(found) == {"owner-map"}
 
 

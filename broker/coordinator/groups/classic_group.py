@@ -10,6 +10,7 @@ from collections import Counter
 from enum import Enum
 
 from broker.coordinator.groups.member import Member, Protocols
+from broker.coordinator.steps import Pace, Steps
 from quorumlog.messages.groups import JoinedMember
 from quorumlog.records.coordinator.offsets import GroupMetadataValue, MemberMetadata
 
@@ -212,7 +213,7 @@ class ClassicGroup:
             self.state_timestamp,
         )
 
-    def load(self, value: GroupMetadataValue) -> None:
+    def load(self, value: GroupMetadataValue, pace: Pace) -> Steps:
         """The group as the log has it: stable with these members, or empty."""
         assert not self.members and not self.pending_ids, "a group is loaded once"
         self.generation, self.protocol_type = value.generation, value.protocol_type or None
@@ -231,3 +232,5 @@ class ClassicGroup:
                 assignment=one.assignment,
             )
             self._hold(member)
+            if pace.is_over():
+                yield

@@ -40,7 +40,7 @@ class GroupOffsets:
             response = yield from self._calls.commit_allowed(request, rule)
             self._turn.answer_after_commit(call.number, response)
             return
-        group = self._registry.classic.get(request.group_id)
+        group = self._registry.known(request.group_id)
         if group is not None:
             error = self._calls.refusal(group, request)
         elif request.generation_id >= 0:

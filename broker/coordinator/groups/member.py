@@ -34,7 +34,11 @@ class Member:
 
     def metadata(self, protocol: str | None) -> bytes:
         """What it said for this protocol; empty for one that it does not know."""
-        return dict(self.protocols).get(protocol or "", b"")
+        wanted = protocol or ""
+        for name, metadata in self.protocols:
+            if name == wanted:
+                return metadata
+        return b""
 
     def vote(self, candidates: set[str]) -> str:
         """The first of its protocols that all members support."""

@@ -46,9 +46,13 @@ class Membership:
         return member_id not in group.members and len(group.members) >= self._config.max_size
 
     def _drop_overflow(self, group: ClassicGroup, member_id: str) -> None:
+        """Nobody waits for it any more: those that have joined may be all by now."""
         known = group.members.get(member_id)
         if known is not None:
             self._rebalance.remove(group, known)
+            self._rebalance.complete_if_all_joined(group)
+        elif member_id in group.pending_ids:
+            self._rebalance.forget_pending(group, member_id)
 
     # --- a member without an id ---
 

@@ -133,13 +133,14 @@ class OffsetCalls:
         topic_id = topic.topic_id if topic.topic_id and producer is None else ZERO_UUID
         begin, end = begin_of_keys(group_id, name), end_of(wall_ms, topic_id)
         append, max_metadata = self._turn.append, self._config.metadata_max_bytes
-        has_room = self._table.count(group_id) + len(topic.partitions) <= self._config.max_offsets
+        most = self._config.max_offsets
+        has_room = self._table.has_room(group_id, len(topic.partitions), most)
 
         def write(one: OffsetCommitPartition) -> ErrorCode:
             metadata = one.committed_metadata or ""
             if metadata and utf16_units(metadata) > max_metadata:
                 return ErrorCode.OFFSET_METADATA_TOO_LARGE
-            if not has_room and self._is_full(group_id) and not self._table.has(group_id, (name, one.index)):
+            if not has_room and not self._table.takes(group_id, (name, one.index), most):
                 return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
             if expire == NO_TIMESTAMP:
                 value = value_of(one.committed_offset, one.committed_leader_epoch, metadata.encode(), end)
@@ -149,10 +150,6 @@ class OffsetCalls:
             return ErrorCode.NONE
 
         return write
-
-    def _is_full(self, group_id: str) -> bool:
-        """It has as many offsets as a group may have. Those that it has can still change."""
-        return self._table.count(group_id) >= self._config.max_offsets
 
     # --- fetch ---
 

@@ -119,6 +119,17 @@ class OffsetTable:
         found, pending = self._groups.get(group_id.encode(), {}), self.pending.of(group_id)
         return View(dict(found), frozenset(pending)) if lasting else View(found, pending)
 
+    def takes(self, group_id: str, partition: Partition, most: int) -> bool:
+        """The group may commit this partition, if it may have that many. What open transactions have counts, too, and
+        twice where something is committed already: it takes that memory."""
+        if self.has_room(group_id, 1, most):
+            return True
+        return self.has(group_id, partition) or self.pending.has(group_id, partition)
+
+    def has_room(self, group_id: str, more: int, most: int) -> bool:
+        """Whatever they are, so many partitions more can be committed."""
+        return self.count(group_id) + self.pending.count(group_id) + more <= most
+
     def has(self, group_id: str, partition: Partition) -> bool:
         """Something is committed."""
         return rest_of(*partition) in self._groups.get(group_id.encode(), {})
@@ -143,6 +154,11 @@ class OffsetTable:
     def __contains__(self, group_id: str) -> bool:
         """Something is committed or pending."""
         return group_id.encode() in self._groups or group_id in self.pending
+
+    @property
+    def group_count(self) -> int:
+        """Groups for which something is committed."""
+        return len(self._groups)
 
     def groups(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*(group.decode() for group in self._groups), *self.pending.groups())))

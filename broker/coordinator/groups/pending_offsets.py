@@ -36,6 +36,10 @@ class PendingOffsets:
     def has(self, group_id: str, partition: Partition) -> bool:
         return partition in self._groups.get(group_id, ())
 
+    def count(self, group_id: str) -> int:
+        """Partitions that open transactions have."""
+        return len(self._groups.get(group_id, ()))
+
     def groups(self) -> tuple[str, ...]:
         return tuple(self._groups)
 

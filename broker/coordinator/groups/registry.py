@@ -26,8 +26,8 @@ class Registry:
         return tuple(dict.fromkeys((*self.classic, *self.consumers.ids(), *self.offsets.groups())))
 
     def has_room_for(self, group_id: str) -> bool:
-        """The group is there, or may be made."""
-        if len(self.classic) + len(self.consumers) < self._max_groups:
+        """The group is there, or may be made. Behind a load, groups that have only offsets are not in `classic` yet."""
+        if max(len(self.classic) + len(self.consumers), self.offsets.group_count) < self._max_groups:
             return True
         return group_id in self.consumers or self.known(group_id) is not None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import islice
 
 from broker.coordinator.groups.classic_answers import described_group, unknown_group
 from broker.coordinator.groups.classic_group import ClassicGroup
@@ -62,6 +63,7 @@ from quorumlog.records.coordinator.offset_bytes import offset_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey, OffsetKey
 
 CLASSIC = "classic"
+TIMERS_A_TURN = 512  # all members of a group may fall silent at once
 _TARGET = encode_key(ConsumerGroupTargetAssignmentMemberKey("", ""))[:2]
 _CLASSIC_GROUP = encode_key(GroupMetadataKey(""))[:2]  # the type that its key begins with
 
@@ -183,11 +185,13 @@ class GroupShard:
             if group_id in self._consumers.groups:
                 continue  # a failover came into the middle of its conversion
             group = self._groups[group_id] = ClassicGroup(group_id)
-            group.load(GROUP_METADATA.decode(value)[1])
-            if pace.is_over(GROUP_UNITS * (1 + len(group.members))):
+            yield from group.load((yield from GROUP_METADATA.decode_sliced(value, pace)), pace)
+            if pace.is_over(GROUP_UNITS):
                 yield
             for member in group.members.values():
                 self._rebalance.hear(group, member)
+                if pace.is_over():
+                    yield
             if len(group.members) > self._config.max_size or (group.members and group.leader is None):
                 self._rebalance.begin(group)  # without a leader: it was a consumer group, and has not rebalanced since
 
@@ -223,17 +227,18 @@ class GroupShard:
             return
         self._consumers.classic_members.join(group, call, request, member_id)
 
-    def sync_group(self, call: Call, request: SyncGroupRequest) -> None:
+    def sync_group(self, call: Call, request: SyncGroupRequest) -> Steps | None:
+        """In steps where the leader of a large group brings its assignment."""
         consumers = self._registry.consumer(request.group_id)
         if consumers is not None:
             self._consumers.classic_members.sync_group(consumers, call, request)
-            return
+            return None
         group = self._groups.get(request.group_id)
         if group is None:
             error = ErrorCode.UNKNOWN_MEMBER_ID if request.group_id else ErrorCode.INVALID_GROUP_ID
             self._turn.answer(call.number, SyncGroupResponse(error_code=error))
-            return
-        self._generation.sync_group(group, call, request)
+            return None
+        return begin(self._generation.sync_group(group, call, request))
 
     def heartbeat(self, call: Call, request: GroupHeartbeatRequest) -> None:
         consumers = self._registry.consumer(request.group_id)
@@ -326,9 +331,10 @@ class GroupShard:
             described = unknown_group(group_id) if group is None else described_group(group)
         self._turn.answer_read(group_id, call.number, described)
 
-    def describe_consumer_groups(self, call: Call, group_id: str) -> None:
-        """One group of the consumer protocol; answered with a DescribedConsumerGroup."""
-        self._consumers.describe(call, group_id)
+    def describe_consumer_groups(self, call: Call, group_id: str) -> Steps | None:
+        """One group of the consumer protocol, as it is now; answered with a DescribedConsumerGroup. In steps, beside
+        which other calls of the group may run."""
+        return begin(self._consumers.describe(call, group_id))
 
     def list(self, group_ids: Iterable[str] | None = None) -> tuple[ListedGroup, ...]:
         """These groups, or all of them, also those whose records are not committed yet."""
@@ -366,8 +372,8 @@ class GroupShard:
     # --- timers ---
 
     def timers_due(self) -> None:
-        """Run every timer whose time has come."""
-        for key in self._turn.timers.due(self._turn.now_ms):
+        """Run timers whose time has come: some of them, if they are many. Those that are left are due still."""
+        for key in islice(self._turn.timers.due(self._turn.now_ms), TIMERS_A_TURN):
             if isinstance(key, ClassicTimer):
                 group = self._groups.get(key.group_id)
                 if group is not None:

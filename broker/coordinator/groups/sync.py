@@ -7,6 +7,7 @@ from broker.coordinator.groups.deadlines import SyncEnds
 from broker.coordinator.groups.membership import unknown_or_fenced
 from broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalance
 from broker.coordinator.groups.turn import Call, Turn
+from broker.coordinator.steps import Pace, Steps
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import (
     GroupHeartbeatRequest,
@@ -15,7 +16,8 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from quorumlog.records.coordinator.offsets import GroupMetadataKey
+from quorumlog.records.coordinator import encode_key
+from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey
 
 
 class Generation:
@@ -26,7 +28,7 @@ class Generation:
 
     # --- sync ---
 
-    def sync_group(self, group: ClassicGroup, call: Call, request: SyncGroupRequest) -> None:
+    def sync_group(self, group: ClassicGroup, call: Call, request: SyncGroupRequest) -> Steps:
         """Answered now, or parked until the leader's assignment is committed."""
         error = self._refusal(group, request)
         if error != ErrorCode.NONE:
@@ -42,7 +44,7 @@ class Generation:
         if group.state is State.STABLE:
             self._rebalance.answer_sync(group, member)
         elif group.is_leader(member.member_id):
-            self._assign(group, {one.member_id: one.assignment for one in request.assignments})
+            yield from self._assign(group, {one.member_id: one.assignment for one in request.assignments})
 
     def _refusal(self, group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
         error = unknown_or_fenced(group, request.member_id, request.group_instance_id)
@@ -59,15 +61,18 @@ class Generation:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else ErrorCode.NONE
 
-    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> None:
+    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> Steps:
         """Write the generation. It is stable, and its members hear of it, once the record is committed."""
         generation = group.generation
-        key, value = GroupMetadataKey(group.group_id), group.to_value(assignments)
-        if not self._turn.fits(key, value, GROUP_VERSION):
+        value = yield from GROUP_METADATA.encode_sliced(group.to_value(assignments), GROUP_VERSION, Pace())
+        if group.state is not State.COMPLETING or group.generation != generation:
+            return  # a timer has begun another rebalance between two steps, and sent those that wait to join again
+        key = encode_key(GroupMetadataKey(group.group_id))
+        if len(key) + len(value) > self._turn.largest_record_bytes:
             self._rebalance.answer_syncs(group, ErrorCode.UNKNOWN_SERVER_ERROR)  # as Kafka does
             self._rebalance.begin(group)
             return
-        self._turn.write(key, value, GROUP_VERSION)
+        self._turn.append(group.group_id, key, value)
 
         def stable() -> None:
             if group.state is not State.COMPLETING or group.generation != generation:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -38,6 +39,7 @@ from quorumlog.turn import Turn
 _log = logging.getLogger("quorumlog.broker")
 
 RELOAD_DELAY_MS = 100
+ANSWERS_A_TURN = 512
 RECORD_ROOM_BYTES = 4_096  # of `max.message.bytes`, for the batch around a record
 
 
@@ -89,12 +91,14 @@ class Coordinator(ABC, Generic[AnyCore]):
     calls are refused.
 
     WRITING: calls that are refused where no record could be written now. WAITS: calls that wait for other calls, and
-    not for records only. RECORDS_A_TURN: that are replayed between two turns of the loop, in 3 to 5 ms.
+    not for records only. BESIDE: long calls that take a copy of what they tell, so that others of the group go on.
+    RECORDS_A_TURN: that are replayed between two turns of the loop, in 3 to 5 ms.
     sweep_interval_ms: between two looks for what has expired.
     """
 
     WRITING: ClassVar[frozenset[ShardCall]]
     WAITS: ClassVar[frozenset[ShardCall]] = frozenset()
+    BESIDE: ClassVar[frozenset[ShardCall]] = frozenset()
     RECORDS_A_TURN: ClassVar[int] = RECORDS_A_TURN
 
     def __init__(
@@ -113,6 +117,7 @@ class Coordinator(ABC, Generic[AnyCore]):
         self._answer_timeout_ms, self._sweep_interval_ms = answer_timeout_ms, sweep_interval_ms
         self._max_waiting_calls = max_waiting_calls
         self._calls: dict[int, PendingAnswer] = {}  # by number; those that are not answered yet
+        self._answers: deque[Answer] = deque()  # decided, and not given yet
         self._last_call = 0
         self._deadlines: Timers[int] = Timers()  # of calls, by number
         self._sweep_at_ms = 0
@@ -205,6 +210,7 @@ class Coordinator(ABC, Generic[AnyCore]):
         self._unsent.close()
         self._long.close()
         self._dropped()
+        self._answers.clear()
         calls, self._calls = self._calls, {}
         for pending in calls.values():
             pending.fail(ApiError(ErrorCode.NOT_COORDINATOR, reason))
@@ -266,7 +272,8 @@ class Coordinator(ABC, Generic[AnyCore]):
             self._deadlines.arm(number, self._clock.now_ms() + self._answer_timeout_ms)
         self._at_now()
         call = Call(number, caller.client_id, f"/{caller.host}")
-        self._long.call(_name_of(request), lambda: method(self._shard, call, request))
+        begin = self._long.call_beside if method in self.BESIDE else self._long.call
+        begin(_name_of(request), lambda: method(self._shard, call, request))
         self._take()
         return pending
 
@@ -304,13 +311,28 @@ class Coordinator(ABC, Generic[AnyCore]):
         writes, answers = self._shard.take()
         if writes:
             self._unsent.add(writes)
-        for answer in answers:
+        others_wait = bool(self._answers)
+        self._answers += answers
+        if answers and not others_wait:
+            self._answer_some()
+            if self._answers:
+                self._long.work(self._answer_the_rest())
+        self._taken()
+        self._alarm.arm()
+
+    def _answer_some(self) -> None:
+        for _ in range(min(ANSWERS_A_TURN, len(self._answers))):
+            answer = self._answers.popleft()
             self._deadlines.cancel(answer.call)
             pending = self._calls.pop(answer.call, None)
             if pending is not None:  # otherwise it has waited for too long
                 pending.answer(answer.response)
-        self._taken()
-        self._alarm.arm()
+
+    def _answer_the_rest(self) -> Iterator[None]:
+        """All members of a large group may be answered at once."""
+        while self._answers:
+            self._answer_some()
+            yield
 
     # --- time ---
 

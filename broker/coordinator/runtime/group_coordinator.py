@@ -50,6 +50,7 @@ class GroupCoordinator(Coordinator[GroupShard]):
     )
     READING = frozenset({GroupShard.fetch_offsets, GroupShard.fetch_stable_offsets})
     WAITS = frozenset({GroupShard.join, GroupShard.sync_group})
+    BESIDE = frozenset({GroupShard.describe_consumer_groups})
 
     def __init__(
         self,

@@ -10,7 +10,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from broker.coordinator.steps import Steps, begin
+from broker.coordinator.steps import Pace, Steps, begin
+
+WAITING_A_TURN = 32  # calls that have waited, as the heartbeats of a group's members
 
 Run = Callable[[], Steps | None]
 """The first step of a call. What it returns are the others."""
@@ -36,6 +38,16 @@ class LongCalls:
             self._waiting[group_id] = deque()
             self.work(self._rest_of_call(group_id, steps))
 
+    def call_beside(self, group_id: str, run: Run) -> None:
+        """As `call`, but while its other steps run, no call of the group waits: they look at nothing that changes."""
+
+        def begun() -> None:
+            steps = run()
+            if steps is not None:
+                self.work(steps)
+
+        self.call(group_id, begun)
+
     def is_busy(self, group_id: str) -> bool:
         """Another call of the group would wait."""
         return group_id in self._waiting
@@ -43,10 +55,14 @@ class LongCalls:
     def _rest_of_call(self, group_id: str, steps: Steps) -> Steps:
         waiting = self._waiting[group_id]
         yield from steps
+        pace = Pace(WAITING_A_TURN)
         while waiting:
             more = waiting.popleft()()
-            yield
-            yield from more or ()
+            if more is not None:
+                yield
+                yield from more
+            elif pace.is_over():
+                yield
         del self._waiting[group_id]
 
     def work(self, steps: Steps) -> None:

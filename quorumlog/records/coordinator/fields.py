@@ -34,6 +34,10 @@ class FieldReader(Reader):
         length = self._any_length(INT32)
         return None if length < 0 else self._take(length)
 
+    def item_count(self) -> int:
+        """Of items that follow: each takes at least one byte."""
+        return self._checked_count(self._present(INT32))
+
     def items(self, read: Callable[[], Item]) -> tuple[Item, ...]:
         return self._items(self._present(INT32), read)
 
@@ -83,8 +87,12 @@ class FieldWriter(Writer):
         self._any_length(INT32, value)
         self._out += value or b""
 
-    def items(self, values: Sequence[Item] | None, write: Callable[[Item], None]) -> None:
+    def item_count(self, values: Sequence[Item] | None) -> None:
+        """Of items that follow. None: null."""
         self._any_length(INT32, values)
+
+    def items(self, values: Sequence[Item] | None, write: Callable[[Item], None]) -> None:
+        self.item_count(values)
         for value in values or ():
             write(value)
 

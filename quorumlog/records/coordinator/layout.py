@@ -17,6 +17,7 @@ from quorumlog.ids import format_uuid
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
 from quorumlog.records.corrupt import CorruptRecords
 from quorumlog.records.flexible import INT8, INT16, INT32, INT64
+from quorumlog.slices import Pace, Sliced
 
 T = TypeVar("T")
 Show = Callable[[Any], Any]
@@ -24,11 +25,20 @@ Show = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one field is read and written, in a version, and shown as JSON in the words of kafka-dump-log."""
+    """How one field is read and written, in a version, and shown as JSON in the words of kafka-dump-log.
+
+    sliced: the same in slices, where it may have thousands of elements.
+    """
 
     read: Callable[[FieldReader, int], Any]
     write: Callable[[FieldWriter, int, Any], None]
     show: Callable[[int, Any], Any]
+    sliced: SlicedKind | None = None
+
+
+class SlicedKind(NamedTuple):
+    read: Callable[[FieldReader, int, Pace], Sliced[Any]]
+    write: Callable[[FieldWriter, int, Any, Pace], Sliced[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +74,56 @@ class Layout(Generic[T]):
 
     def encode(self, value: T, version: int) -> bytes:
         """The version, then the fields. Raises ValueError for a version that is not known."""
+        writer = self._begun(version)
+        self.write(writer, version, value)
+        return writer.done()
+
+    def encode_sliced(self, value: T, version: int, pace: Pace) -> Sliced[bytes]:
+        """`encode` in slices: between the elements of its arrays of structs."""
+        writer, (plain, tagged) = self._begun(version), self._parts_of(version)
+        for name, kind in plain:
+            if kind.sliced is None:
+                kind.write(writer, version, getattr(value, name))
+            else:
+                yield from kind.sliced.write(writer, version, getattr(value, name), pace)
+        self._write_tags(writer, version, value, tagged)
+        return writer.done()
+
+    def _begun(self, version: int) -> FieldWriter:
         if not 0 <= version <= self.newest:
             raise ValueError(f"version {version} is not in 0 to {self.newest}")
         writer = FieldWriter(flexible=version >= self.flexible_since)
         writer.number(INT16, version)
-        self.write(writer, version, value)
-        return writer.done()
+        return writer
 
     def decode(self, data: bytes) -> tuple[int, T]:
         """(version, value). Raises CorruptRecords, and UnknownVersion for a version of newer software."""
+        reader, version = self._opened(data)
+        value = self.read(reader, version)
+        reader.end()
+        return version, value
+
+    def decode_sliced(self, data: bytes, pace: Pace) -> Sliced[T]:
+        """`decode` in slices, without the version: between the elements of its arrays of structs."""
+        reader, version = self._opened(data)
+        plain, tagged = self._parts_of(version)
+        values: dict[str, Any] = {}
+        for name, kind in plain:
+            if kind.sliced is None:
+                values[name] = kind.read(reader, version)
+            else:
+                values[name] = yield from kind.sliced.read(reader, version, pace)
+        self._read_tags(reader, version, values, tagged)
+        reader.end()
+        return self._make(**values)
+
+    def _opened(self, data: bytes) -> tuple[FieldReader, int]:
         reader = FieldReader(data)
         version = reader.number(INT16)
         if not 0 <= version <= self.newest:
             raise UnknownVersion(version, self.newest)
         reader.flexible = version >= self.flexible_since
-        value = self.read(reader, version)
-        reader.end()
-        return version, value
+        return reader, version
 
     def _parts_of(self, version: int) -> _Parts:
         found = self._parts.get(version)
@@ -95,18 +138,25 @@ class Layout(Generic[T]):
     def read(self, reader: FieldReader, version: int) -> T:
         plain, tagged = self._parts_of(version)
         values = {name: kind.read(reader, version) for name, kind in plain}
-        if reader.flexible:
-            values |= {field.name: field.default for field in tagged.values()}
-            for tag, inner in reader.tags():
-                if (field := tagged.get(tag)) is not None:
-                    values[field.name] = field.kind.read(inner, version)
-                    inner.end()
+        self._read_tags(reader, version, values, tagged)
         return self._make(**values)
+
+    def _read_tags(self, reader: FieldReader, version: int, values: dict[str, Any], tagged: dict[int, Field]) -> None:
+        if not reader.flexible:
+            return
+        values |= {field.name: field.default for field in tagged.values()}
+        for tag, inner in reader.tags():
+            if (field := tagged.get(tag)) is not None:
+                values[field.name] = field.kind.read(inner, version)
+                inner.end()
 
     def write(self, writer: FieldWriter, version: int, value: T) -> None:
         plain, tagged = self._parts_of(version)
         for name, kind in plain:
             kind.write(writer, version, getattr(value, name))
+        self._write_tags(writer, version, value, tagged)
+
+    def _write_tags(self, writer: FieldWriter, version: int, value: T, tagged: dict[int, Field]) -> None:
         if not writer.flexible:
             return
         tags: dict[int, bytes] = {}
@@ -162,7 +212,7 @@ BYTES = _plain(FieldReader.blob, FieldWriter.blob, lambda value: b64encode(value
 
 
 def array(of: Kind, *, nullable: bool = False) -> Kind:
-    """A tuple of values."""
+    """A tuple of values. In slices only if it cannot be null: those are the long ones."""
 
     def read(reader: FieldReader, version: int) -> tuple[Any, ...] | None:
         items = reader.nullable_items if nullable else reader.items
@@ -174,7 +224,22 @@ def array(of: Kind, *, nullable: bool = False) -> Kind:
     def show(version: int, value: tuple[Any, ...] | None) -> list[Any] | None:
         return None if value is None else [of.show(version, item) for item in value]
 
-    return Kind(read, write, show)
+    def read_sliced(reader: FieldReader, version: int, pace: Pace) -> Sliced[tuple[Any, ...]]:
+        found = []
+        for _ in range(reader.item_count()):
+            found.append(of.read(reader, version))
+            if pace.is_over():
+                yield
+        return tuple(found)
+
+    def write_sliced(writer: FieldWriter, version: int, value: tuple[Any, ...], pace: Pace) -> Sliced[None]:
+        writer.item_count(value)
+        for item in value:
+            of.write(writer, version, item)
+            if pace.is_over():
+                yield
+
+    return Kind(read, write, show, None if nullable else SlicedKind(read_sliced, write_sliced))
 
 
 def optional_struct(layout: Layout[Any]) -> Kind:

@@ -7,6 +7,7 @@ that the text of a failure names.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -238,6 +239,11 @@ class ConsumerMachine(RuleBasedStateMachine):
         owners = {one: member for member, value in group.current.items() for one in owned_by(value)}
         assert sum(len(owned_by(value)) for value in group.current.values()) == len(owners), "[11] two owners"
         assert owners == group.owners, "[11] the owner map is not what the records say"
+        wishes = Counter(member.server_assignor for member in group.members.values() if member.server_assignor)
+        assert wishes == group.assignors
+        have = [group.current_of(member_id) for member_id in group.members if member_id in group.current]
+        settled = [one for one in have if (one.epoch, one.state) == (group.assignment_epoch, MemberState.STABLE)]
+        assert group.is_settled == (len(settled) == len(group.members))
         assert group.assignment_epoch <= group.epoch, "[13]"
         for member_id, value in group.current.items():
             assert member_id in group.members

@@ -75,6 +75,19 @@ def test_who_may_commit(world: GroupWorld) -> None:
     assert world.commit_code({A: 1}, leader, generation) == E.NONE
 
 
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_a_group_of_offsets_alone_has_no_member(world: GroupWorld, is_loaded: bool) -> None:
+    """Kafka makes the simple group when it replays its first offset, so it is not an unknown group behind a load."""
+    assert world.commit_code({A: 1}) == E.NONE
+    if is_loaded:
+        world.fail_over()
+    assert world.commit_code({A: 2}, "who", 1) == E.UNKNOWN_MEMBER_ID
+    in_transaction = world.answers[world.commit_in_transaction({A: 2}, generation_id=1, member_id="who")]
+    assert in_transaction.topics[0].partitions[0].error_code == E.UNKNOWN_MEMBER_ID
+    assert world.commit_code({A: 3}) == E.NONE
+    assert world.fetched(A) == {A: 3}
+
+
 @pytest.mark.parametrize(
     "who",
     [{}, {"group_instance_id": "i"}, {"member_id": "m"}, {"member_id": "m", "group_instance_id": "i"}],

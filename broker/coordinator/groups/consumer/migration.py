@@ -18,6 +18,7 @@ from broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalance
 from broker.coordinator.groups.registry import Registry
 from broker.coordinator.groups.subscription import CONSUMER
 from broker.coordinator.groups.turn import Turn
+from broker.coordinator.steps import Pace, finish
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import BIDIRECTIONAL, DOWNGRADE, UPGRADE
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
@@ -63,7 +64,7 @@ class Migration:
         self._silence(group)
         self._registry.forget(self._turn, group_id)
         write_upgraded(self._turn, group_id, group.generation, members, cluster)
-        self._sessions.load(self._registry.consumers[group_id])
+        finish(self._sessions.load(self._registry.consumers[group_id], Pace()))
 
     def _silence(self, group: ClassicGroup) -> None:
         """Those that wait are sent to join again, and no timer is about the classic group any more."""

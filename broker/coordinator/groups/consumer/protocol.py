@@ -46,10 +46,9 @@ class ConsumerProtocol:
         """In steps."""
         pace = Pace()
         for group_id in self.groups.ids():
-            group = self.groups[group_id]
-            if pace.is_over(GROUP_UNITS * (1 + len(group.members))):
+            if pace.is_over(GROUP_UNITS):
                 yield
-            self.sessions.load(group)
+            yield from self.sessions.load(self.groups[group_id], pace)
 
     def heartbeat(self, call: Call, request: ConsumerGroupHeartbeatRequest) -> None:
         """Answered when all that the group has written is committed: a failover could undo it until then."""
@@ -66,7 +65,8 @@ class ConsumerProtocol:
         if group is not None:
             self.subscriptions.wanted(group)
 
-    def describe(self, call: Call, group_id: str) -> None:
+    def describe(self, call: Call, group_id: str) -> Steps:
+        """Of one moment: see `described`."""
         group = self.groups.get(group_id)
         if group is None:
             found = DescribedConsumerGroup(
@@ -75,7 +75,7 @@ class ConsumerProtocol:
                 error_message=f"group {group_id} does not exist, or is not a consumer group",
             )
         else:
-            found = described(group, self.settings.cluster, self.settings.assignors)
+            found = yield from described(group, self.settings.cluster, self.settings.assignors)
         self._turn.answer_read(group_id, call.number, found)
 
     @property

@@ -17,6 +17,7 @@ from broker.coordinator.groups.deadlines import (
     RevocationEnds,
 )
 from broker.coordinator.groups.turn import Turn
+from broker.coordinator.steps import Pace, Steps
 
 
 class Sessions:
@@ -36,7 +37,8 @@ class Sessions:
             timeout_ms = self._settings.session_timeout_ms(group.group_id)
         else:
             timeout_ms = classic.session_timeout_ms
-        self._turn.timers.arm(ConsumerSessionEnds(group.group_id, member_id), self._turn.now_ms + timeout_ms)
+        key = ConsumerSessionEnds(group.group_id, group.known_id(member_id))
+        self._turn.timers.arm(key, self._turn.now_ms + timeout_ms)
 
     def reconciled(self, group: ConsumerGroup, member_id: str) -> None:
         """What it owns has changed: it has its rebalance time-out to give up partitions, if it has to."""
@@ -46,16 +48,21 @@ class Sessions:
         else:
             self._turn.timers.cancel(key)
 
-    def load(self, group: ConsumerGroup) -> None:
+    def load(self, group: ConsumerGroup, pace: Pace) -> Steps:
         """Each member has a whole session, and those that have to give up something their rebalance time-out.
 
-        Raises CorruptRecords, UnknownVersion for a target that cannot be read.
+        The group must not change between two steps. Raises CorruptRecords, UnknownVersion for a target that cannot be
+        read.
         """
         for member_id in group.target:
             group.target_of(member_id)
+            if pace.is_over():
+                yield
         for member_id in group.members:
             self.hear(group, member_id)
             self.reconciled(group, member_id)
+            if pace.is_over():
+                yield
 
     def forget(self, group_id: str, member_id: str) -> None:
         """No timer is about this member any more."""
