@@ -12,6 +12,7 @@ from types import TracebackType
 
 POLL_S = 0.1
 STOP_TIMEOUT_S = 20.0
+STOPPED_JAVA = 128 + signal.SIGTERM  # the code of a virtual machine that closed what it had open
 SHOWN_CHARACTERS = 3_000  # of the end of a log
 
 
@@ -44,12 +45,16 @@ class Process:
         """Raises Failed with the end of the log if the program ends before, or if it takes too long."""
         deadline = time.monotonic() + timeout_s
         while not is_true():
-            code = self._process.poll()
-            if code is not None:
-                raise Failed(f"it ended with {code} before {what}:\n{self.tail()}")
+            self.check(what)
             if time.monotonic() > deadline:
                 raise Failed(f"not within {timeout_s:g} s: {what}; its log ends with:\n{self.tail()}")
             time.sleep(POLL_S)
+
+    def check(self, what: str) -> None:
+        """Raises Failed if it has ended. what: that which should have come before."""
+        code = self._process.poll()
+        if code is not None:
+            raise Failed(f"it ended with {code} before {what}:\n{self.tail()}")
 
     def wait(self, timeout_s: float) -> None:
         """Until it ends well. Raises Failed."""
@@ -59,6 +64,22 @@ class Process:
             raise Failed(f"it did not end within {timeout_s:g} s; its log ends with:\n{self.tail()}") from None
         if code != 0:
             raise Failed(f"it ended with {code}:\n{self.tail()}")
+
+    def pause(self) -> None:
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.killpg(self._process.pid, signal.SIGCONT)
+
+    def stop(self) -> None:
+        """Ask it to end, and wait until it has. Raises Failed for another code than that of an orderly end."""
+        os.killpg(self._process.pid, signal.SIGTERM)
+        try:
+            code = self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"it did not stop within {STOP_TIMEOUT_S:g} s; its log ends with:\n{self.tail()}") from None
+        if code not in (0, STOPPED_JAVA):
+            raise Failed(f"it ended with {code} when it was asked to stop:\n{self.tail()}")
 
     def kill(self) -> None:
         """With all that it has started, at once."""

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+NOTHING = ("—", "-")  # cells without a value
 FULL_WIDTH = 10_000  # columns, if stdout is not a terminal: a pipe must get whole lines
 
 
@@ -70,7 +71,8 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, column in enumerate(columns):
-        numeric = bool(cells) and all(_is_number(row[index]) for row in cells)
+        texts = [row[index] for row in cells]
+        numeric = all(map(_is_number, texts)) and any(text not in NOTHING for text in texts)
         table.add_column(column, justify="right" if numeric else "left", overflow="fold")
     for row in cells:
         table.add_row(*row)
@@ -131,4 +133,4 @@ def _cell(value: Any) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text.lstrip("-").isdigit() or text == "—"
+    return text.lstrip("-").isdigit() or text in NOTHING

@@ -15,7 +15,7 @@ from cli.output import Format, OutputOption
 
 
 def lag(
-    group: Annotated[str, typer.Argument(metavar="GROUP")],
+    group: Annotated[str, typer.Argument(metavar="GROUP", help="The group.")],
     threshold: Annotated[
         int | None,
         typer.Option("--threshold", metavar="N", help="Exit code 5 if a partition is more than N records behind."),
@@ -28,7 +28,10 @@ def lag(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show the lag of a group per topic, and in all. Partitions without a committed offset do not count."""
+    """Show the lag of a group per topic, and in all. Partitions without a committed offset do not count.
+
+    Exit code 7 if there is no such group; 5 with --threshold if it is too far behind, for scripts and alarms.
+    """
     output.use(output_format)
     if threshold is not None and threshold < 0:
         raise CliError(Exit.USAGE, f"--threshold {threshold}: it is a number of records, at least 0")
@@ -46,5 +49,11 @@ def lag(
         "topics": [{"topic": name, "total": one, "max": most} for name, one, most in rows],
     }
     output.show(("TOPIC", "TOTAL-LAG", "MAX-LAG"), [*rows, ("(all)", total, largest)], document)
+    if not topics:
+        output.say(f"group {group!r} has committed nothing")
     if threshold is not None and largest > threshold:
+        worst = max(found, key=lambda row: row.lag or 0)
+        output.say(
+            f"{worst.topic}-{worst.partition} is {output.counted(largest, 'record')} behind, more than {threshold}"
+        )
         raise typer.Exit(Exit.UNHEALTHY)

@@ -13,13 +13,16 @@ if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
     from quorumlog.client.fetch_position import TopicPartition
 
+NO_NAMES = "name a group, or give --all-groups"
+NO_GROUP = "group {} does not exist"
+GROUPS_HINT = "quorumlog group list shows those that do"
 DEAD = "Dead"  # the state of a group that does not exist
 
 
 def chosen_groups(cluster: Cluster, names: list[str] | None, all_groups: bool) -> list[str]:
     """Raises CliError unless exactly one of the two is given."""
     if bool(names) is all_groups:
-        raise CliError(Exit.USAGE, "name groups, or give --all-groups")
+        raise CliError(Exit.USAGE, "name groups or give --all-groups, not both" if names else NO_NAMES)
     return list(names or ()) or [group.group_id for group in cluster.admin.list_groups()]
 
 
@@ -27,7 +30,7 @@ def described(cluster: Cluster, group_id: str) -> GroupDescription:
     """Raises CliError(NOT_FOUND)."""
     found = cluster.admin.describe_group(group_id)
     if found.group.group_state == DEAD:
-        raise CliError(Exit.NOT_FOUND, f"group {group_id!r} does not exist", "quorumlog group list shows those that do")
+        raise CliError(Exit.NOT_FOUND, NO_GROUP.format(repr(group_id)), GROUPS_HINT)
     return found
 
 

@@ -66,27 +66,35 @@ def reset_offsets(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Set committed offsets of groups that have no members. Shows them, and commits them with --execute."""
+    """Set committed offsets of groups that have no members. Shows them, and commits them with --execute.
+
+    Offsets outside of a partition become its first offset or its end. Of several groups, those with members are left
+    as they are (exit code 9); a single one is refused (6).
+    """
     output.use(output_format)
     if execute and dry_run:
         raise CliError(Exit.USAGE, "give --execute or --dry-run, not both")
     wish = _wish(to_earliest, to_latest, to_current, to_offset, shift_by, to_datetime, by_duration, from_file)
     if from_file is None and bool(topics) is all_topics:
-        raise CliError(Exit.USAGE, "give --topic, or --all-topics")
+        raise CliError(Exit.USAGE, "give --topic, or --all-topics" + (", not both" if topics else ""))
     with connected(find_target(servers, profile, options)) as cluster:
-        names = chosen_groups(cluster, groups, all_groups)
-        for name in names:
-            _check_empty(cluster, name)
-        found = {name: offsets for name, offsets in _targets(cluster, names, wish, topics).items() if offsets}
+        names = list(dict.fromkeys(chosen_groups(cluster, groups, all_groups)))
+        busy = _with_members(cluster, names)
+        if busy and len(busy) == len(names):
+            raise CliError(Exit.PRECONDITION, _why_busy(busy))
+        free = [name for name in names if name not in busy]
+        found = {name: offsets for name, offsets in _targets(cluster, free, wish, topics).items() if offsets}
         if not found:
-            raise CliError(Exit.NOT_FOUND, "there is no partition to reset: the group has committed none of those")
+            raise CliError(Exit.NOT_FOUND, *_nothing(wish, free, topics))
         refused = _commit(cluster, found) if execute else {}
-    _show(found, export)
+    _show(found, export, with_groups=all_groups or len(names) > 1)
     if not execute:
         output.say("nothing was changed; --execute commits these offsets")
+    if busy:
+        output.complain(_why_busy(busy))
     for (name, topic, index), why in refused.items():
         output.complain(f"group {name!r}: {topic}-{index}: {why}")
-    if refused:
+    if busy or refused:
         raise typer.Exit(Exit.PARTIAL if len(refused) < sum(map(len, found.values())) else Exit.FAILED)
 
 
@@ -115,10 +123,25 @@ def _wish(
     return given[0]
 
 
-def _check_empty(cluster: Cluster, name: str) -> None:
-    state = cluster.admin.describe_group(name).group.group_state
-    if state not in (EMPTY, DEAD):
-        raise CliError(Exit.PRECONDITION, f"group {name!r} is {state}: stop its members before you reset its offsets")
+def _with_members(cluster: Cluster, names: list[str]) -> dict[str, str]:
+    """The states of those groups that have members."""
+    states = {name: cluster.admin.describe_group(name).group.group_state for name in names}
+    return {name: state for name, state in states.items() if state not in (EMPTY, DEAD)}
+
+
+def _why_busy(busy: dict[str, str]) -> str:
+    told = ", ".join(f"{name!r} ({state})" for name, state in busy.items())
+    return f"not reset, because they have members: {told}; stop those first"
+
+
+def _nothing(wish: Wish, names: list[str], topics: list[str] | None) -> tuple[str, str]:
+    """Why there is nothing to reset, and what to do."""
+    if wish.file is not None:
+        return f"{wish.file} names no partition to reset: none that is there, and of a group and topic asked for", ""
+    if topics is not None:
+        return "none of these partitions is there", "quorumlog topic list shows the topics"
+    told = ", ".join(map(repr, names)) or "no group"
+    return f"{told} has committed nothing", "name the topics: --topic TOPIC; quorumlog group list shows the groups"
 
 
 def _targets(cluster: Cluster, names: list[str], wish: Wish, topics: list[str] | None) -> dict[str, Targets]:
@@ -137,9 +160,14 @@ def _targets(cluster: Cluster, names: list[str], wish: Wish, topics: list[str] |
         for key, limits in ends.items():
             amount = wanted[name][key] if wish.file is not None else wish.amount
             before = committed[key].offset if key in committed else None
+            if wish.goal is Goal.SHIFT and before is None:
+                why = f"--shift-by: group {name!r} has no committed offset of {key[0]}-{key[1]} to shift"
+                raise CliError(Exit.PRECONDITION, why, "--to-offset, --to-earliest or --to-latest sets one")
             at = target(wish.goal, amount, before, limits)
             if at.asked != at.offset:
-                output.say(f"{key[0]}-{key[1]} holds {limits.first} to {limits.end}: {at.offset} instead of {at.asked}")
+                output.say(
+                    f"{key[0]}-{key[1]} reaches from {limits.first} to {limits.end}: {at.offset} instead of {at.asked}"
+                )
             found[name][key] = at.offset
     return found
 
@@ -148,7 +176,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CliError(Exit.USAGE, f"--from-file {path}: {error}") from error
+        raise CliError(Exit.USAGE, f"--from-file {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _ends(cluster: Cluster, keys: list[TopicPartition], at_ms: int | None) -> dict[TopicPartition, Ends]:
@@ -176,9 +204,9 @@ def _commit(cluster: Cluster, found: dict[str, Targets]) -> dict[tuple[str, str,
     return refused
 
 
-def _show(found: dict[str, Targets], export: bool) -> None:
+def _show(found: dict[str, Targets], export: bool, *, with_groups: bool) -> None:
     if export and not output.is_json():
-        csv.writer(sys.stdout, lineterminator="\n").writerows(write_csv(found))
+        csv.writer(sys.stdout, lineterminator="\n").writerows(write_csv(found, with_groups=with_groups))
         return
     rows = [(name, *key, at) for name, offsets in found.items() for key, at in offsets.items()]
     names = ("group", "topic", "partition", "new_offset")

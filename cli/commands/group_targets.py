@@ -46,10 +46,10 @@ def target(goal: Goal, amount: int, committed: int | None, ends: Ends) -> Target
     """amount: the offset, or by how much to shift. committed: None if there is no offset to begin with.
 
     A partition without a record at the time, and --to-current without a commit, go to the end, as Kafka does. Raises
-    CliError for --shift-by without a commit.
+    ValueError for --shift-by without a commit.
     """
     if goal is Goal.SHIFT and committed is None:
-        raise CliError(Exit.PRECONDITION, "--shift-by needs a committed offset to begin with")
+        raise ValueError("nothing to shift")
     asked = {
         Goal.EARLIEST: ends.first,
         Goal.LATEST: ends.end,
@@ -101,11 +101,10 @@ def read_csv(lines: Iterable[str], groups: list[str]) -> dict[str, dict[TopicPar
     return found
 
 
-def write_csv(found: Mapping[str, Mapping[TopicPartition, int]]) -> list[list[str]]:
-    """Rows that `read_csv` reads."""
-    single = len(found) == 1
+def write_csv(found: Mapping[str, Mapping[TopicPartition, int]], *, with_groups: bool) -> list[list[str]]:
+    """Rows that `read_csv` reads. with_groups: needed unless they are read for exactly one group."""
     return [
-        [*([] if single else [group]), topic, str(index), str(offset)]
+        [*([group] if with_groups else []), topic, str(index), str(offset)]
         for group, offsets in found.items()
         for (topic, index), offset in offsets.items()
     ]

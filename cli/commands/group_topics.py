@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.commands.topic_lookup import topic_of
 from cli.errors import CliError, Exit
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def partitions_of_topics(cluster: Cluster, wanted: list[str]) -> list[TopicParti
     """Raises CliError(NOT_FOUND) for a topic or partition that does not exist."""
     found: dict[TopicPartition, None] = {}
     for topic, indexes in map(read_topic, wanted):
-        known = [partition.index for partition in cluster.admin.describe_topic(topic).partitions]
+        known = [partition.index for partition in topic_of(cluster, topic).partitions]
         for index in sorted(known) if indexes is None else indexes:
             if index not in known:
                 raise CliError(Exit.NOT_FOUND, f"topic {topic!r} has no partition {index}, only 0 to {max(known)}")

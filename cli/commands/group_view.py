@@ -18,19 +18,27 @@ if TYPE_CHECKING:
     from quorumlog.client.admin_groups import GroupDescription
     from quorumlog.client.fetch_position import TopicPartition
     from quorumlog.client.group_offsets import CommittedOffset
+    from quorumlog.messages.cluster import ClusterBroker
 
+CONSUMER_MEMBER = 1  # a member_type
 CONSUMER = "consumer"  # the protocol type whose assignments can be read
 OFFSET_COLUMNS = (
     "GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST", "CLIENT-ID",
 )  # fmt: skip
+LEADER_EPOCH_COLUMN = "LEADER-EPOCH"  # with --verbose, behind PARTITION
+INSTANCE_COLUMN = "GROUP-INSTANCE-ID"  # behind CONSUMER-ID, if a member has one
 MEMBER_COLUMNS = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
 EPOCH_COLUMNS = ("CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")  # with --verbose
+UPGRADED_COLUMN = "UPGRADED"  # with --verbose, while a group has members of both protocols
 STATE_COLUMNS = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
-GROUP_EPOCH_COLUMNS = ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")  # with --verbose
+GROUP_EPOCH_COLUMNS = ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH")  # with --verbose, before #MEMBERS
 
 
 class OffsetRow(NamedTuple):
-    """None: there is none. current_offset: committed. lag: records from there to the end, never below 0."""
+    """None: there is none. current_offset: committed. lag: records from there to the end, never below 0.
+
+    leader_epoch: of the last record before the committed offset, if the member that committed it knew.
+    """
 
     group: str
     topic: str
@@ -41,10 +49,14 @@ class OffsetRow(NamedTuple):
     consumer_id: str | None
     host: str | None
     client_id: str | None
+    leader_epoch: int | None = None
 
 
 class MemberRow(NamedTuple):
-    """assignment: what it owns. The fields from current_epoch on are of the consumer protocol; None: there is none."""
+    """assignment: what it owns. The fields from current_epoch on are of the consumer protocol; None: there is none.
+
+    upgraded: whether the member itself speaks the consumer protocol, in a group of it.
+    """
 
     group: str
     consumer_id: str
@@ -56,6 +68,41 @@ class MemberRow(NamedTuple):
     current_epoch: int | None = None
     target_epoch: int | None = None
     target_assignment: Partitions | None = None
+    upgraded: bool | None = None
+
+
+class StateRow(NamedTuple):
+    """coordinator: a broker's id. address: its own, HOST:PORT; None: it is not in the cluster any more. The epochs are
+    of the consumer protocol; None: there is none."""
+
+    group: str
+    coordinator: int
+    address: str | None
+    assignment_strategy: str | None
+    state: str
+    members: int
+    group_epoch: int | None
+    target_assignment_epoch: int | None
+
+
+def state_row(description: GroupDescription, addresses: Mapping[int, str]) -> StateRow:
+    """addresses: of the brokers, by id."""
+    group = description.group
+    return StateRow(
+        group.group_id,
+        description.coordinator,
+        addresses.get(description.coordinator),
+        strategy_of(description),
+        group.group_state,
+        len(group.members),
+        *epochs_of(description),
+    )
+
+
+def address_of(broker: ClusterBroker) -> str:
+    """HOST:PORT of its first client listener, which speaks Kafka's protocol unless its operator chose otherwise."""
+    first = broker.endpoints[0] if broker.endpoints else broker
+    return f"{first.host}:{first.port}"
 
 
 def strategy_of(description: GroupDescription) -> str | None:
@@ -121,6 +168,7 @@ def offset_rows(
                 None if member is None else member.member_id,
                 None if member is None else member.client_host,
                 None if member is None else member.client_id,
+                committed[key].leader_epoch if key in committed and committed[key].leader_epoch >= 0 else None,
             )
         )
     return rows
@@ -148,10 +196,59 @@ def member_rows(description: GroupDescription) -> list[MemberRow]:
 
 def _epochs(
     description: GroupDescription, member: DescribedMember | DescribedConsumerMember
-) -> tuple[int, int | None, Partitions] | tuple[()]:
+) -> tuple[int, int | None, Partitions, bool | None] | tuple[()]:
     if not isinstance(member, DescribedConsumerMember):
         return ()
-    return member.member_epoch, epochs_of(description)[1], _partitions(member.target_assignment)
+    upgraded = None if member.member_type < 0 else member.member_type == CONSUMER_MEMBER
+    return member.member_epoch, epochs_of(description)[1], _partitions(member.target_assignment), upgraded
+
+
+class Table(NamedTuple):
+    columns: tuple[str, ...]
+    rows: list[list[Any]]
+
+
+def offset_table(rows: Iterable[OffsetRow], *, verbose: bool) -> Table:
+    if not verbose:
+        return Table(OFFSET_COLUMNS, [dashes(row[: len(OFFSET_COLUMNS)]) for row in rows])
+    columns = (*OFFSET_COLUMNS[:3], LEADER_EPOCH_COLUMN, *OFFSET_COLUMNS[3:])
+    return Table(columns, [dashes([*row[:3], row.leader_epoch, *row[3 : len(OFFSET_COLUMNS)]]) for row in rows])
+
+
+def member_table(members: Sequence[MemberRow], *, verbose: bool) -> Table:
+    """Of all groups. As Kafka's tool, with the columns of instance ids and protocols only where they tell something."""
+    instances = any(row.instance_id for row in members)
+    mixed = verbose and {True, False} <= {row.upgraded for row in members}
+    rows = [
+        dashes(
+            [
+                *row[:2],
+                *([row.instance_id] if instances else []),
+                *row[2:5],
+                *(epoch_columns(row) if verbose else []),
+                *([None if row.upgraded is None else str(row.upgraded).lower()] if mixed else []),
+            ]
+        )
+        for row in members
+    ]
+    columns = (
+        *MEMBER_COLUMNS[:2],
+        *([INSTANCE_COLUMN] if instances else []),
+        *MEMBER_COLUMNS[2:],
+        *(EPOCH_COLUMNS if verbose else ()),
+        *([UPGRADED_COLUMN] if mixed else []),
+    )
+    return Table(columns, rows)
+
+
+def state_table(states: Iterable[StateRow], *, verbose: bool) -> Table:
+    rows = []
+    for one in states:
+        epochs = [one.group_epoch, one.target_assignment_epoch] if verbose else []
+        where = f"{one.address or '-'} ({one.coordinator})"
+        rows.append(dashes([one.group, where, one.assignment_strategy, one.state, *epochs, one.members]))
+    columns = (*STATE_COLUMNS[:4], *(GROUP_EPOCH_COLUMNS if verbose else ()), STATE_COLUMNS[4])
+    return Table(columns, rows)
 
 
 def epoch_columns(row: MemberRow) -> list[Any]:
@@ -161,9 +258,9 @@ def epoch_columns(row: MemberRow) -> list[Any]:
 
 
 def assignment_text(assignment: Partitions) -> str:
-    """orders(0,1),users(3); a dash for nothing."""
-    parts = [f"{topic}({','.join(map(str, sorted(indexes)))})" for topic, indexes in sorted(assignment.items())]
-    return ",".join(parts) or "-"
+    """orders:0,1;users:3; a dash for nothing."""
+    parts = [f"{topic}:{','.join(map(str, sorted(indexes)))}" for topic, indexes in sorted(assignment.items())]
+    return ";".join(parts) or "-"
 
 
 def lag_by_topic(rows: Iterable[OffsetRow]) -> dict[str, tuple[int, int]]:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli import output
+from cli.commands.filters import one_of
 from cli.commands.group_view import dashes
+from cli.commands.topic_lookup import topic_of
 from cli.commands.transaction_abort import abort
 from cli.commands.transaction_hanging import find_hanging
+from cli.commands.transaction_reading import check_broker, described
 from cli.commands.transaction_view import (
     DESCRIBE_COLUMNS,
     LIST_COLUMNS,
@@ -30,11 +33,16 @@ app = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Show transactions of producers; end those that hang."
 )
 
+STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
+LIST_EPILOG = "Example: quorumlog transaction list --state ongoing --duration-filter 60000 (open for over a minute)."
+DESCRIBE_EPILOG = "Example: quorumlog transaction describe billing-1."
+PRODUCERS_EPILOG = "Example: quorumlog transaction describe-producers --topic orders --partition 0."
+
 TopicOption = Annotated[str, typer.Option("--topic", "-t", metavar="TOPIC", help="The topic.")]
 PartitionOption = Annotated[int, typer.Option("--partition", "-p", metavar="N", min=0, help="Its partition.")]
 
 
-@app.command("list")
+@app.command("list", epilog=LIST_EPILOG)
 def list_(
     duration_ms: Annotated[
         int | None,
@@ -46,7 +54,7 @@ def list_(
     ] = None,
     states: Annotated[
         list[str] | None,
-        typer.Option("--state", metavar="STATE", help="Only these, e.g. Ongoing; may be repeated."),
+        typer.Option("--state", metavar="STATE", help=f"Only in this state: {', '.join(STATES)}; may be repeated."),
     ] = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -55,17 +63,18 @@ def list_(
 ) -> None:
     """List the transactional ids of all brokers."""
     output.use(output_format)
+    wanted = one_of("--state", states, STATES)
     with connected(find_target(servers, profile, options)) as cluster:
         found = cluster.admin.list_transactions(
-            states=states or (), duration_ms=-1 if duration_ms is None else duration_ms, pattern=pattern
+            states=wanted, duration_ms=-1 if duration_ms is None else duration_ms, pattern=pattern
         )
     rows = [listing_row(one) for one in found]
     output.show(LIST_COLUMNS, rows, [row._asdict() for row in rows])
 
 
-@app.command()
+@app.command(epilog=DESCRIBE_EPILOG)
 def describe(
-    transactional_id: Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID")],
+    transactional_id: Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID", help="The id.")],
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
@@ -76,7 +85,7 @@ def describe(
 
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
-        row = description_row(cluster.admin.describe_transaction(transactional_id), round(time.time() * 1_000))
+        row = description_row(described(cluster, transactional_id), round(time.time() * 1_000))
     output.show(DESCRIBE_COLUMNS, [_described_cells(row)], _described_document(row))
 
 
@@ -89,7 +98,7 @@ def _described_document(row: DescriptionRow) -> dict[str, Any]:
     return {**row._asdict(), "partitions": partitions}
 
 
-@app.command("describe-producers")
+@app.command("describe-producers", epilog=PRODUCERS_EPILOG)
 def describe_producers(
     topic: TopicOption,
     partition: PartitionOption,
@@ -105,6 +114,8 @@ def describe_producers(
     output.use(output_format)
     key = topic, partition
     with connected(find_target(servers, profile, options)) as cluster:
+        check_broker(cluster, broker_id)
+        topic_of(cluster, topic, partition)
         found = cluster.admin.describe_producers([key], broker_id=broker_id)[key]
     rows = [producer_row(one) for one in sorted(found, key=lambda one: one.producer_id)]
     cells = [dashes([*row[:4], utc_text(row.last_timestamp_ms), row[5]]) for row in rows]

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from cli import output
+from cli.commands.topic_lookup import topic_of
+from cli.commands.transaction_reading import described
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
+    from quorumlog.messages.transactions import ActiveProducer
 
+HINT = "quorumlog transaction describe-producers shows the open transactions and where they begin"
 UNKNOWN = -1  # a coordinator epoch that the partition does not know
 HOW = (
     "give --topic and --partition with --start-offset, or with --producer-id, --producer-epoch and "
@@ -36,8 +40,13 @@ def abort(
         int | None,
         typer.Option("--start-offset", metavar="OFFSET", min=0, help="Where the transaction begins on the partition."),
     ] = None,
-    producer_id: Annotated[int | None, typer.Option("--producer-id", metavar="ID", min=0)] = None,
-    producer_epoch: Annotated[int | None, typer.Option("--producer-epoch", metavar="EPOCH", min=0)] = None,
+    producer_id: Annotated[
+        int | None,
+        typer.Option("--producer-id", metavar="ID", min=0, help="Of the transaction, in place of its offset."),
+    ] = None,
+    producer_epoch: Annotated[
+        int | None, typer.Option("--producer-epoch", metavar="EPOCH", min=0, help="As describe-producers shows it.")
+    ] = None,
     coordinator_epoch: Annotated[
         int | None,
         typer.Option("--coordinator-epoch", metavar="EPOCH", min=-1, help="As describe-producers shows it; -1: none."),
@@ -71,6 +80,7 @@ def abort(
             found = _open_at(cluster, topic, partition, start_offset)
         else:
             assert producer_id is not None and producer_epoch is not None and coordinator_epoch is not None
+            _check_open(cluster, topic, partition, producer_id)
             found = Open(producer_id, producer_epoch, coordinator_epoch)
         cluster.admin.abort_transaction((topic, partition), *found)
     if output.is_json():
@@ -98,7 +108,7 @@ def _check_usage(
 
 def _fence(cluster: Cluster, transactional_id: str) -> None:
     """Of an id that exists; asking for a producer id would make it."""
-    cluster.admin.describe_transaction(transactional_id)
+    described(cluster, transactional_id)
     producer_id, producer_epoch = cluster.admin.fence_producer(transactional_id)
     if output.is_json():
         document = {
@@ -114,12 +124,22 @@ def _fence(cluster: Cluster, transactional_id: str) -> None:
 
 def _open_at(cluster: Cluster, topic: str, partition: int, start_offset: int) -> Open:
     """Raises CliError(NOT_FOUND)."""
-    key = topic, partition
-    for one in cluster.admin.describe_producers([key])[key]:
+    for one in _open(cluster, topic, partition):
         if one.current_transaction_start_offset == start_offset:
             return Open(one.producer_id, one.producer_epoch, max(UNKNOWN, one.coordinator_epoch))
-    raise CliError(
-        Exit.NOT_FOUND,
-        f"no open transaction of {topic}-{partition} begins at offset {start_offset}",
-        "quorumlog transaction describe-producers shows where they begin",
-    )
+    text = f"no open transaction of {topic}-{partition} begins at offset {start_offset}"
+    raise CliError(Exit.NOT_FOUND, text, HINT)
+
+
+def _check_open(cluster: Cluster, topic: str, partition: int, producer_id: int) -> None:
+    """A marker for a producer without one would be written, and end nothing. Raises CliError(NOT_FOUND)."""
+    if all(one.producer_id != producer_id for one in _open(cluster, topic, partition)):
+        text = f"producer {producer_id} has no open transaction on {topic}-{partition}"
+        raise CliError(Exit.NOT_FOUND, text, HINT)
+
+
+def _open(cluster: Cluster, topic: str, partition: int) -> list[ActiveProducer]:
+    """Producers with an open transaction on the partition. Raises CliError(NOT_FOUND)."""
+    key = topic, partition
+    topic_of(cluster, topic, partition)
+    return [one for one in cluster.admin.describe_producers([key])[key] if one.current_transaction_start_offset >= 0]

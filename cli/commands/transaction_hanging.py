@@ -8,6 +8,8 @@ import typer
 
 from cli import output
 from cli.commands.group_view import dashes
+from cli.commands.topic_lookup import topic_of
+from cli.commands.transaction_reading import check_broker
 from cli.commands.transaction_view import HANGING_COLUMNS, hanging_row, utc_text
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
@@ -51,6 +53,7 @@ def find_hanging(
     if partition is not None and topic is None:
         raise CliError(Exit.USAGE, "--partition needs --topic")
     with connected(find_target(servers, profile, options)) as cluster:
+        check_broker(cluster, broker_id)
         now_ms = round(time.time() * 1_000)
         found = cluster.admin.find_hanging_transactions(
             _partitions(cluster, broker_id, topic, partition),
@@ -61,7 +64,9 @@ def find_hanging(
     rows = [hanging_row(one, now_ms) for one in found]
     cells = [dashes([*row[:6], utc_text(row.last_timestamp_ms), *row[7:]]) for row in rows]
     output.show(HANGING_COLUMNS, cells, [row._asdict() for row in rows])
-    if rows:
+    if not rows:
+        output.say("no transaction hangs there")
+    else:
         output.say("quorumlog transaction abort --topic TOPIC --partition N --start-offset OFFSET ends one of them")
 
 
@@ -69,7 +74,7 @@ def _partitions(
     cluster: Cluster, broker_id: int | None, topic: str | None, partition: int | None
 ) -> list[TopicPartition]:
     """Internal topics, too. Raises CliError(NOT_FOUND)."""
-    topics = cluster.admin.list_topics() if topic is None else [cluster.admin.describe_topic(topic)]
+    topics = cluster.admin.list_topics() if topic is None else [topic_of(cluster, topic)]
     found = [
         (one.name, part.index)
         for one in topics

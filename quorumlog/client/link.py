@@ -37,7 +37,7 @@ class Link:
         self._transport = transport
         self._bootstrap = parse_bootstrap(options.bootstrap_servers)
         self._connections: dict[Address, Connection] = {}
-        self._refreshes: dict[tuple[str, ...], asyncio.Future[None]] = {}
+        self._refreshes: dict[tuple[bool, tuple[str, ...]], asyncio.Future[None]] = {}
         self._closed = False
         self._next = 0  # index of the broker that the next `call_any` asks first
 
@@ -113,10 +113,10 @@ class Link:
             except (QuorumlogError, RpcError):
                 pass  # no node answered for long; calls that fail fetch the metadata on their own
 
-    async def refresh(self, topics: Sequence[str], *, avoid: Collection[NodeId] = ()) -> None:
+    async def refresh(self, topics: Sequence[str], *, create: bool = True, avoid: Collection[NodeId] = ()) -> None:
         """Fetch the metadata of `topics` (empty: of every topic). Concurrent calls for the same topics share one
-        request. avoid: as in `call_any`."""
-        key = tuple(sorted(topics))
+        request. create: a topic that does not exist is made, where brokers do that. avoid: as in `call_any`."""
+        key = (create, tuple(sorted(topics)))
         waiting = self._refreshes.get(key)
         if waiting is not None:
             await asyncio.shield(waiting)
@@ -124,7 +124,7 @@ class Link:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._refreshes[key] = future
         try:
-            self.cache.update(await self.metadata(topics, avoid=avoid))
+            self.cache.update(await self.metadata(topics, create=create, avoid=avoid))
         finally:
             del self._refreshes[key]
             future.set_result(None)

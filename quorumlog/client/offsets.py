@@ -53,9 +53,12 @@ async def resolve_offsets(
 
 
 async def by_leader(link: Link, keys: Iterable[TopicPartition]) -> dict[NodeId, list[TopicPartition]]:
-    """Groups partitions by their current leader, from fresh metadata. Raises RequestFailed for one without a leader."""
+    """Groups partitions by their current leader, from fresh metadata. Raises RequestFailed for one without a leader.
+
+    A topic that does not exist stays so: a question about a name that was mistyped must not make it.
+    """
     asked = list(keys)
-    await link.refresh(list(dict.fromkeys(topic for topic, _ in asked)))
+    await link.refresh(list(dict.fromkeys(topic for topic, _ in asked)), create=False)
     by_node: dict[NodeId, list[TopicPartition]] = {}
     for key in asked:
         by_node.setdefault(_leader(link, key), []).append(key)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
 from cli.commands.group_view import (
+    EPOCH_COLUMNS,
+    INSTANCE_COLUMN,
+    MEMBER_COLUMNS,
+    OFFSET_COLUMNS,
+    UPGRADED_COLUMN,
     OffsetRow,
     assignment_text,
     dashes,
@@ -12,8 +17,12 @@ from cli.commands.group_view import (
     epochs_of,
     lag_by_topic,
     member_rows,
+    member_table,
     offset_rows,
+    offset_table,
     partitions_of,
+    state_row,
+    state_table,
     strategy_of,
 )
 from quorumlog.client.admin_groups import GroupDescription
@@ -70,7 +79,7 @@ def test_members_and_their_partitions() -> None:
     rows = member_rows(group(member("b", reads({"t": [2], "s": [1, 0]})), member("a", b"")))
     assert [(row.consumer_id, row.partitions, assignment_text(row.assignment)) for row in rows] == [
         ("a-1", 0, "-"),
-        ("b-1", 3, "s(0,1),t(2)"),
+        ("b-1", 3, "s:0,1;t:2"),
     ]
 
 
@@ -92,7 +101,7 @@ def test_a_group_of_the_consumer_protocol() -> None:
     found = GroupDescription(2, group)
     (row,) = member_rows(found)
     assert (row.partitions, row.assignment) == (2, {"orders": (0, 1)})
-    assert epoch_columns(row) == [4, "orders(0,1)", 5, "-"]
+    assert epoch_columns(row) == [4, "orders:0,1", 5, "-"]
     assert (strategy_of(found), epochs_of(found)) == ("range", (6, 5))
     assert partitions_of(found, ()) == [("orders", 0), ("orders", 1)]
 
@@ -100,9 +109,56 @@ def test_a_group_of_the_consumer_protocol() -> None:
 def test_a_group_of_the_classic_protocol_has_no_epochs() -> None:
     found = group(member("a", reads({"t": [0]})))
     (row,) = member_rows(found)
-    assert dashes(epoch_columns(row)) == ["-", "t(0)", "-", "-"]
+    assert dashes(epoch_columns(row)) == ["-", "t:0", "-", "-"]
     assert (strategy_of(found), epochs_of(found)) == (None, (None, None))
 
 
 def test_what_is_missing_is_a_dash() -> None:
     assert dashes(["g", None, 0, ""]) == ["g", "-", 0, "-"]
+
+
+def test_states_and_epochs() -> None:
+    found = group(member("a", reads({"t": [0]})))
+    told = state_row(found, {2: "host:9092"})
+    assert told[:6] == ("g", 2, "host:9092", None, "Stable", 1)
+    assert state_table([told], verbose=False).rows == [["g", "host:9092 (2)", "-", "Stable", 1]]
+    elsewhere = state_table([state_row(found, {})], verbose=True)
+    assert elsewhere.rows == [["g", "- (2)", "-", "Stable", "-", "-", 1]]
+    assert elsewhere.columns[-3:] == ("GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS")
+
+
+def test_columns_that_only_some_groups_need() -> None:
+    """Instance ids, and which protocol a member speaks in a group of both."""
+    ids = ("a", None, 1), ("b", "first", 0)
+    members = [
+        DescribedConsumerMember(
+            member_id=name,
+            group_instance_id=instance,
+            member_epoch=4,
+            client_id="c",
+            client_host="/h",
+            member_type=kind,
+        )
+        for name, instance, kind in ids
+    ]
+    description = DescribedConsumerGroup(
+        group_id="g", group_epoch=6, assignment_epoch=5, assignor_name="range", members=tuple(members)
+    )
+    rows = member_rows(GroupDescription(2, description))
+    columns, cells = member_table(rows, verbose=True)
+    assert [(row[columns.index(INSTANCE_COLUMN)], row[columns.index(UPGRADED_COLUMN)]) for row in cells] == [
+        ("-", "true"),
+        ("first", "false"),
+    ]
+    assert member_table(rows[:1], verbose=True).columns == (*MEMBER_COLUMNS, *EPOCH_COLUMNS)
+    assert member_table(rows, verbose=False).columns == (*MEMBER_COLUMNS[:2], INSTANCE_COLUMN, *MEMBER_COLUMNS[2:])
+
+
+def test_leader_epochs_are_shown_on_request() -> None:
+    committed = {("t", 0): CommittedOffset(40, 3), ("t", 1): CommittedOffset(1)}
+    columns, rows = offset_table(offset_rows(group(), committed, {}), verbose=True)
+    assert columns[2:5] == ("PARTITION", "LEADER-EPOCH", "CURRENT-OFFSET") and [row[2:5] for row in rows] == [
+        [0, 3, 40],
+        [1, "-", 1],
+    ]
+    assert offset_table(offset_rows(group(), committed, {}), verbose=False).columns == OFFSET_COLUMNS

@@ -16,6 +16,7 @@ from quorumlog.client.errors import RequestFailed
 from quorumlog.client.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.produce import InitProducerIdRequest, InitProducerIdResponse
 from quorumlog.messages.transactions import (
     ActiveProducer,
@@ -182,6 +183,29 @@ def test_one_replica_can_be_asked_and_is_not_asked_for_what_it_has_not(cluster: 
     assert run(cluster, lambda admin: admin.describe_producers([("t", 1)], broker_id=2))[("t", 1)][0].producer_id == 9
     refused = code_of(cluster, lambda admin: admin.describe_producers([("t", 1)], broker_id=3))
     assert refused is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda admin: admin.describe_producers([("mistyped", 0)]),
+        lambda admin: admin.abort_transaction(("mistyped", 0), 9, 4),
+        lambda admin: admin.list_offsets({("mistyped", 0): -1}),
+        lambda admin: admin.delete_records({("mistyped", 0): 5}),
+    ],
+    ids=["describe_producers", "abort_transaction", "list_offsets", "delete_records"],
+)
+def test_a_name_that_was_mistyped_makes_no_topic(cluster: TransactionCluster, ask: Work) -> None:
+    """Brokers create what clients ask for, unless they are told not to."""
+    run_until_refused(cluster, ask)
+    named = [one for _, one in asked(cluster, MetadataRequest) if any(topic.name == "mistyped" for topic in one.topics)]
+    assert named and not any(one.allow_auto_topic_creation for one in named)
+
+
+def run_until_refused(cluster: TransactionCluster, work: Work) -> None:
+    with pytest.raises(RequestFailed) as caught:
+        run(cluster, work)
+    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize(("known", "sent"), [(-1, 0), (0, 0), (7, 7)])

@@ -70,13 +70,31 @@ def test_a_group_with_a_member(place: Place, command: Command) -> None:
         assert one["consumer_id"] == row["consumer_id"] and one["assignment"] == {place.topic: [0]}
         (state,) = command.document("describe", group, "--state")
         assert (state["state"], state["assignment_strategy"], state["members"]) == ("Stable", "range", 1)
+        assert state["address"] in place.servers.split(",")
         assert group in [one["group"] for one in command.document("list", "--state", "stable")]
         assert group not in [one["group"] for one in command.document("list", "--state", "empty")]
+        assert group in command.text("list", "--state", "empty,Stable", "--type", "classic")
+        assert "--state odd: it is none of Assigning" in command.text("list", "--state", "odd", code=Exit.USAGE)
         reset = ("reset-offsets", "--group", group, "--all-topics", "--to-earliest", "--execute")
         command.text(*reset, code=Exit.PRECONDITION)
+        both = ("reset-offsets", "--group", group, "--group", "other", "--topic", place.topic, "--to-earliest")
+        shown = command.text(*both, "--export", code=Exit.PARTIAL)
+        assert shown == f"other,{place.topic},0,0\n", "the one with members is left as it is"
         assert "members" in command.text("delete", group, code=Exit.FAILED)
         assert "reads this topic" in command.text("delete-offsets", group, "-t", place.topic, code=Exit.FAILED)
     assert command.rows("describe", group)[1][6:] == ["-", "-", "-"]
+
+
+def test_a_static_member_is_shown_with_its_instance(place: Place, command: Command) -> None:
+    produce(place, [b"0"])
+    with member(place, **{"group.instance.id": "first"}) as made:
+        read(made, 1)
+        heading, row = command.rows("describe", place.topic, "--members", "--verbose")
+    assert dict(zip(heading, row, strict=True)) | {"CONSUMER-ID": "", "HOST": "", "CLIENT-ID": ""} == {
+        "GROUP": place.topic, "CONSUMER-ID": "", "GROUP-INSTANCE-ID": "first", "HOST": "", "CLIENT-ID": "",
+        "#PARTITIONS": "1", "CURRENT-EPOCH": "-", "CURRENT-ASSIGNMENT": f"{place.topic}:0", "TARGET-EPOCH": "-",
+        "TARGET-ASSIGNMENT": "-",
+    }  # fmt: skip
 
 
 def test_lag_and_its_threshold(place: Place, command: Command) -> None:
@@ -90,6 +108,13 @@ def test_lag_and_its_threshold(place: Place, command: Command) -> None:
     assert command.document("lag", place.topic, "--read-committed")["total"] == 3
     command.text("lag", "no-such-group", code=Exit.NOT_FOUND)
     command.text("describe", "no-such-group", code=Exit.NOT_FOUND)
+    assert place.topic in command.text("describe", "no-such-group", place.topic, code=Exit.NOT_FOUND), "it is shown"
+    forget = ("delete-offsets", "no-such-group", "-t", place.topic)
+    assert "group 'no-such-group' does not exist" in command.text(*forget, code=Exit.NOT_FOUND)
+    shift = ("reset-offsets", "--group", "no-such-group", "--topic", place.topic, "--shift-by", "1")
+    assert f"no committed offset of {place.topic}-0" in command.text(*shift, code=Exit.PRECONDITION)
+    everything = ("reset-offsets", "--group", "no-such-group", "--all-topics", "--to-latest")
+    assert "has committed nothing" in command.text(*everything, code=Exit.NOT_FOUND)
 
 
 def test_offsets_are_reset_exported_and_read_again(place: Place, command: Command, tmp_path: Any) -> None:
@@ -127,7 +152,7 @@ def test_offsets_are_reset_exported_and_read_again(place: Place, command: Comman
     assert command.document("delete-offsets", group, "-t", f"{topic}:0")[0]["deleted"]
     assert command.document("describe", group) == []
     assert command.document("delete", group) == [{"group": group, "deleted": True, "error": None}]
-    assert command.document("delete", group, code=Exit.FAILED)[0]["error"] == "there is no such group"
+    assert command.document("delete", group, code=Exit.NOT_FOUND)[0]["error"] == "there is no such group"
 
 
 def test_a_group_is_made_by_its_first_offsets(place: Place, command: Command) -> None:
@@ -149,7 +174,8 @@ def test_the_tables_are_those_of_kafkas_tool(place: Place, command: Command) -> 
         said = cells_java.run(kafka.CONSUMER_GROUPS, place, *arguments)
         return [row for row in cells_java.table(said) if row and row[0] in ("GROUP", group)]
 
-    assert command.rows("describe", group) == theirs("--describe", "--group", group)
+    for options in ((), ("--verbose",), ("--state", "--verbose")):
+        assert command.rows("describe", group, *options) == theirs("--describe", "--group", group, *options)
     reset = ("--group", group, "--topic", place.topic, "--to-earliest", "--execute")
     assert theirs("--reset-offsets", *reset) == command.rows("reset-offsets", *reset)
     assert command.rows("describe", group) == theirs("--describe", "--group", group)

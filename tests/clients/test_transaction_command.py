@@ -14,6 +14,7 @@ from transactions_confluent import reader, transactional, values
 from bench import kafka_tools as kafka
 from cli.errors import Exit
 from cli.main import main
+from quorumlog import Cluster
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until
 
@@ -68,8 +69,10 @@ def test_an_open_transaction_is_listed_and_described(place: Place, command: Comm
     assert (listed["transactional_id"], listed["state"]) == (name, "Ongoing")
     assert name in command.text("list", "--state", "Ongoing") and name not in command.text("list", "--state", "Empty")
     assert name not in command.text("list", "--duration-filter", "600000")
-    assert "no transaction is ever in the state Odd" in command.text("list", "--state", "Odd", code=Exit.USAGE)
-    assert "is no RE2 expression" in command.text("list", "--transactional-id-pattern", "(", code=Exit.FAILED)
+    assert name in command.text("list", "--state", "ongoing,empty")
+    assert "--state Odd: it is none of Empty, Ongoing," in command.text("list", "--state", "Odd", code=Exit.USAGE)
+    refused = command.text("list", "--transactional-id-pattern", "(", code=Exit.USAGE)
+    assert "'(' is no RE2 expression: missing ): (" in refused
     found = command.document("describe", name)
     assert (found["state"], found["timeout_ms"], found["producer_id"]) == ("Ongoing", 60_000, listed["producer_id"])
     assert found["partitions"] == [{"topic": name, "partition": 0}]
@@ -90,8 +93,23 @@ def test_what_is_not_there_is_said_so(place: Place, command: Command) -> None:
     assert "nobody" not in command.text("list"), "asking does not make it"
     where = ("--topic", place.topic, "--partition", "0")
     assert "no open transaction" in command.text("abort", *where, "--start-offset", "0", code=Exit.NOT_FOUND)
+    no_producer = ("--producer-id", "7", "--producer-epoch", "0", "--coordinator-epoch", "0")
+    assert "producer 7 has no open transaction" in command.text("abort", *where, *no_producer, code=Exit.NOT_FOUND)
     nowhere = command.text("find-hanging", "--topic", place.topic, "--partition", "7", code=Exit.NOT_FOUND)
     assert f"there is no partition 7 of topic '{place.topic}'" in nowhere
+    asks: list[tuple[str, ...]] = [
+        ("describe-producers", "--partition", "0"),
+        ("find-hanging",),
+        ("abort", "--partition", "0", "--start-offset", "0"),
+    ]
+    for verb, *options in asks:
+        said = command.text(verb, "--topic", "mistyped", *options, code=Exit.NOT_FOUND)
+        assert "topic 'mistyped'" in said and "quorumlog topic list" in said
+    for verb, *options in (asks[0], asks[1]):
+        said = command.text(verb, "--topic", place.topic, *options, "--broker-id", "9", code=Exit.NOT_FOUND)
+        assert "there is no broker 9, only 1, 2, 3" in said
+    with Cluster(place.servers) as cluster:
+        assert "mistyped" not in [topic.name for topic in cluster.admin.list_topics()], "asking does not make it"
 
 
 def test_a_fenced_producer_loses_its_transaction(place: Place, command: Command) -> None:

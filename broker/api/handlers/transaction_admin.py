@@ -70,7 +70,9 @@ def _matcher(pattern: str | None) -> Callable[[str], bool] | None:
     try:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
-        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, f"{pattern!r} is no RE2 expression: {error}") from error
+        said = error.args[0] if error.args else "not valid"
+        reason = said.decode(errors="replace") if isinstance(said, bytes) else said
+        raise ApiError(ErrorCode.INVALID_REGULAR_EXPRESSION, f"{pattern!r} is no RE2 expression: {reason}") from error
     return lambda text: compiled.fullmatch(text) is not None
 
 
