@@ -7,6 +7,8 @@
   changes follow each other closely, a high watermark waits for the next records, for a few milliseconds (mark_pace.py).
 - Voters get records as soon as they are written, because a commit waits for them. Observers wait for the commit and get
   records and high watermark in one answer: a hundred brokers take no part in a commit's time, and get half the answers.
+  They are answered in rounds. A change that stands alone is told at once; of changes that follow each other, a round
+  tells all since the last one, and the more observers there are, the fewer rounds.
 - The driver reads the records. The answer is sent only if this node still leads then: its log can have been truncated
   otherwise.
 """
@@ -130,15 +132,21 @@ def serve_parked(core: Core, now_ms: int) -> None:
     for fetch in leader.take_parked():
         _serve(core, leader, fetch, now_ms, is_voter=True)
     due_ms = leader.watched_due_ms
-    if core.high_watermark > leader.watched_mark or (due_ms is not None and due_ms <= now_ms):
-        for fetch in leader.take_watching(core.high_watermark):
-            _serve(core, leader, fetch, now_ms, is_voter=False)
+    if due_ms is None or due_ms > now_ms:
+        if core.high_watermark <= leader.watched_mark:
+            return
+        round_ms = core.config.observer_round_ms(len(leader.replicas.observers))
+        if leader.watched_at_ms + round_ms > now_ms and leader.watched_mark >= 0:
+            leader.hold_watching(leader.watched_at_ms + round_ms)
+            return
+    for fetch in leader.take_watching(core.high_watermark, now_ms):
+        _serve(core, leader, fetch, now_ms, is_voter=False)
 
 
 def _serve(core: Core, leader: Leader, fetch: ParkedFetch, now_ms: int, *, is_voter: bool) -> None:
     """Answer this fetch, or park it."""
-    end = core.log.written_end if is_voter else min(core.high_watermark, core.log.written_end)
-    is_news = core.high_watermark > fetch.high_watermark
+    end = core.log.written_end if is_voter else min(leader.watched_mark, core.log.written_end)
+    is_news = (core.high_watermark if is_voter else leader.watched_mark) > fetch.high_watermark
     if fetch.offset < end:
         leader.start_reading(fetch)
         core.add_effect(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, end))

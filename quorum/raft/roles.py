@@ -201,7 +201,8 @@ class Leader:
     begin_at_ms: int  # when to send BeginQuorumEpoch again to the voters that do not fetch
     parked: list[ParkedFetch] = field(default_factory=list)  # of voters
     watching: list[ParkedFetch] = field(default_factory=list)  # of observers, which get what is committed
-    watched_mark: Offset = -1  # the high watermark for which observers were looked at last
+    watched_mark: Offset = -1  # what observers may have: the high watermark of the last round of answers to them
+    watched_at_ms: int = 0  # when that was
     watched_due_ms: int | None = None  # when the first wait of an observer is over; None: none waits
     sorted_by: Offset | None = None  # the voters' record by which fetches were told apart; None: the static set
     pace: MarkPace = field(default_factory=MarkPace)
@@ -228,17 +229,23 @@ class Leader:
     def watch(self, fetch: ParkedFetch, due_ms: int) -> None:
         """Park the fetch of an observer. due_ms: look at it then at the latest."""
         self.watching.append(fetch)
-        self.watched_due_ms = due_ms if self.watched_due_ms is None else min(due_ms, self.watched_due_ms)
+        self.hold_watching(due_ms)
 
     def take_parked(self) -> list[ParkedFetch]:
         taken, self.parked = self.parked, []
         return taken
 
-    def take_watching(self, mark: Offset) -> list[ParkedFetch]:
-        """To be looked at for this high watermark."""
+    def take_watching(self, mark: Offset, now_ms: int) -> list[ParkedFetch]:
+        """A round of answers: to be looked at for this high watermark."""
         taken, self.watching = self.watching, []
+        if mark > self.watched_mark:
+            self.watched_at_ms = now_ms
         self.watched_due_ms, self.watched_mark = None, mark
         return taken
+
+    def hold_watching(self, until_ms: int) -> None:
+        """The next round takes place then."""
+        self.watched_due_ms = until_ms if self.watched_due_ms is None else min(until_ms, self.watched_due_ms)
 
     def sort_parked(self, voters: VoterSet, sorted_by: Offset | None) -> None:
         """Another set is in force: a node that it names must get what is not committed, and no other."""
