@@ -5,7 +5,7 @@
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
-validation, log, large-log, compaction, snapshot, fencing, partitions.
+validation, log, large-log, compaction, snapshot, fencing, cluster, partitions.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -23,6 +23,7 @@ from typing import Any
 
 from bench import (
     closing,
+    cluster,
     codec,
     compaction,
     controller,
@@ -65,6 +66,7 @@ PARTS = (
     "compaction",
     "snapshot",
     "fencing",
+    "cluster",
     "partitions",
 )
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata")
@@ -164,6 +166,12 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         print_heading("a broker with very many replicas, three controllers and brokers without logs")
         replicas = options.replicas or (QUICK_FENCED_REPLICAS if options.quick else FENCED_REPLICAS)
         report.add(*fencing.measure(folder / "fencing", replicas))
+    if "cluster" in parts:
+        print_heading("200,000 partitions" if not options.quick else "10,000 partitions")
+        for row in cluster.measure(folder / "cluster", rounds, quick=options.quick):
+            report.add(row)
+            if options.json:
+                report.write_json(options.json)
     if "partitions" in parts:
         print_heading("a node of very many partitions: its starts, and the turns of its loop")
         count = many_partitions.QUICK_PARTITIONS if options.quick else many_partitions.PARTITIONS

@@ -52,7 +52,7 @@ class FencingNodes(LocalNodes):
     @classmethod
     def make(cls, root: Path, picker: PortPicker, changes: Mapping[str, str]) -> FencingNodes:
         """A new cluster in `root`, which must not exist. changes: Kafka's key names, for every node."""
-        made = cls.create(root, len(CONTROLLERS) + len(BROKERS), {}, picker, partial(_format, changes))
+        made = cls.create(root, len(CONTROLLERS) + len(BROKERS), {}, picker, partial(format_roles, changes))
         assert isinstance(made, FencingNodes)
         return made
 
@@ -246,8 +246,8 @@ def _peak_mb(nodes: FencingNodes, node_id: NodeId) -> float:
     return kib * 1024 / MEGABYTE
 
 
-def _format(changes: Mapping[str, str], layout: Layout) -> None:
-    """Give each node one role, then format it."""
+def format_roles(changes: Mapping[str, str], layout: Layout) -> None:
+    """Give each node one role, those of CONTROLLERS that of a controller, then format it."""
     voters = ",".join(f"{one}@{HOST}:{layout.node(one).ports.internal}" for one in CONTROLLERS)
     for node in layout.nodes:
         is_controller = node.node_id in CONTROLLERS

@@ -89,14 +89,15 @@ def measure(folder: Path, partitions: int, rounds: int) -> list[Row]:
 def write(folder: Path, partitions: int) -> Path:
     """A snapshot of so many partitions, in topics of a hundred, on six brokers."""
     delta = Delta(EMPTY)
-    for record in _records(partitions):
+    for record in records_of(partitions):
         delta.replay(record)
     image = delta.apply(2 * partitions, EPOCH)
     heading = SnapshotHeading(id=SnapshotId(image.offset, image.epoch), last_contained_timestamp_ms=1_700_000_000_000)
     return Path(write_snapshot(RealDisk(), str(folder), heading, slices_of(image)))
 
 
-def _records(partitions: int) -> Iterator[FeatureLevelRecord | RegisterBrokerRecord | TopicRecord | PartitionRecord]:
+def records_of(partitions: int) -> Iterator[FeatureLevelRecord | RegisterBrokerRecord | TopicRecord | PartitionRecord]:
+    """Of a cluster with so many partitions, in topics of a hundred, on six brokers."""
     yield FeatureLevelRecord(name=METADATA_VERSION, level=LATEST_LEVEL)
     for broker_id in BROKERS:
         endpoint = Endpoint(name="INTERNAL", host=f"broker-{broker_id}.example", port=9093)

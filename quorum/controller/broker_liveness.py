@@ -77,7 +77,7 @@ class BrokerLiveness:
         if self._streams.get(request.broker_id) is not context:
             self._streams[request.broker_id] = context
             context.on_closed(lambda: self._on_stream_closed(context, request))
-        self._arm()
+        # A heartbeat only ends suspicions, so no deadline comes nearer; looking for it is a step for each broker.
 
     def on_id_wanted(self, broker_id: NodeId) -> None:
         """Another process asks to be this broker."""

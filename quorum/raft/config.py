@@ -15,6 +15,8 @@ class RaftConfig:
     fetch_max_bytes: int = 1024 * 1024  # of records in one response; a single batch may be larger
     fetch_snapshot_max_bytes: int = 1024 * 1024  # of a snapshot in one response
     mark_hold_ms: int = 10  # the longest time for which a high watermark waits for records that carry it
+    observer_pause_ms: int = 1  # between two rounds of answers to observers, for each of them: an answer is a message
+    observer_round_max_ms: int = 250  # the longest time between two rounds
     request_timeout_ms: int = 1_000
     retry_backoff_ms: int = 50  # after a failed or refused fetch, and between EndQuorumEpoch attempts
     rejected_retry_min_ms: int = 50  # a vote round that cannot be won is repeated after rand(min..max)
@@ -38,7 +40,12 @@ class RaftConfig:
             "a parked fetch must be answered before the fetch timeout"
         )
         assert 0 < self.rejected_retry_min_ms <= self.rejected_retry_max_ms
+        assert self.observer_round_max_ms < self.fetch_timeout_ms, "a round may not look like a dead leader"
         assert self.election_timeout_ms > 0 and self.request_timeout_ms > 0 and self.retry_backoff_ms > 0
+
+    def observer_round_ms(self, observers: int) -> int:
+        """Between two rounds of answers to so many observers."""
+        return min(self.observer_round_max_ms, observers * self.observer_pause_ms)
 
     @property
     def check_quorum_timeout_ms(self) -> int:

@@ -5,6 +5,10 @@
   replicas (Raft 5.4.2, KRAFT 2.2).
 - A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked. While
   changes follow each other closely, a high watermark waits for the next records, for a few milliseconds (mark_pace.py).
+- Voters get records as soon as they are written, because a commit waits for them. Observers wait for the commit and get
+  records and high watermark in one answer: a hundred brokers take no part in a commit's time, and get half the answers.
+  They are answered in rounds. A change that stands alone is told at once; of changes that follow each other, a round
+  tells all since the last one, and the more observers there are, the fewer rounds.
 - The driver reads the records. The answer is sent only if this node still leads then: its log can have been truncated
   otherwise.
 """
@@ -76,7 +80,8 @@ def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms
         oldest_snapshot=next((snapshot for snapshot in core.log.snapshots if snapshot != BOOTSTRAP), None),
     )
     replica = find_replica(core, leader, request.replica_id, request.replica_directory_id, now_ms)
-    if _is_voter(core, request):
+    is_voter = _is_voter(core, request)
+    if is_voter:
         leader.rounds.on_named(request.replica_id, request.read_round)
     if not isinstance(answer, Records):
         if replica is not None:
@@ -85,9 +90,14 @@ def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms
         return
     if replica is not None:
         replica.on_fetch(request.fetch_offset, core.log.written_end, now_ms)
-    _park(core, leader, token, request, now_ms)
-    advance(core)
-    serve_parked(core, now_ms)
+    fetch = _to_park(core, leader, token, request, now_ms, is_voter=is_voter)
+    before = core.high_watermark
+    if is_voter:
+        advance(core)
+        leader.pace.note(core.high_watermark, now_ms)
+    _serve(core, leader, fetch, now_ms, is_voter=is_voter)
+    if core.high_watermark > before:
+        serve_parked(core, now_ms)  # else it changes nothing for the others
 
 
 def on_records_read(core: Core, event: RecordsRead) -> None:
@@ -112,22 +122,44 @@ def advance(core: Core) -> None:
 
 
 def serve_parked(core: Core, now_ms: int) -> None:
-    """Answer each parked fetch that has something to get or whose wait is over, in the order of arrival."""
+    """Answer each parked fetch that has something to get or whose wait is over, in the order of arrival: those of the
+    voters first, then those of observers, which are looked at only if one may have something to get."""
     leader = core.role
     assert isinstance(leader, Leader)
+    if leader.sorted_by != core.history.offset:
+        leader.sort_parked(core.voters, core.history.offset)
     leader.pace.note(core.high_watermark, now_ms)
     for fetch in leader.take_parked():
-        if fetch.offset < core.log.written_end:
-            leader.start_reading(fetch)
-            core.add_effect(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, core.log.written_end))
-        elif (
-            (core.high_watermark > fetch.high_watermark and not leader.holds_mark_of(fetch, now_ms))
-            or fetch.deadline_ms <= now_ms
-            or fetch.read_round < leader.awaited_round
-        ):
-            core.reply(fetch.token, _answer(core, b""))
-        else:
-            leader.park(fetch)
+        _serve(core, leader, fetch, now_ms, is_voter=True)
+    due_ms = leader.watched_due_ms
+    if due_ms is None or due_ms > now_ms:
+        if core.high_watermark <= leader.watched_mark:
+            return
+        round_ms = core.config.observer_round_ms(len(leader.replicas.observers))
+        if leader.watched_at_ms + round_ms > now_ms and leader.watched_mark >= 0:
+            leader.hold_watching(leader.watched_at_ms + round_ms)
+            return
+    for fetch in leader.take_watching(core.high_watermark, now_ms):
+        _serve(core, leader, fetch, now_ms, is_voter=False)
+
+
+def _serve(core: Core, leader: Leader, fetch: ParkedFetch, now_ms: int, *, is_voter: bool) -> None:
+    """Answer this fetch, or park it."""
+    end = core.log.written_end if is_voter else min(leader.watched_mark, core.log.written_end)
+    is_news = (core.high_watermark if is_voter else leader.watched_mark) > fetch.high_watermark
+    if fetch.offset < end:
+        leader.start_reading(fetch)
+        core.add_effect(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, end))
+    elif (
+        (is_news and not leader.holds_mark_of(fetch, now_ms))
+        or fetch.deadline_ms <= now_ms
+        or fetch.read_round < leader.awaited_round
+    ):
+        core.reply(fetch.token, _answer(core, b""))
+    elif is_voter:
+        leader.park(fetch)
+    else:
+        leader.watch(fetch, min(fetch.deadline_ms, fetch.alone_ms) if is_news else fetch.deadline_ms)
 
 
 def send_begins(core: Core, now_ms: int) -> None:
@@ -193,21 +225,22 @@ def find_replica(core: Core, leader: Leader, node_id: NodeId, directory_id: Uuid
     return leader.replicas.observer(key, config.max_replicas_in_view, config.observer_session_ms, now_ms)
 
 
-def _park(core: Core, leader: Leader, token: int, request: QuorumFetchRequest, now_ms: int) -> None:
-    """Park a fetch. `serve_parked`, which follows, answers it at once if there is anything to get."""
-    room = len(leader.parked) < core.config.max_parked_fetches
+def _to_park(
+    core: Core, leader: Leader, token: int, request: QuorumFetchRequest, now_ms: int, *, is_voter: bool
+) -> ParkedFetch:
+    """A fetch as it is parked, unless there is anything to get at once."""
+    room = len(leader.parked) + len(leader.watching) < core.config.max_parked_fetches
     wait_ms = max(0, min(request.max_wait_ms, core.config.fetch_max_wait_ms)) if room else 0
-    fetch = ParkedFetch(
+    return ParkedFetch(
         token=token,
-        replica_id=request.replica_id,
+        key=VoterKey(request.replica_id, request.replica_directory_id or ZERO_UUID),
         offset=request.fetch_offset,
         max_bytes=max(0, min(request.max_bytes, core.config.fetch_max_bytes)),
         high_watermark=request.high_watermark,
         deadline_ms=now_ms + wait_ms,
         alone_ms=now_ms + core.config.mark_hold_ms,
-        read_round=leader.rounds.meant(request.read_round) if _is_voter(core, request) else NEVER_AWAITED,
+        read_round=leader.rounds.meant(request.read_round) if is_voter else NEVER_AWAITED,
     )
-    leader.park(fetch)
 
 
 def _not_in_log(core: Core, answer: Diverging | TakeSnapshot | OutOfRange) -> QuorumFetchResponse:

@@ -40,7 +40,7 @@ class Refusals(NamedTuple):
     def of_former(self, node_id: NodeId, old: Leader) -> Iterator[RaftEffect]:
         """To all who wait for a leader that leads no longer. node_id: its own."""
         code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        for parked in (*old.parked, *old.reading.values()):
+        for parked in (*old.parked, *old.watching, *old.reading.values()):
             yield Reply(parked.token, self.fetch(code))
         if old.hand_over is not None and old.hand_over.token is not None:
             yield Reply(old.hand_over.token, TransferLeadershipResponse(error_code=code, leader_epoch=self.epoch))

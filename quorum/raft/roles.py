@@ -13,7 +13,7 @@ from quorum.raft.mark_pace import MarkPace
 from quorum.raft.read_rounds import NONE_TOLD, ReadRounds
 from quorum.raft.replicas import Replicas
 from quorum.raft.voter_change import VoterChange
-from quorum.raft.voters import Voter
+from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.quorum import FetchSnapshotRequest
 
@@ -169,7 +169,7 @@ class ParkedFetch:
     """A fetch that waits for records past `offset`, or for a high watermark past the one that its sender knows."""
 
     token: int
-    replica_id: NodeId
+    key: VoterKey  # who asks
     offset: Offset
     max_bytes: int
     high_watermark: Offset
@@ -199,7 +199,12 @@ class Leader:
     replicas: Replicas
     rounds: ReadRounds
     begin_at_ms: int  # when to send BeginQuorumEpoch again to the voters that do not fetch
-    parked: list[ParkedFetch] = field(default_factory=list)
+    parked: list[ParkedFetch] = field(default_factory=list)  # of voters
+    watching: list[ParkedFetch] = field(default_factory=list)  # of observers, which get what is committed
+    watched_mark: Offset = -1  # what observers may have: the high watermark of the last round of answers to them
+    watched_at_ms: int = 0  # when that was
+    watched_due_ms: int | None = None  # when the first wait of an observer is over; None: none waits
+    sorted_by: Offset | None = None  # the voters' record by which fetches were told apart; None: the static set
     pace: MarkPace = field(default_factory=MarkPace)
     reading: dict[int, ParkedFetch] = field(default_factory=dict)  # by token: fetches whose records are being read
     claim_end: Offset = 0  # exclusive; set at the start: what must be committed before it claims its leadership
@@ -218,11 +223,37 @@ class Leader:
         return max(self.rounds.awaited, 0 if self.hand_over is None else self.hand_over.round)
 
     def park(self, fetch: ParkedFetch) -> None:
+        """Of a voter."""
         self.parked.append(fetch)
+
+    def watch(self, fetch: ParkedFetch, due_ms: int) -> None:
+        """Park the fetch of an observer. due_ms: look at it then at the latest."""
+        self.watching.append(fetch)
+        self.hold_watching(due_ms)
 
     def take_parked(self) -> list[ParkedFetch]:
         taken, self.parked = self.parked, []
         return taken
+
+    def take_watching(self, mark: Offset, now_ms: int) -> list[ParkedFetch]:
+        """A round of answers: to be looked at for this high watermark."""
+        taken, self.watching = self.watching, []
+        if mark > self.watched_mark:
+            self.watched_at_ms = now_ms
+        self.watched_due_ms, self.watched_mark = None, mark
+        return taken
+
+    def hold_watching(self, until_ms: int) -> None:
+        """The next round takes place then."""
+        self.watched_due_ms = until_ms if self.watched_due_ms is None else min(until_ms, self.watched_due_ms)
+
+    def sort_parked(self, voters: VoterSet, sorted_by: Offset | None) -> None:
+        """Another set is in force: a node that it names must get what is not committed, and no other."""
+        everyone = [*self.parked, *self.watching]
+        self.parked = [fetch for fetch in everyone if voters.names(fetch.key)]
+        self.watching = [fetch for fetch in everyone if not voters.names(fetch.key)]
+        self.sorted_by, self.watched_due_ms = sorted_by, min((one.deadline_ms for one in self.watching), default=None)
+        self.watched_mark = -1  # they are looked at next
 
     def holds_mark_of(self, fetch: ParkedFetch, now_ms: int) -> bool:
         """Whether a new high watermark alone is no reason yet to answer this fetch."""

@@ -55,6 +55,8 @@ def _leader_deadlines(core: Core, leader: Leader) -> Iterator[int]:
         yield parked.deadline_ms
         if core.high_watermark > parked.high_watermark:  # it waits for records
             yield parked.alone_ms
+    if leader.watched_due_ms is not None:
+        yield leader.watched_due_ms
     if leader.change is not None and (leader.change.token is not None or leader.change.phase is not ChangePhase.COMMIT):
         yield leader.change.deadline_ms
 

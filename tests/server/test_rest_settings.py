@@ -21,10 +21,10 @@ def config(**values: str) -> NodeConfig:
 
 
 CASES = [
-    ("the defaults", {}, (1_000, 4_000, 5_000)),
+    ("the defaults", {}, (2_000, 4_000, 5_000)),
     ("a short session", {"broker.session.timeout.ms": "2400"}, (800, 4_000, 5_000)),
     ("a very short session", {"broker.session.timeout.ms": "900"}, (500, 4_000, 5_000)),
-    ("a short lag", {"replica.lag.time.max.ms": "3000"}, (1_000, 750, 5_000)),
+    ("a short lag", {"replica.lag.time.max.ms": "3000"}, (2_000, 750, 5_000)),
     (
         "set",
         {
@@ -34,7 +34,7 @@ CASES = [
         },
         (300, 500, 500),
     ),
-    ("no NoOps", {"metadata.max.idle.interval.ms": "0"}, (1_000, 4_000, 0)),
+    ("no NoOps", {"metadata.max.idle.interval.ms": "0"}, (2_000, 4_000, 0)),
 ]
 
 

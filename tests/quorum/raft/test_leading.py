@@ -180,7 +180,7 @@ def test_a_parked_fetch_is_answered_with_a_new_high_watermark() -> None:
     raft = leader(**LOG)
     assert raft.step(fetch(11, 5, replica=7, token=7), 1) == []  # an observer; nothing is committed yet
     effects = raft.step(fetch(11, 5, replica=1, token=1), 2)
-    assert [e.token for e in effects if isinstance(e, Reply)] == [7, 1]
+    assert [e.token for e in effects if isinstance(e, Reply)] == [1, 7], "voters come first: a commit waits for them"
 
 
 def test_a_parked_fetch_ends_with_its_time() -> None:
@@ -199,6 +199,34 @@ def test_parked_fetches_and_reads_end_with_the_leadership() -> None:
     answers = {e.token: e.message.error_code for e in effects if isinstance(e, Reply)}
     assert answers[2] == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert raft.step(RecordsRead(1, b"records"), 6) == [], "records read for an epoch that is over go nowhere"
+
+
+def test_observers_get_what_is_committed_and_voters_what_is_written() -> None:
+    """A commit waits for the voters' fetches; a hundred observers must not stand before them in the leader's turn."""
+    raft = parked_leader()
+    assert raft.step(fetch(11, 5, replica=7, token=7, known=11), 3) == [], "an observer"
+    raft.step(AppendRequested(5, [b"a"]), 3)
+    assert [e.token for e in raft.step(LogWritten(12), 4) if isinstance(e, ReadForFetch)] == [1]
+    raft.step(RecordsRead(1, b"records"), 4)
+    assert not [e for e in raft.step(LogSynced(12), 5) if isinstance(e, ReadForFetch | Reply)], "not committed"
+    effects = raft.step(fetch(12, 5, replica=1, token=8, known=11), 6)
+    assert marks(effects) == [12]
+    assert [e for e in effects if isinstance(e, ReadForFetch)] == [ReadForFetch(7, 11, CONFIG.fetch_max_bytes, 12)]
+    answer = reply_of(raft.step(RecordsRead(7, b"records"), 6))
+    assert isinstance(answer, QuorumFetchResponse) and answer.high_watermark == 12, "one answer for both"
+
+
+def test_the_fetch_of_one_observer_does_not_look_at_the_others() -> None:
+    raft = parked_leader()
+    role = raft._core.role
+    assert isinstance(role, Leader)
+    for node in range(10, 20):
+        raft.step(fetch(11, 5, replica=node, token=node, known=11), 3)
+    before = role.watching
+    raft.step(fetch(11, 5, replica=20, token=20, known=11), 4)
+    assert role.watching is before and [one.token for one in before] == list(range(10, 21))
+    assert role.watched_due_ms == 3 + CONFIG.fetch_max_wait_ms, "the first of them"
+    assert [e.token for e in raft.step(TimerFired(), 503) if isinstance(e, Reply)] == [1, *range(10, 20)]
 
 
 def test_a_full_purgatory_answers_at_once() -> None:

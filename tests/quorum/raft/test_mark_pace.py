@@ -100,3 +100,49 @@ def test_the_pace() -> None:
     assert pace.holds, "the high watermark did not rise"
     pace.note(RUN, 10_000)
     assert not pace.holds
+
+
+def observed(observers: int, commits: int) -> tuple[Raft, int, int]:
+    """A leader with so many observers amid commits that are 2 ms apart. Returns also the time of the last one,
+    and how often the first observer was answered with records."""
+    raft = leader(**LOG)
+    raft.step(fetch(11, 5, token=1, known=-1), 10)
+    ends = dict.fromkeys(range(100, 100 + observers), 11)
+    for node in ends:
+        raft.step(fetch(11, 5, replica=node, token=node, known=11), 10)
+    now_ms, answered = 10, 0
+    for _ in range(commits):
+        now_ms += 2
+        effects = raft.step(TimerFired(), now_ms)
+        effects += commit(raft, now_ms, known=raft.high_watermark)
+        for read in [one for one in effects if isinstance(one, ReadForFetch) and one.token in ends]:
+            answered += read.token == 100
+            raft.step(RecordsRead(read.token, b"records"), now_ms)
+            raft.step(
+                fetch(read.upper_bound, 5, replica=read.token, token=read.token, known=raft.high_watermark), now_ms
+            )
+    return raft, now_ms, answered
+
+
+def test_few_observers_get_each_commit_and_many_get_rounds() -> None:
+    _, _, each = observed(2, 60)
+    raft, now_ms, rounds = observed(60, 60)
+    assert each == 60
+    assert rounds == 2, "60 observers: one round in 60 ms, which are 30 commits"
+    due_ms = raft.deadline_ms()
+    assert due_ms is not None and due_ms <= now_ms + CONFIG.observer_round_ms(60), "the last commit waits for a round"
+    reads = [
+        one for one in raft.step(TimerFired(), now_ms + CONFIG.observer_round_ms(60)) if isinstance(one, ReadForFetch)
+    ]
+    assert {one.upper_bound for one in reads} == {raft.high_watermark} and len(reads) == 60
+
+
+def test_an_observer_that_is_behind_is_not_held_up_by_rounds() -> None:
+    raft, now_ms, _ = observed(60, 60)
+    (read,) = raft.step(fetch(11, 5, replica=200, token=200, known=-1), now_ms)
+    assert isinstance(read, ReadForFetch) and read.upper_bound > 11
+
+
+def test_a_round_is_never_long() -> None:
+    assert CONFIG.observer_round_ms(2) <= 2
+    assert CONFIG.observer_round_ms(10_000) == CONFIG.observer_round_max_ms < CONFIG.fetch_max_wait_ms
