@@ -3,8 +3,9 @@
 Each round is the life of one new cluster, Kafka's and ours in turn; only one of them exists at a time. Three nodes,
 replication 3. Times end when the metadata of every live broker says so, asked by raw sockets (`raw_partitions.py`):
 
-- created: from the request that creates all topics until every partition has a leader and a whole ISR, and until every
-  partition has taken a record that its whole ISR acknowledged;
+- created: from the request that creates all topics until every partition has a leader and a whole ISR, and each leader
+  has told the end of its log, so that it serves; then until every partition has taken a record that its whole ISR
+  acknowledged, which ours has synced on three disks by then and Kafka has not;
 - killed: from kill -9 of a broker until every partition has a live leader, and until every partition has taken a
   record; then from its start until it is back in all ISRs;
 - restarted: from SIGTERM to a broker, its start right after its end, until it is back in all ISRs;
@@ -31,7 +32,8 @@ from bench.raw_partitions import Watcher
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import CreatableTopic, PartitionMetadata
 
-CREATED, CREATED_WRITTEN, MEMORY = "partitions created", "partitions created, written", "partitions memory"
+CREATED_SEEN, CREATED, CREATED_WRITTEN = "partitions created, seen", "partitions created", "partitions created, written"
+MEMORY = "partitions memory"
 KILLED, KILLED_WRITTEN, KILLED_BACK = "partitions killed", "partitions killed, written", "partitions killed, back"
 RESTARTED = "partitions restarted"
 START = "partitions start"
@@ -85,7 +87,7 @@ class _Life:
         self._kafka, self._peer, self._work, self._figures = kafka, peer, work, figures
         self.phases: Sequence[tuple[Sequence[str], Callable[[], None]]] = (
             ((START,), self._start),
-            ((CREATED, CREATED_WRITTEN, MEMORY), self._create_all),
+            ((CREATED_SEEN, CREATED, CREATED_WRITTEN, MEMORY), self._create_all),
             ((KILLED, KILLED_WRITTEN, KILLED_BACK), self._kill_one),
             ((RESTARTED,), self._restart_one),
             (REASSIGNMENT_FIGURES, self._reassign),
@@ -122,6 +124,8 @@ class _Life:
                 for name, count in topics.items()
             )
             await watcher.until_seen(watcher.nodes, topics, is_whole)
+            self._add(CREATED_SEEN, began)
+            await watcher.until_led(watcher.nodes, topics)
             self._add(CREATED, began)
             await watcher.write_to_all(watcher.nodes, topics)
             self._add(CREATED_WRITTEN, began)

@@ -1,31 +1,34 @@
 """What a client sees of thousands of partitions: their leaders and ISRs at chosen brokers, and writes to each of them.
 
 Raw sockets, the same for every cluster (raw_client.py). A look asks one broker for one topic, so that it is short; a
-topic that was as wanted is not asked for again. Writes are one request to each leader at a time, with one record for
-each of its partitions.
+topic that was as wanted is not asked for again. Leaders get one request at a time about all their partitions: for their
+ends, or with a record for each.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from bench.raw_client import RETRY_S, Connection, until
+from quorumlog.client.offsets import LATEST
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest, MetadataRequest, PartitionMetadata
 from quorumlog.messages.cluster import TopicQuery as Query
+from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.records.plain import encode_batch
 from quorumlog.records.record import Record
 
-METADATA_VERSION, CREATE_VERSION, PRODUCE_VERSION = 12, 7, 9
+METADATA_VERSION, CREATE_VERSION, PRODUCE_VERSION, LIST_OFFSETS_VERSION = 12, 7, 9, 7
 CREATE_TIMEOUT_MS, WRITE_TIMEOUT_MS = 120_000, 30_000
 ALL_REPLICAS = -1  # acks
 Partition = tuple[str, int]
 Good = Callable[[PartitionMetadata], bool]
+Call = Callable[[NodeId, Sequence[Partition]], Coroutine[Any, Any, list[Partition]]]
 
 
 class Watcher:
@@ -85,14 +88,22 @@ class Watcher:
     async def _sees(self, node: NodeId, topic: str, count: int, good: Good) -> bool:
         return is_seen(await self.partitions(node, topic), count, good)
 
+    async def until_led(self, nodes: Sequence[NodeId], topics: Mapping[str, int]) -> None:
+        """Until the leader of each partition has told its end: it serves. nodes: to ask for leaders."""
+        await self._of_all(nodes, topics, self._asked)
+
     async def write_to_all(self, nodes: Sequence[NodeId], topics: Mapping[str, int]) -> None:
         """One record to each partition, acknowledged by its whole ISR; tried until it is. nodes: to ask for leaders."""
+        await self._of_all(nodes, topics, self._written)
+
+    async def _of_all(self, nodes: Sequence[NodeId], topics: Mapping[str, int], call: Call) -> None:
+        """Call the leaders, all at once, about those partitions that are left, until none is."""
         left = dict.fromkeys((topic, index) for topic, count in topics.items() for index in range(count))
         while left:
             leaders = await self._leaders(nodes[0], left)
             async with asyncio.TaskGroup() as tasks:
-                written = [tasks.create_task(self._write(node, to)) for node, to in leaders.items()]
-            for done in written:
+                calls = [tasks.create_task(call(node, partitions)) for node, partitions in leaders.items()]
+            for done in calls:
                 for partition in done.result():
                     del left[partition]
             if left:
@@ -107,10 +118,17 @@ class Watcher:
                     found.setdefault(partition.leader_id, []).append((topic, partition.index))
         return found
 
-    async def _write(self, leader: NodeId, partitions: Sequence[Partition]) -> list[Partition]:
+    async def _written(self, leader: NodeId, partitions: Sequence[Partition]) -> list[Partition]:
         """The partitions that have taken the record."""
+        return await self._without_error(leader, one_record_each(partitions), PRODUCE_VERSION)
+
+    async def _asked(self, leader: NodeId, partitions: Sequence[Partition]) -> list[Partition]:
+        """The partitions whose ends it told."""
+        return await self._without_error(leader, ends_of(partitions), LIST_OFFSETS_VERSION)
+
+    async def _without_error(self, node: NodeId, request: Any, version: int) -> list[Partition]:
         try:
-            return written_to(await self.ask(leader, one_record_each(partitions), PRODUCE_VERSION))
+            return carried_out(await self.ask(node, request, version))
         except (OSError, asyncio.IncompleteReadError):
             return []
 
@@ -129,7 +147,15 @@ def one_record_each(partitions: Iterable[Partition]) -> ProduceRequest:
     return ProduceRequest(acks=ALL_REPLICAS, timeout_ms=WRITE_TIMEOUT_MS, topics=rows)
 
 
-def written_to(response: ProduceResponse) -> list[Partition]:
+def ends_of(partitions: Iterable[Partition]) -> ListOffsetsRequest:
+    topics: dict[str, list[ListOffsetsPartition]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(ListOffsetsPartition(index=index, timestamp_ms=LATEST))
+    rows = tuple(ListOffsetsTopic(name=name, partitions=tuple(of_topic)) for name, of_topic in topics.items())
+    return ListOffsetsRequest(isolation_level=0, topics=rows)
+
+
+def carried_out(response: ProduceResponse | ListOffsetsResponse) -> list[Partition]:
     """The partitions without an error."""
     return [
         (topic.name, partition.index)

@@ -22,7 +22,15 @@ from bench.kafka_reassignment import (
 )
 from bench.kafka_samples import Samples
 from bench.raw_client import prepared
-from bench.raw_partitions import PRODUCE_VERSION, Watcher, is_seen, one_record_each, written_to
+from bench.raw_partitions import (
+    LIST_OFFSETS_VERSION,
+    PRODUCE_VERSION,
+    Watcher,
+    carried_out,
+    ends_of,
+    is_seen,
+    one_record_each,
+)
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
 from quorumlog.records.batch import headers
@@ -71,6 +79,9 @@ def test_one_request_writes_a_record_to_every_partition_of_a_leader() -> None:
     assert {topic.name: [one.index for one in topic.partitions] for topic in request.topics} == {"a": [0, 1], "b": [3]}
     assert [header.count for header in headers(request.topics[0].partitions[0].records)] == [1]
     assert prepared(request, PRODUCE_VERSION)[1]
+    asked = ends_of([("a", 0), ("b", 3), ("a", 1)])
+    assert {topic.name: [one.index for one in topic.partitions] for topic in asked.topics} == {"a": [0, 1], "b": [3]}
+    assert prepared(asked, LIST_OFFSETS_VERSION)[1]
 
 
 class FakeConnection:
@@ -109,7 +120,7 @@ def test_a_refused_write_is_tried_again_alone(monkeypatch: pytest.MonkeyPatch) -
 
 def test_only_partitions_without_an_error_are_written() -> None:
     rows = (ProducePartitionResponse(index=0), ProducePartitionResponse(index=1, error_code=6))
-    assert written_to(ProduceResponse(topics=(ProduceTopicResponse(name="a", partitions=rows),))) == [("a", 0)]
+    assert carried_out(ProduceResponse(topics=(ProduceTopicResponse(name="a", partitions=rows),))) == [("a", 0)]
 
 
 def measured(name: str, seconds: float, rate: float) -> Samples:
