@@ -5,7 +5,7 @@
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
-validation, log, large-log, compaction, snapshot, fencing, cluster, partitions.
+validation, log, large-log, compaction, snapshot, fencing, cluster, partitions, describe.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -27,6 +27,7 @@ from bench import (
     codec,
     compaction,
     controller,
+    describe,
     failover,
     fencing,
     idle,
@@ -68,6 +69,7 @@ PARTS = (
     "fencing",
     "cluster",
     "partitions",
+    "describe",
 )
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata")
 ALONE = (
@@ -177,6 +179,10 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
         count = many_partitions.QUICK_PARTITIONS if options.quick else many_partitions.PARTITIONS
         report.add(*many_partitions.measure(folder / "partitions", count, rounds))
         report.add(*closing.measure(folder / "closing", count, rounds))
+    if "describe" in parts:
+        print_heading("the CLI's description of a topic of very many partitions")
+        count = describe.QUICK_PARTITIONS if options.quick else describe.PARTITIONS
+        report.add(*describe.measure(folder / "describe", count, rounds))
 
 
 def _measure_rest(report: Report, folder: Path, options: Any) -> None:

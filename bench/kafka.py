@@ -5,7 +5,8 @@
 Parts (default: all): start, produce, consume, latency, memory, failover: first on Kafka, then on ours; promises: both
 clusters up, rounds interleaved; recovery: all nodes of one cluster killed, then those of the other; cleaner: the two
 cleaners on the same log; groups: commits, joins and fail-over, both clusters up, and loads of their log; transactions:
-produce, commits, committed reads and end to end, both clusters up.
+produce, commits, committed reads and end to end, both clusters up; partitions: the life of a cluster that has thousands
+of them, first Kafka's, then ours.
 Needs Java 17 or newer (a JDK) and mvn; without them it says so and exits with 0. Kafka runs
 with its own default heap and settings; both sides have replication 3 and min.insync.replicas 2. Unless a row says
 otherwise, Kafka acknowledges from the page cache, ours once it is on disk. Each figure is the min, median and max of
@@ -29,6 +30,7 @@ from bench import (
     kafka_cleaner,
     kafka_group_lives,
     kafka_groups,
+    kafka_partitions,
     kafka_promises,
     kafka_recovery,
     kafka_transactions,
@@ -44,7 +46,7 @@ from bench.peer import OurPeer, Peer
 from bench.report import Report, print_heading
 
 ROUNDS, QUICK_ROUNDS = 3, 1
-TOGETHER = ("promises", "recovery", "cleaner", "groups", "transactions")  # both clusters in turns
+TOGETHER = ("promises", "recovery", "cleaner", "groups", "transactions", "partitions")  # both clusters in turns
 
 
 def main(argv: list[str]) -> int:
@@ -135,6 +137,11 @@ def _measure_both(
     if "transactions" in parts:
         started = [(partial(make_theirs, "transactions"), theirs), (partial(make_ours, "transactions"), ours)]
         kafka_transactions.measure(kafka, started, size.transactions, size.rounds)
+    if "partitions" in parts:
+        for turn in range(size.rounds):
+            for make, figures in ((make_theirs, theirs), (make_ours, ours)):
+                print(f"{figures.name}: partitions, round {turn + 1} of {size.rounds}", flush=True)
+                kafka_partitions.measure(kafka, partial(make, f"partitions-{turn}"), size.partitions, figures)
     return theirs, ours
 
 

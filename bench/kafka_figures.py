@@ -17,6 +17,7 @@ from bench import throughput
 from bench.floor_client import Floor
 from bench.floor_lane_client import LaneFloorClient
 from bench.kafka_lives import failovers, memory_mb, start_peer
+from bench.kafka_partitions import Work as PartitionsWork
 from bench.kafka_samples import Samples
 from bench.kafka_tools import Kafka
 from bench.kafka_transactions import Work
@@ -56,6 +57,7 @@ class Size:
     group_members: Sequence[int] = (3, 50, 500)
     group_load: tuple[int, int] = (5_000_000, 1_000_000)  # records of a log that is loaded, and how many are live
     transactions: Work = field(default=Work(records=80_000, seconds=5.0, committed=80_000))
+    partitions: PartitionsWork = field(default=PartitionsWork())
 
     @classmethod
     def quick(cls, rounds: int) -> Size:
@@ -64,6 +66,7 @@ class Size:
             small_records=200_000, latency_s=3.0, many_partitions=(), promise_share=0.4, settle_s=1.0, idle_s=5.0,
             recovery_mb=200.0, cleaner_records=60_000, group_s=1.0, group_members=(3, 20), group_load=(100_000, 20_000),
             transactions=Work(records=30_000, seconds=3.0, committed=30_000),
+            partitions=PartitionsWork(partitions=300, per_topic=100, moved_mb=200.0, settle_s=2.0),
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench.kafka_tools import QUIET, SERVER, STORAGE, Kafka, properties_text
-from bench.peer import NODES
+from bench.peer import END_TIMEOUT_S, NODES
 from quorumlog.ids import NodeId
 from quorumlog.testing.ports import HOST, PortPicker
 
@@ -63,6 +63,12 @@ class KafkaPeer:
         process = self._processes.pop(node_id)
         process.send_signal(signal.SIGKILL)
         process.wait()
+
+    def end(self, node_id: NodeId) -> None:
+        process = self._processes[node_id]
+        process.terminate()
+        process.wait(END_TIMEOUT_S)
+        del self._processes[node_id]
 
     def restart(self, node_id: NodeId) -> None:
         assert node_id not in self._processes, f"node {node_id} runs"

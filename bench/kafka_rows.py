@@ -11,6 +11,7 @@ from functools import partial
 from bench.kafka_cleaner import OVERWRITTEN, UNIQUE
 from bench.kafka_figures import KIB, LINGERS_MS, RATES
 from bench.kafka_group_rows import group_rows
+from bench.kafka_partition_rows import partition_rows
 from bench.kafka_promise_rows import promise_rows
 from bench.kafka_recovery import PROCESSOR_SECONDS, SECONDS
 from bench.kafka_samples import Samples
@@ -31,6 +32,7 @@ PARTS = (
     "cleaner",
     "groups",
     "transactions",
+    "partitions",
 )
 WARM_PARTS = ("produce", "consume", "latency")  # judged only if both clusters were warm
 LEAST_MS = 0.5  # the Java tool prints whole milliseconds: 0 means less than 1
@@ -46,6 +48,7 @@ def rows(parts: Sequence[str], theirs: Samples, ours: Samples) -> list[Row]:
         "start": _start, "produce": _produce, "consume": _consume, "latency": _latency, "memory": _memory,
         "failover": _failover, "promises": promise_rows, "recovery": _recovery,
         "cleaner": _cleaner, "groups": group_rows, "transactions": transaction_rows,
+        "partitions": partition_rows,
     }  # fmt: skip
     cold = _cold(theirs, ours)
     found = list(cold)

@@ -14,6 +14,7 @@ from quorumlog.testing.ports import PortPicker
 
 NODES = 3
 START_TIMEOUT_S = 90.0
+END_TIMEOUT_S = 180.0  # of a controlled shutdown; more than any healthy node needs
 
 
 class Peer(Protocol):
@@ -30,8 +31,11 @@ class Peer(Protocol):
     def kill(self, node_id: NodeId) -> None:
         """Like `kill -9`; returns once it has ended."""
 
+    def end(self, node_id: NodeId) -> None:
+        """Shut the node down cleanly; returns once it has ended. Raises AssertionError if it had to be killed."""
+
     def restart(self, node_id: NodeId) -> None:
-        """Start a killed node without waiting."""
+        """Start a node that has ended without waiting."""
 
     def pids(self) -> list[int]: ...
     def close(self) -> None: ...
@@ -56,6 +60,9 @@ class OurPeer:
 
     def kill(self, node_id: NodeId) -> None:
         assert self.nodes.kill(node_id), f"node {node_id} did not run"
+
+    def end(self, node_id: NodeId) -> None:
+        assert not self.nodes.stop([node_id], END_TIMEOUT_S), f"node {node_id} did not end by itself"
 
     def restart(self, node_id: NodeId) -> None:
         self.nodes.start([node_id])

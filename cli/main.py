@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -62,6 +63,8 @@ VERBS = (
     Verb("version", "cli.commands.version", "Show the versions to name in a bug report.", SETTINGS),
 )
 _HOMES = {verb.name: verb.home for verb in VERBS}
+
+GARBAGE_OBJECTS = 50_000  # before the collector looks: most of what a command makes in its first second stays
 
 EPILOG = (
     "Exit codes: 0 done, 1 failed, 2 bad usage, 3 cannot reach the cluster, 4 data invalid, 5 unhealthy, "
@@ -122,6 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command and return the exit code (CLI.md 2.2). Data goes to stdout, messages and errors to stderr."""
     if arguments is None:  # our own process: keep kio from loading hypothesis where it is installed
         leave_out("hypothesis")
+        gc.set_threshold(GARBAGE_OBJECTS)
     given = sys.argv[1:] if arguments is None else arguments
     output.use_format_of(given)
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # we report lost connections ourselves

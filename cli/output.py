@@ -10,11 +10,16 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-NOTHING = ("—", "-")  # cells without a value
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NONE = "—"
+NOTHING = (NONE, "-")  # cells without a value
+GAP = "  "  # between columns
 FULL_WIDTH = 10_000  # columns, if stdout is not a terminal: a pipe must get whole lines
 
 
@@ -65,22 +70,87 @@ def show_json_line(value: Any) -> None:
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Aligned columns without lines; numbers are right-aligned. Without rows only the heading is printed."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    numeric = [_is_numeric(column) for column in _by_column(columns, cells)]
+    sys.stdout.write(table_text(columns, cells, numeric, on_screen=sys.stdout.isatty()))
+
+
+def table_text(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], *, on_screen: bool
+) -> str:
+    """The lines of a table. numeric: columns that are right-aligned. on_screen: with a bold heading.
+
+    The same bytes as rich gives, which takes 0.3 ms for each row: rich is used for what cannot be laid out by counting
+    characters, and for a table that is wider than the screen, which it folds.
+    """
+    widths = _widths(columns, cells)
+    if widths is None:
+        return _by_rich(columns, cells, numeric, on_screen=on_screen)
+    if not on_screen:
+        return _lines([columns, *cells], widths, numeric)
+    if sum(widths) + len(GAP) * (len(widths) - 1) > _console(on_screen=True).width:
+        return _by_rich(columns, cells, numeric, on_screen=True)
+    return _by_rich(columns, [], numeric, on_screen=True, widths=widths) + _lines(cells, widths, numeric)
+
+
+def _by_column(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[row[index] for row in cells] for index in range(len(columns))]
+
+
+def _widths(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int] | None:
+    """Of each column. None: a text in it may take more or less room than it has characters, or be broken."""
+    if not columns or not all(map(_is_plain, columns)) or any(len(row) != len(columns) for row in cells):
+        return None
+    widths = []
+    for column, found in zip(columns, _by_column(columns, cells), strict=True):
+        distinct = dict.fromkeys(found)
+        if not all(map(_is_plain, distinct)):
+            return None
+        widths.append(max(map(len, (column, *distinct))))
+    return widths if all(widths) and sum(widths) < FULL_WIDTH // 2 else None
+
+
+def _is_plain(text: str) -> bool:
+    """Each character takes one column, and nothing in it is trimmed."""
+    return text == NONE or (text.isascii() and text.isprintable() and text == text.strip())
+
+
+def _lines(rows: Iterable[Sequence[str]], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    form = GAP.join(f"{{:{'>' if right else '<'}{width}}}" for width, right in zip(widths, numeric, strict=True)).format
+    return "".join([f"{form(*row).rstrip()}\n" for row in rows])
+
+
+def _console(*, on_screen: bool) -> Console:
     from rich.console import Console
+
+    return Console(width=None if on_screen else FULL_WIDTH, markup=False, highlight=False, emoji=False)
+
+
+def _by_rich(
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    numeric: Sequence[bool],
+    *,
+    on_screen: bool,
+    widths: Sequence[int] | None = None,
+) -> str:
+    """widths: of the columns; None: as the cells need."""
     from rich.table import Table
 
-    cells = [[_cell(value) for value in row] for row in rows]
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, column in enumerate(columns):
-        texts = [row[index] for row in cells]
-        numeric = all(map(_is_number, texts)) and any(text not in NOTHING for text in texts)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            column,
+            justify="right" if numeric[index] else "left",
+            overflow="fold",
+            min_width=widths[index] if widths is not None else None,
+        )
     for row in cells:
         table.add_row(*row)
-    on_screen = sys.stdout.isatty()
-    console = Console(width=None if on_screen else FULL_WIDTH, markup=False, highlight=False, emoji=False)
+    console = _console(on_screen=on_screen)
     with console.capture() as captured:
         console.print(table)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], document: Any) -> None:
@@ -124,12 +194,16 @@ def duration(ms: int) -> str:
 
 def _cell(value: Any) -> str:
     if value is None:
-        return "—"
+        return NONE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ",".join(str(item) for item in value) or "—"
+        return ",".join(str(item) for item in value) or NONE
     return str(value)
+
+
+def _is_numeric(column: Sequence[str]) -> bool:
+    return all(map(_is_number, column)) and any(text not in NOTHING for text in column)
 
 
 def _is_number(text: str) -> bool:

@@ -178,14 +178,11 @@ def _state(partitions: Sequence[PartitionMetadata]) -> str:
 
 def _offsets(cluster: Any, topic: TopicMetadata) -> dict[int, tuple[int, int]]:
     """(first, end) by partition. Partitions without a leader are left out, as no broker can be asked."""
-    from quorumlog.client.offsets import EARLIEST, LATEST
-
     keys = [(topic.name, partition.index) for partition in topic.partitions if partition.leader_id >= 0]
     if not keys:
         return {}
-    first = cluster.admin.list_offsets(dict.fromkeys(keys, EARLIEST))
-    end = cluster.admin.list_offsets(dict.fromkeys(keys, LATEST))
-    return {key[1]: (first[key].offset, end[key].offset) for key in keys}
+    ranges = cluster.admin.list_offset_ranges(keys)
+    return {key[1]: (first.offset, end.offset) for key, (first, end) in ranges.items()}
 
 
 def _description(

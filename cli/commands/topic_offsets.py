@@ -22,17 +22,15 @@ def offsets(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Show the first and the end offset (exclusive) of each partition."""
-    from quorumlog.client.offsets import EARLIEST, LATEST
-
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         keys = [(topic, partition.index) for partition in cluster.admin.describe_topic(topic).partitions]
-        first = cluster.admin.list_offsets(dict.fromkeys(keys, EARLIEST))
-        end = cluster.admin.list_offsets(dict.fromkeys(keys, LATEST))
+        ranges = cluster.admin.list_offset_ranges(keys)
         found = cluster.admin.list_offsets(dict.fromkeys(keys, at_ms)) if at_ms is not None else {}
     rows: list[dict[str, Any]] = []
     for key in keys:
-        row: dict[str, Any] = {"partition": key[1], "first_offset": first[key].offset, "end_offset": end[key].offset}
+        first, end = ranges[key]
+        row: dict[str, Any] = {"partition": key[1], "first_offset": first.offset, "end_offset": end.offset}
         row["records"] = row["end_offset"] - row["first_offset"]
         if at_ms is not None:
             row["offset_at"] = found[key].offset if found[key].offset >= 0 else None

@@ -159,6 +159,7 @@ class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin,
         response = await self._link.metadata([name], create=False)
         (topic,) = response.topics
         _check_result(topic, f"topic {name!r}")
+        self._link.cache.update(response)  # its leaders are asked next, as a rule
         return topic
 
     async def metadata(self) -> MetadataResponse:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorumlog.client.delete_records import delete_records
 from quorumlog.client.export_partition import ExportedPart, PartitionExport
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.import_topic import Source, TopicImport
 from quorumlog.client.link import Link, check
-from quorumlog.client.offsets import FoundOffset, resolve_offsets
+from quorumlog.client.offsets import FoundOffset, resolve_offsets, resolve_ranges
 from quorumlog.client.replica_log_dirs import alter_replica_log_dirs
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.admin import (
@@ -91,3 +91,9 @@ class LogAdmin:
     ) -> dict[TopicPartition, FoundOffset]:
         """Offsets for timestamps in ms, or for LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
         return await resolve_offsets(self._link, wanted, isolation_level=isolation_level)
+
+    async def list_offset_ranges(
+        self, wanted: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
+        """EARLIEST and LATEST of each partition; all leaders are asked at once."""
+        return await resolve_ranges(self._link, wanted)

@@ -18,18 +18,21 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quorumlog.client import edge
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.blocking_base import Blocking
-from quorumlog.client.blocking_consumer import BlockingCallback, Consumer
+from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.blocking_transaction import BlockingTransaction
-from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
-from quorumlog.client.group.subscribed import Start
-from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.producer import ProducerStats
-from quorumlog.client.record_parts import HeadersLike
+
+if TYPE_CHECKING:
+    from quorumlog.client.blocking_consumer import BlockingCallback
+    from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
+    from quorumlog.client.group.subscribed import Start
+    from quorumlog.client.group_metadata import GroupMetadata
+    from quorumlog.client.producer import ProducerStats
+    from quorumlog.client.record_parts import HeadersLike
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
 HANDOVER_RECORDS = 100  # taken by the loop at once: more would delay a caller, fewer cost a lock each

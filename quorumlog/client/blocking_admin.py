@@ -210,6 +210,11 @@ class Admin(Blocking):
     ) -> dict[TopicPartition, FoundOffset]:
         return self._thread.run(self._client.list_offsets(wanted, isolation_level=isolation_level))
 
+    def list_offset_ranges(
+        self, wanted: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
+        return self._thread.run(self._client.list_offset_ranges(wanted))
+
     def list_transactions(
         self,
         *,

@@ -13,21 +13,24 @@ import re
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorumlog.client import edge
 from quorumlog.client.blocking_base import Blocking
-from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
 from quorumlog.client.errors import CalledBack
-from quorumlog.client.fetch_position import Chunk, TopicPartition
-from quorumlog.client.group.listener import Callback
-from quorumlog.client.group.subscribed import Offsets, Start
-from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.group_offsets import CommittedOffset
+
+if TYPE_CHECKING:
+    from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
+    from quorumlog.client.fetch_position import Chunk, TopicPartition
+    from quorumlog.client.group.listener import Callback
+    from quorumlog.client.group.subscribed import Offsets, Start
+    from quorumlog.client.group_metadata import GroupMetadata
+    from quorumlog.client.group_offsets import CommittedOffset
+
+    BlockingCallback = Callable[[list[TopicPartition]], None]
 
 T = TypeVar("T")
 Job = Callable[[], None]
-BlockingCallback = Callable[[list[TopicPartition]], None]
 
 
 class Consumer(Blocking):

@@ -1,17 +1,22 @@
-"""The real edges of a client: the system clock, real randomness, a real network."""
+"""The real edges of a client: the system clock, real randomness, a real network.
+
+Each kind of client is loaded when the first one is made: a command of the CLI makes one kind.
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quorumlog.client.admin import AsyncAdmin
-from quorumlog.client.consumer import AsyncConsumer
-from quorumlog.client.producer import AsyncProducer
 from quorumlog.rpc.transport import Transport
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
+
+if TYPE_CHECKING:
+    from quorumlog.client.admin import AsyncAdmin
+    from quorumlog.client.consumer import AsyncConsumer
+    from quorumlog.client.producer import AsyncProducer
 
 
 class SystemClock:
@@ -41,17 +46,23 @@ def make_rng() -> random.Random:
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
     """An AsyncProducer on the real edges."""
+    from quorumlog.client.producer import AsyncProducer
+
     given = _merged(config, options)
     return AsyncProducer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
     """An AsyncConsumer on the real edges."""
+    from quorumlog.client.consumer import AsyncConsumer
+
     given = _merged(config, options)
     return AsyncConsumer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     """An AsyncAdmin on the real edges."""
+    from quorumlog.client.admin import AsyncAdmin
+
     given = _merged(config, options)
     return AsyncAdmin(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())

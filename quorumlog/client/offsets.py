@@ -12,6 +12,7 @@ from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
+from quorumlog.nursery import Nursery
 
 LATEST = -1  # the end of what consumers can read
 EARLIEST = -2
@@ -52,13 +53,56 @@ async def resolve_offsets(
     return found
 
 
-async def by_leader(link: Link, keys: Iterable[TopicPartition]) -> dict[NodeId, list[TopicPartition]]:
-    """Groups partitions by their current leader, from fresh metadata. Raises RequestFailed for one without a leader.
+async def resolve_ranges(
+    link: Link, wanted: Iterable[TopicPartition], timeout_ms: int | None = None
+) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
+    """EARLIEST and LATEST of each partition; all leaders are asked at the same time. Retries while leaders move.
 
-    A topic that does not exist stays so: a question about a name that was mistyped must not make it.
+    Metadata that the link has are used first. Raises as `resolve_offsets`.
+    """
+    keys = list(wanted)
+    first, end = dict[TopicPartition, FoundOffset](), dict[TopicPartition, FoundOffset]()
+    known = all(link.cache.leader_of(*key) is not None for key in keys)
+
+    async def ask() -> None:
+        nonlocal known
+        use_known, known = known, False
+        nursery = Nursery(lambda _name, _error: None)  # an error is raised where its answer is awaited
+        try:
+            calls = []
+            for timestamp, found in ((EARLIEST, first), (LATEST, end)):
+                missing = [key for key in keys if key not in found]
+                for node_id, of_node in (await by_leader(link, missing, refresh=not use_known)).items():
+                    use_known = True  # refreshed for the first of the two
+                    request = _request(of_node, dict.fromkeys(of_node, timestamp), "read_uncommitted")
+                    calls.append((found, nursery.start(_call(link, node_id, request), f"offsets of node {node_id}")))
+            for found, call in calls:
+                response = await call
+                check(response)
+                _collect(response, found)
+        finally:
+            await nursery.close()
+
+    await link.until(ask, timeout_ms or link.options.default_api_timeout_ms)
+    return {key: (first[key], end[key]) for key in keys}
+
+
+async def _call(link: Link, node_id: NodeId, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    response: ListOffsetsResponse = await link.call_node(node_id, request)
+    return response
+
+
+async def by_leader(
+    link: Link, keys: Iterable[TopicPartition], *, refresh: bool = True
+) -> dict[NodeId, list[TopicPartition]]:
+    """Groups partitions by their current leader. Raises RequestFailed for one without a leader.
+
+    refresh: from fresh metadata, not from those that the link has. A topic that does not exist stays so: a question
+    about a name that was mistyped must not make it.
     """
     asked = list(keys)
-    await link.refresh(list(dict.fromkeys(topic for topic, _ in asked)), create=False)
+    if refresh and asked:
+        await link.refresh(list(dict.fromkeys(topic for topic, _ in asked)), create=False)
     by_node: dict[NodeId, list[TopicPartition]] = {}
     for key in asked:
         by_node.setdefault(_leader(link, key), []).append(key)

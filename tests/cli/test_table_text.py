@@ -1,0 +1,83 @@
+"""A table that is laid out by counting characters has the bytes that rich gives, in a pipe and on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
+
+from cli import output
+
+COLUMNS = ("PARTITION", "LEADER", "REPLICAS", "NAME")
+TEXTS = st.one_of(
+    st.sampled_from(
+        ["", "—", "1,2,3", "-7", "a b", "two  blanks", " led", "trailed ", "ünï", "日本", "tab\there", "[b]x"]
+    ),
+    st.integers(-5, 10**6).map(str),
+    st.text(max_size=12),
+)
+
+
+@pytest.fixture(autouse=True)
+def screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 60 columns, with colours, whatever the test runs in."""
+    for key in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def console(*, on_screen: bool) -> Console:
+    width = None if on_screen else output.FULL_WIDTH
+    return Console(width=width, markup=False, highlight=False, emoji=False, force_terminal=on_screen)
+
+
+def by_rich(columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], *, on_screen: bool) -> str:
+    """The dumb second answer: all of it by rich."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column, right in zip(columns, numeric, strict=True):
+        table.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*row)
+    shown = console(on_screen=on_screen)
+    with shown.capture() as captured:
+        shown.print(table)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+@given(
+    cells=st.lists(st.tuples(TEXTS, TEXTS, TEXTS, TEXTS), max_size=5),
+    numeric=st.tuples(*[st.booleans()] * 4),
+    on_screen=st.booleans(),
+)
+def test_the_bytes_are_those_of_rich(cells: list[tuple[str, ...]], numeric: tuple[bool, ...], on_screen: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(output, "_console", console)
+        found = output.table_text(COLUMNS, cells, numeric, on_screen=on_screen)
+    assert found == by_rich(COLUMNS, cells, numeric, on_screen=on_screen)
+
+
+def test_a_wide_table_is_folded_on_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_console", console)
+    cells, numeric = [["x" * 80, "1"]], [False, True]
+    found = output.table_text(("A", "B"), cells, numeric, on_screen=True)
+    assert found == by_rich(("A", "B"), cells, numeric, on_screen=True)
+    assert len(found.splitlines()) > 2
+
+
+def test_a_large_table_in_a_pipe_does_without_rich(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(**_: bool) -> Console:
+        raise AssertionError("rich takes a second for 3,000 rows")
+
+    monkeypatch.setattr(output, "_console", refuse)
+    output.show_table(("PARTITION", "REPLICAS", "END"), [[index, [1, 2, 3], None] for index in range(3_000)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "PARTITION  REPLICAS  END"
+    assert lines[1] == "        0  1,2,3       —"
+    assert len(lines) == 3_001
