@@ -214,6 +214,7 @@ class _Simulation:
             "asked when deposed": invariants.controller_answers.asked_when_deposed,
             "acks=1 checked": invariants.answers.acked_by_leaders,
             "directories failed": invariants.directories.failures,
+            **{name: count for name, count in invariants.new_disks.counts.items() if count},
             **(invariants.moves.counts if self.plan.moves else {}),
             **(invariants.reassigning_counts if self.plan.reassigns else {}),
             "metadata": invariants.quorum.committed_end,

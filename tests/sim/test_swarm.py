@@ -12,6 +12,7 @@ from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, mark
 
 from jepsen.pool.job import QUORUM, Job
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
+from jepsen.sim.invariants.new_disks import FILLED
 from jepsen.sim.invariants.racks import SPREAD
 from jepsen.sim.invariants.reassignments import CAME, WENT
 from jepsen.sim.invariants.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
@@ -30,8 +31,9 @@ from jepsen.sim.profiles.plan import (
     TRANSACTIONS,
     VOTERS,
 )
+from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
 from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS
-from jepsen.sim.scripts.new_disk import NEW_DISKS
+from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.scripts.restarted_voter import RESTARTED
 from jepsen.sim.scripts.whole_isr import OUTSIDERS
@@ -52,14 +54,14 @@ EVENTS = (
     "brokers above three",
 )
 EVENTS_OF_PROFILES = {
-    DIRECTORIES: ("directories failed", NEW_DISKS, RETURNED),
+    DIRECTORIES: ("directories failed", NEW_DISKS, NEW_WHILE_RUNNING, DISKS_OF_OTHERS, FILLED, RETURNED),
     "full-buffers": ("stopped-clients", "full buffers"),
     GROUPS: (
         *("group generations", "group commits", "group members gone", "group commits too late"),
         *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded"),
     ),
     BALANCED: (UNCLEAN, LONGEST, LOG_ENDS),
-    BROKERS: ("brokers above three", SPREAD),
+    BROKERS: ("brokers above three", SPREAD, ALL_NEW_DISKS, DISKS_OF_OTHERS, FILLED),
     "inside-calls": ("died inside calls",),
     "memory": ("memory errors",),
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),

@@ -17,7 +17,9 @@ from cli.server.edges import Edges
 from cli.server.format import format_node
 from cli.server.node import Node, build_node
 from jepsen.sim.machine.disk import SimDisk
-from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost
+from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost, no_faults
+from jepsen.sim.machine.exchange import exchange
+from jepsen.sim.machine.page_cache import DirectoryNode
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.sockets import SimSockets
@@ -124,7 +126,8 @@ class Machine:
         return self.loop is not None and self.loop.alive and self.loop.paused
 
     def format(self, *, again: bool = False) -> None:
-        """again: only the directories that are not formatted yet."""
+        """again: only the directories that are not formatted yet. An operator's process does it: no fault meets it."""
+        faults, self.disk.faults = self.disk.faults, no_faults
         format_node(
             self.config,
             cluster_id=CLUSTER_ID,
@@ -134,6 +137,7 @@ class Machine:
             protect=lambda _: None,
             ignore_formatted=again,
         )
+        self.disk.faults = faults
         self.disk.take_latency_ns()
 
     def start(self) -> None:
@@ -201,14 +205,18 @@ class Machine:
         self.format()
 
     def replace_directory(self, path: str) -> None:
-        """While no process runs: an empty disk in the place of one log directory's, which an operator formats."""
-        assert not self.alive
-        self._scheduler.record(self.host, f"new disk for {path}")
-        names = names_in(self.disk, path)
-        self.disk.replace_directory(path)
-        for name in names:
-            self._tell_disk(self, "replace", f"{path}/{name}")
+        """An empty disk in the place of one log directory's, which an operator formats. A process may run."""
+        self.exchange_directory(path, None)
         self.format(again=True)
+
+    def exchange_directory(self, path: str, other: DirectoryNode | None) -> DirectoryNode | None:
+        """Another disk, or none, in the place of one log directory's. Returns what was there."""
+        self._scheduler.record(self.host, f"another disk for {path}" if other else f"new disk for {path}")
+        names = names_in(self.disk, path)
+        before = exchange(self.disk, path, other)
+        for name in dict.fromkeys((*names, *names_in(self.disk, path))):
+            self._tell_disk(self, "replace", f"{path}/{name}")
+        return before
 
     def pause(self) -> None:
         if self.alive and self.loop is not None:
