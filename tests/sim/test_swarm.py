@@ -15,6 +15,7 @@ from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
 from jepsen.sim.invariants.new_disks import FILLED
 from jepsen.sim.invariants.racks import SPREAD
 from jepsen.sim.invariants.reassignments import CAME, WENT
+from jepsen.sim.invariants.throttles import HELD_BACK
 from jepsen.sim.invariants.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import (
@@ -42,6 +43,7 @@ from jepsen.sim.strikes.pairs import PARTNERS, SAME
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
 from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
+from jepsen.sim.workload.replacements import REPLACED
 from jepsen.swarm import TURNS, profile_of
 
 CHUNK = 5  # seeds per test
@@ -114,6 +116,14 @@ def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) ->
     found = [result["exercised"] for result in simulated(AIMED[MOVES])]
     counted = {name: sum(each[name] for each in found) for name in LEAST_OF_MOVES}
     assert {name: count for name, count in counted.items() if count < LEAST_OF_MOVES[name]} == {}
+
+
+@marked(AIMED[REASSIGN])
+@pytest.mark.timeout(300)
+def test_throttles_hold_moves_back_and_brokers_are_replaced(simulated: Simulated) -> None:
+    found = [result["exercised"] for result in simulated(AIMED[REASSIGN])]
+    assert sum(each[HELD_BACK] > 5 for each in found) > len(found) / 2, [each[HELD_BACK] for each in found]
+    assert sum(each[REPLACED] for each in found) >= 3, [each[REPLACED] for each in found]
 
 
 def test_layouts_have_three_to_six_brokers_and_no_rack_is_empty() -> None:

@@ -31,6 +31,7 @@ from jepsen.sim.invariants.promises import Promises
 from jepsen.sim.invariants.quorum import QuorumInvariants
 from jepsen.sim.invariants.racks import RackInvariants
 from jepsen.sim.invariants.reassignments import ReassignmentInvariants
+from jepsen.sim.invariants.replacements import ReplacementInvariants
 from jepsen.sim.invariants.replica_watch import ReplicaWatch
 from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
@@ -80,6 +81,7 @@ class Invariants(BaseInvariants):
         self.moves = MoveInvariants(brokers, self.findings)
         self.reassignments = ReassignmentInvariants(self.findings)
         self.forgetting = ForgettingInvariants(self.findings)
+        self.replacements = ReplacementInvariants(brokers, self.durability, self.findings)
         self.unclean = UncleanElectionInvariants(machines, self.mirrors, self.findings)
         self.racks = RackInvariants(len(brokers), self.findings)
         self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
@@ -116,6 +118,7 @@ class Invariants(BaseInvariants):
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
             self.forgetting.on_image(self._image)
+            self.replacements.on_image(self._image)
             self.racks.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if machine.host in CONTROLLERS:
@@ -202,7 +205,7 @@ class Invariants(BaseInvariants):
         """
         self.coordinators.at_the_end(self.machines)
         self.new_disks.at_the_end(self.quorum.image, list(self._brokers.values()))
-        for machine in self._brokers.values():
+        for machine in [one for one in self._brokers.values() if one.in_service]:
             self.answers.at_the_end(machine)
             self._check_expired(machine)
         for truth in self.mirrors.truths():

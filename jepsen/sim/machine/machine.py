@@ -104,6 +104,7 @@ class Machine:
         self.node: Node | None = None
         self.supported: tuple[FeatureRange, ...] = SUPPORTED  # the levels of features that its next process supports
         self.has_power = True
+        self.in_service = True  # False: an operator has not put it up yet, or has taken it away for good
         self._doom: Callable[[], None] | None = None  # ends the process or the machine after the current step
         self._scheduler, self._network = scheduler, network
         self._lane = lane
@@ -142,6 +143,8 @@ class Machine:
 
     def start(self) -> None:
         assert not self.alive, f"{self.host} runs already"
+        if not self.in_service:
+            return
         if not self.has_power:
             self.has_power = True
             self._network.power_on(self.host)
