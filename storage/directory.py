@@ -107,6 +107,14 @@ class LockedDirectory:
         finally:
             self._lock.release()
 
+    def close_unused(self) -> None:
+        """Release the lock of a directory in which nothing was changed: a marker that `open` took lies there again.
+
+        A directory that is refused may be another node's, which would have to recover its logs without the marker, and
+        would come back as one that may have lost records. Raises DiskError; the lock is released all the same.
+        """
+        self.close(None if self.clean_shutdown is None else self.clean_shutdown.broker_epoch)
+
     def _leave_marker(self, broker_epoch: BrokerEpoch) -> None:
         path = f"{self.path}/{CLEAN_SHUTDOWN}"
         file = self._disk.open(path, create=True)

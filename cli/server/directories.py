@@ -99,7 +99,7 @@ class NodeDirectories:
             if self.ids.get(path, opened.meta.directory_id) != opened.meta.directory_id:
                 raise WrongDirectory(f"{path} is another log directory than the one that this node has used there")
         except WrongDirectory:
-            opened.close(None)
+            _give_back(opened)
             raise
         return opened
 
@@ -221,7 +221,14 @@ def open_directories(disk: Disk, config: NodeConfig) -> NodeDirectories:
 
 
 def release(found: Iterable[OpenedDirectory]) -> None:
-    """The node does not start."""
+    """The node does not start. Each directory is left as it was, with its marker of a clean stop if it had one."""
     for one in found:
         if one.entry is not None:
-            one.entry.close(None)
+            _give_back(one.entry)
+
+
+def _give_back(entry: LockedDirectory) -> None:
+    try:
+        entry.close_unused()
+    except DiskError as error:
+        _log.error("%s has lost its marker of a clean shutdown, so its logs are recovered: %s", entry.path, error)

@@ -78,11 +78,18 @@ class DirectoryStart:
             opened.hanging = self._hanging
             return opened
         except (*PROBLEMS, DirectoryOffline) as error:
-            release(found.values())
+            self._release(found)
             raise DirectoryProblem(str(error)) from error
         finally:
             for worker in self._workers.values():
                 worker.close()
+
+    def _release(self, found: dict[str, OpenedDirectory]) -> None:
+        """Nothing more is written where a disk has begun to hang."""
+        for path, one in found.items():
+            if path in self._hanging and one.entry is not None:
+                one.entry.close(None)
+        release(one for path, one in found.items() if path not in self._hanging)
 
     async def _take(self, found: dict[str, OpenedDirectory]) -> None:
         """Open all. Raises the first error that stops the start, in the order of the configuration."""

@@ -72,7 +72,8 @@ class BaseCluster:
 
     @property
     def brokers(self) -> list[Machine]:
-        return [machine for machine in self.machines.values() if machine.config.is_broker]
+        """Those in service."""
+        return [machine for machine in self.machines.values() if machine.config.is_broker and machine.in_service]
 
     @property
     def image(self) -> Image:

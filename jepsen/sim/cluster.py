@@ -93,8 +93,10 @@ class SimCluster(BaseCluster):
                 on_answer=self.invariants.on_answer,
                 on_asked=self.invariants.on_asked,
             )
-            for host in (*CONTROLLERS, *self.layout.brokers)
+            for host in (*CONTROLLERS, *self.layout.brokers, *self.layout.spares)
         }
+        for host in self.layout.spares:
+            self.machines[host].in_service = False
         self.invariants.watch(self.machines)
         self.network.on_admitted = self.invariants.calls.on_admitted
 
@@ -107,13 +109,12 @@ class SimCluster(BaseCluster):
         partition = image.partitions.get(index) if image else None
         if partition is None or partition.leader == NO_NODE:
             return None
-        return next(machine for machine in self.brokers if machine.node_id == partition.leader)
+        return next(machine for machine in self.machines.values() if machine.node_id == partition.leader)
 
     def is_healthy(self) -> bool:
         """True if every broker serves and every partition has a leader and all replicas in sync."""
-        if any(
-            not machine.alive or machine.node is None or not machine.node.ready for machine in self.machines.values()
-        ):
+        in_service = [machine for machine in self.machines.values() if machine.in_service]
+        if any(not machine.alive or machine.node is None or not machine.node.ready for machine in in_service):
             return False
         if any(broker.fenced for broker in self.image.brokers.values()) or len(self.image.brokers) < len(self.brokers):
             return False
@@ -139,7 +140,7 @@ class SimCluster(BaseCluster):
         ill = [
             host
             for host, machine in self.machines.items()
-            if not machine.alive or not (machine.node and machine.node.ready)
+            if machine.in_service and (not machine.alive or not (machine.node and machine.node.ready))
         ]
         fenced = [broker.broker_id for broker in self.image.sorted_brokers() if broker.fenced]
         thin = [

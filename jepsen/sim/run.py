@@ -15,7 +15,7 @@ from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
 from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
 from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.plan import BALANCED, BROKERS, INDEX_ROT, PAGE_CACHE, RETENTION, Plan
+from jepsen.sim.profiles.plan import BALANCED, BROKERS, INDEX_ROT, PAGE_CACHE, REASSIGN, RETENTION, Plan
 from jepsen.sim.result import Result, Verdict
 from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time import killed_coroutines
@@ -214,6 +214,7 @@ class _Simulation:
             "asked when deposed": invariants.controller_answers.asked_when_deposed,
             "acks=1 checked": invariants.answers.acked_by_leaders,
             "directories failed": invariants.directories.failures,
+            **{name: count for name, count in invariants.new_disks.counts.items() if count},
             **(invariants.moves.counts if self.plan.moves else {}),
             **(invariants.reassigning_counts if self.plan.reassigns else {}),
             "metadata": invariants.quorum.committed_end,
@@ -238,5 +239,7 @@ def _settings(plan: Plan) -> dict[str, str]:
 
 
 def _layout(profile: str, seed: int) -> Layout:
+    if profile == REASSIGN:
+        return Layout.with_spares()
     rng = Scheduler(seed).rng("layout")
     return Layout.drawn(rng, share=1.0) if profile == BROKERS else Layout.drawn(rng) if profile == "swarm" else Layout()

@@ -86,6 +86,18 @@ def test_a_truncation_is_followed() -> None:
     assert (world.mirror.end, world.mirror.epoch_before(2)) == (2, 2)
 
 
+def test_empty_segments_before_others_are_a_hole_unless_records_may_be_gone() -> None:
+    disk = SimDisk()
+    for directory in ("/d", PATH):
+        disk.make_directory(directory)
+    for base in (0, 12, 20):
+        disk.open(f"{PATH}/{base:020}.log", create=True).close()
+    after_a_power_cut = LogMirror(disk, PATH, may_begin_at=lambda base: base < 12)
+    assert (after_a_power_cut.base, after_a_power_cut.end) == (0, 0)
+    with_names_brought_back = LogMirror(disk, PATH, may_begin_at=lambda base: base <= 20)
+    assert (with_names_brought_back.base, with_names_brought_back.end) == (20, 20)
+
+
 def test_two_commits_of_different_bytes_are_found() -> None:
     findings = Findings(lambda: 0)
     truth = LogTruth("t-0", findings)

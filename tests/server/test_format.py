@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from typing import Any
 
 import pytest
@@ -102,6 +103,25 @@ def test_a_directory_is_opened_once_at_a_time_and_a_failed_open_locks_nothing() 
     with pytest.raises(DirectoryProblem, match="belongs to node 1"):
         open_directories(disk, make_config(node_id=2))
     open_directories(disk, config)
+
+
+REFUSED = [
+    ("another node's", {"node_id": 2}, "belongs to node 1"),
+    ("beside one that is not formatted", {"log_dirs": "/data/a,/data/b,/data/c"}, "format it"),
+]
+
+
+@pytest.mark.parametrize(("config", "why"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_refused_start_leaves_the_markers_of_the_last_clean_stop(config: dict[str, Any], why: str) -> None:
+    """Else a start by mistake costs the directories' owner its place among those that hold every record."""
+    disk = make_disk()
+    format_(disk, make_config())
+    for entry in open_directories(disk, make_config()).opened:
+        entry.close(7)
+    with pytest.raises(DirectoryProblem, match=why):
+        open_directories(disk, make_config(**config))
+    disk.crash(random.Random(1))
+    assert open_directories(disk, make_config()).previous_broker_epoch == 7
 
 
 def test_an_unformatted_directory_error_names_the_remedy() -> None:

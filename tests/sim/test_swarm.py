@@ -13,8 +13,10 @@ from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, mark
 from jepsen.pool.job import QUORUM, Job
 from jepsen.sim.invariants.coordinators import WAITED
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
+from jepsen.sim.invariants.new_disks import FILLED
 from jepsen.sim.invariants.racks import SPREAD
 from jepsen.sim.invariants.reassignments import CAME, WENT
+from jepsen.sim.invariants.throttles import HELD_BACK
 from jepsen.sim.invariants.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import (
@@ -31,8 +33,9 @@ from jepsen.sim.profiles.plan import (
     TRANSACTIONS,
     VOTERS,
 )
+from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
 from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS
-from jepsen.sim.scripts.new_disk import NEW_DISKS
+from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.scripts.restarted_voter import RESTARTED
 from jepsen.sim.scripts.whole_isr import OUTSIDERS
@@ -41,6 +44,7 @@ from jepsen.sim.strikes.pairs import PARTNERS, SAME
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
 from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
+from jepsen.sim.workload.replacements import REPLACED
 from jepsen.swarm import TURNS, profile_of
 
 CHUNK = 5  # seeds per test
@@ -53,14 +57,14 @@ EVENTS = (
     "brokers above three",
 )
 EVENTS_OF_PROFILES = {
-    DIRECTORIES: ("directories failed", NEW_DISKS, RETURNED),
+    DIRECTORIES: ("directories failed", NEW_DISKS, NEW_WHILE_RUNNING, DISKS_OF_OTHERS, FILLED, RETURNED),
     "full-buffers": ("stopped-clients", "full buffers"),
     GROUPS: (
         *("group generations", "group commits", "group members gone", "group commits too late"),
         *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded"),
     ),
     BALANCED: (UNCLEAN, LONGEST, LOG_ENDS),
-    BROKERS: ("brokers above three", SPREAD),
+    BROKERS: ("brokers above three", SPREAD, ALL_NEW_DISKS, DISKS_OF_OTHERS, FILLED),
     "inside-calls": ("died inside calls",),
     "memory": ("memory errors",),
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),
@@ -113,6 +117,14 @@ def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) ->
     found = [result["exercised"] for result in simulated(AIMED[MOVES])]
     counted = {name: sum(each[name] for each in found) for name in LEAST_OF_MOVES}
     assert {name: count for name, count in counted.items() if count < LEAST_OF_MOVES[name]} == {}
+
+
+@marked(AIMED[REASSIGN])
+@pytest.mark.timeout(300)
+def test_throttles_hold_moves_back_and_brokers_are_replaced(simulated: Simulated) -> None:
+    found = [result["exercised"] for result in simulated(AIMED[REASSIGN])]
+    assert sum(each[HELD_BACK] > 5 for each in found) > len(found) / 2, [each[HELD_BACK] for each in found]
+    assert sum(each[REPLACED] for each in found) >= 3, [each[REPLACED] for each in found]
 
 
 def test_layouts_have_three_to_six_brokers_and_no_rack_is_empty() -> None:

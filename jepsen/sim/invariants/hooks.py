@@ -22,6 +22,7 @@ from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.log_parts import LogPartsInvariants
 from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
 from jepsen.sim.invariants.moves import MoveInvariants
+from jepsen.sim.invariants.new_disks import NewDiskInvariants
 from jepsen.sim.invariants.offsets import OffsetInvariants
 from jepsen.sim.invariants.partitions import PartitionInvariants
 from jepsen.sim.invariants.pre_votes import PreVotes
@@ -30,6 +31,7 @@ from jepsen.sim.invariants.promises import Promises
 from jepsen.sim.invariants.quorum import QuorumInvariants
 from jepsen.sim.invariants.racks import RackInvariants
 from jepsen.sim.invariants.reassignments import ReassignmentInvariants
+from jepsen.sim.invariants.replacements import ReplacementInvariants
 from jepsen.sim.invariants.replica_watch import ReplicaWatch
 from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
@@ -75,9 +77,11 @@ class Invariants(BaseInvariants):
         self.directories = DirectoryInvariants(
             self.mirrors, self.findings, self.crashes_expected, self.sick_directories
         )
+        self.new_disks = NewDiskInvariants(self.durability, self.findings)
         self.moves = MoveInvariants(brokers, self.findings)
         self.reassignments = ReassignmentInvariants(self.findings)
         self.forgetting = ForgettingInvariants(self.findings)
+        self.replacements = ReplacementInvariants(brokers, self.durability, self.findings)
         self.unclean = UncleanElectionInvariants(machines, self.mirrors, self.findings)
         self.racks = RackInvariants(len(brokers), self.findings)
         self.coordinators = CoordinatorInvariants(self.mirrors, self.findings)
@@ -89,7 +93,7 @@ class Invariants(BaseInvariants):
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
-        self.throttles = ThrottleInvariants(self.findings)
+        self.throttles = ThrottleInvariants(brokers, self.mirrors, self.findings)
         self.appends = AppendInvariants(self.lives, self.findings)
         self.mirrors.on_written = self._on_written
         self.promises = Promises(machines, self.mirrors, self.durability, self.findings, self.lives.on_fetch)
@@ -114,6 +118,7 @@ class Invariants(BaseInvariants):
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
             self.forgetting.on_image(self._image)
+            self.replacements.on_image(self._image)
             self.racks.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if machine.host in CONTROLLERS:
@@ -150,6 +155,7 @@ class Invariants(BaseInvariants):
         self.mirrors.on_disk(machine, kind, path)
         self.offsets.on_disk(machine, kind, path)
         self.directories.on_disk(machine, kind, path)
+        self.new_disks.on_disk(machine, kind, path)
         self.moves.on_disk(machine, kind, path)
         self.disk_events.on_disk(machine, kind, path)
         if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
@@ -198,7 +204,8 @@ class Invariants(BaseInvariants):
         Of a topic that is deleted no broker may have a log any more.
         """
         self.coordinators.at_the_end(self.machines)
-        for machine in self._brokers.values():
+        self.new_disks.at_the_end(self.quorum.image, list(self._brokers.values()))
+        for machine in [one for one in self._brokers.values() if one.in_service]:
             self.answers.at_the_end(machine)
             self._check_expired(machine)
         for truth in self.mirrors.truths():

@@ -99,6 +99,7 @@ class PartitionInvariants:
                 self._registrations[log] = partition
                 if before.get(log) is not partition:
                     changed.append(log)
+                    self._let_return(log, partition)
         for log in changed:
             self.isr_changes += 1
             self.check_candidates(log)
@@ -112,6 +113,17 @@ class PartitionInvariants:
         It may be called a candidate until its next process registers: nobody elects it before.
         """
         self._replaced.setdefault(log, {})[machine.node_id] = self._incarnations[machine.node_id]
+
+    def remember_disk(self, log: str, machine: Machine) -> None:
+        """The stopped broker has the disk with this log again, as it was."""
+        self._replaced.get(log, {}).pop(machine.node_id, None)
+
+    def _let_return(self, log: str, partition: PartitionRegistration) -> None:
+        """A broker whose disk was replaced counts again once another process of it has joined the ISR."""
+        replaced = self._replaced.get(log, {})
+        for node_id in [one for one in replaced if one in partition.isr]:
+            if self._incarnations.get(node_id) != replaced[node_id]:
+                del replaced[node_id]
 
     def knows(self, log: str) -> bool:
         """Whether the log's topic is in the newest committed metadata."""

@@ -7,16 +7,22 @@
 
 Rate and replicas are those of the metadata that the broker has applied. An answer may have been read before a change of
 the rate, or when its follower was in sync: for a while after such a change nothing counts.
+
+A throttle that nothing reaches proves nothing, so it is counted how often one bites: a follower that a reassignment has
+added asks, lacks records that its leader has, gets none, and the balance of one of the two is used up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 
+from broker.replicas.throttle import ReplicationThrottle
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
+from jepsen.sim.truth.mirrors import Mirrors, log_id
 from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
 from quorumlog.ids import NodeId
 from quorumlog.messages.buffer import whole
@@ -24,7 +30,7 @@ from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers
 
-THROTTLED = "throttled bytes"
+THROTTLED, HELD_BACK = "throttled bytes", "throttled fetches of newcomers"
 BURST_S, DEBT_S = 1.0, 10.0
 SETTLED_NS = 1_000_000_000  # longer than an answer takes from its read to its end
 RATE, REPLICAS = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
@@ -51,14 +57,15 @@ class _Window:
 
 
 class ThrottleInvariants:
-    """counts: bytes of throttled replicas that passed."""
+    """counts: bytes of throttled replicas that passed, and fetches that a throttle held back."""
 
-    def __init__(self, findings: Findings) -> None:
-        self._findings = findings
+    def __init__(self, brokers: Sequence[Machine], mirrors: Mirrors, findings: Findings) -> None:
+        self._brokers = {machine.node_id: machine for machine in brokers}
+        self._mirrors, self._findings = mirrors, findings
         self._windows: dict[str, _Window] = {}  # by host of the leader
         self._images: dict[str, Image] = {}  # by host of the leader: the newest that was looked at
         self._left_ns: dict[tuple[str, bytes, int, NodeId], int] = {}  # when a follower left an ISR
-        self.counts = {THROTTLED: 0}
+        self.counts = {THROTTLED: 0, HELD_BACK: 0}
 
     def on_fetched(self, machine: Machine, request: FetchRequest, response: FetchResponse) -> None:
         plane = data_plane_of(machine)
@@ -84,6 +91,24 @@ class ThrottleInvariants:
                 else:
                     others += len(answer.records)
         self._pass(machine, window, held, others, now_ns)
+        self._count_held_back(machine, image, follower, response)
+
+    def _count_held_back(self, machine: Machine, image: Image, node_id: NodeId, response: FetchResponse) -> None:
+        follower = self._brokers[node_id]
+        answered = {
+            (topic.topic_id, answer.index)
+            for topic in response.topics
+            for answer in topic.partitions
+            if len(answer.records) or answer.error_code
+        }
+        for topic in image.sorted_topics():
+            for index, partition in topic.sorted_partitions():
+                is_newcomer = node_id in partition.adding_replicas and node_id not in partition.isr
+                if not is_newcomer or partition.leader != machine.node_id or (topic.id, index) in answered:
+                    continue
+                log = log_id(f"{topic.name}-{index}", topic.id)
+                if self._mirrors.of(follower, log).end < self._mirrors.of(machine, log).end:
+                    self.counts[HELD_BACK] += _is_used_up(machine) or _is_used_up(follower)
 
     def _pass(self, machine: Machine, window: _Window, held: int, others: int, now_ns: int) -> None:
         burst = window.rate * BURST_S
@@ -124,6 +149,16 @@ class ThrottleInvariants:
         if found is None or follower in found.isr:
             return False
         return now_ns - self._left_ns.get((machine.host, topic_id, index, follower), 0) >= SETTLED_NS
+
+
+def _is_used_up(machine: Machine) -> bool:
+    """Whether one of the broker's throttles lets nothing pass now. They are not changed by being looked at."""
+    plane = data_plane_of(machine)
+    if plane is None:
+        return False
+    throttles: tuple[ReplicationThrottle, ...] = plane._throttles
+    now_ms = machine.clock.now_ms()
+    return any(one.is_on and not copy(one._quota).left_bytes(now_ms) for one in throttles)
 
 
 def _settings(image: Image, node_id: NodeId) -> Mapping[str, str] | None:

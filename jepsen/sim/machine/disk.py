@@ -113,13 +113,6 @@ class SimDisk:
         self.kill()
         self._root = DirectoryNode()
 
-    def replace_directory(self, path: str) -> None:
-        """An operator puts an empty disk in the place of one that is mounted there, while no process runs."""
-        self.kill()
-        directory = self._directory(parent_of(path), "replace")
-        directory.change({name: node for name, node in directory.current.items() if name != self._name(path)})
-        directory.sync()
-
     def size_of(self, path: str) -> int:
         """Bytes of a file, for observers; 0 if there is none."""
         node = self._find(path)

@@ -17,7 +17,9 @@ from cli.server.edges import Edges
 from cli.server.format import format_node
 from cli.server.node import Node, build_node
 from jepsen.sim.machine.disk import SimDisk
-from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost
+from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost, no_faults
+from jepsen.sim.machine.exchange import exchange
+from jepsen.sim.machine.page_cache import DirectoryNode
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.sockets import SimSockets
@@ -102,6 +104,7 @@ class Machine:
         self.node: Node | None = None
         self.supported: tuple[FeatureRange, ...] = SUPPORTED  # the levels of features that its next process supports
         self.has_power = True
+        self.in_service = True  # False: an operator has not put it up yet, or has taken it away for good
         self._doom: Callable[[], None] | None = None  # ends the process or the machine after the current step
         self._scheduler, self._network = scheduler, network
         self._lane = lane
@@ -124,7 +127,8 @@ class Machine:
         return self.loop is not None and self.loop.alive and self.loop.paused
 
     def format(self, *, again: bool = False) -> None:
-        """again: only the directories that are not formatted yet."""
+        """again: only the directories that are not formatted yet. An operator's process does it: no fault meets it."""
+        faults, self.disk.faults = self.disk.faults, no_faults
         format_node(
             self.config,
             cluster_id=CLUSTER_ID,
@@ -134,10 +138,13 @@ class Machine:
             protect=lambda _: None,
             ignore_formatted=again,
         )
+        self.disk.faults = faults
         self.disk.take_latency_ns()
 
     def start(self) -> None:
         assert not self.alive, f"{self.host} runs already"
+        if not self.in_service:
+            return
         if not self.has_power:
             self.has_power = True
             self._network.power_on(self.host)
@@ -201,14 +208,18 @@ class Machine:
         self.format()
 
     def replace_directory(self, path: str) -> None:
-        """While no process runs: an empty disk in the place of one log directory's, which an operator formats."""
-        assert not self.alive
-        self._scheduler.record(self.host, f"new disk for {path}")
-        names = names_in(self.disk, path)
-        self.disk.replace_directory(path)
-        for name in names:
-            self._tell_disk(self, "replace", f"{path}/{name}")
+        """An empty disk in the place of one log directory's, which an operator formats. A process may run."""
+        self.exchange_directory(path, None)
         self.format(again=True)
+
+    def exchange_directory(self, path: str, other: DirectoryNode | None) -> DirectoryNode | None:
+        """Another disk, or none, in the place of one log directory's. Returns what was there."""
+        self._scheduler.record(self.host, f"another disk for {path}" if other else f"new disk for {path}")
+        names = names_in(self.disk, path)
+        before = exchange(self.disk, path, other)
+        for name in dict.fromkeys((*names, *names_in(self.disk, path))):
+            self._tell_disk(self, "replace", f"{path}/{name}")
+        return before
 
     def pause(self) -> None:
         if self.alive and self.loop is not None:

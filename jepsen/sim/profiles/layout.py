@@ -18,10 +18,19 @@ _ALL = (*BROKERS, *MORE_BROKERS)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """racks: by host of a broker; a host that is not in it has none."""
+    """racks: by host of a broker; a host that is not in it has none.
+
+    spares: hosts of brokers that are put up later, in the place of others (workload/replacements.py).
+    """
 
     brokers: tuple[str, ...] = tuple(BROKERS)
     racks: Mapping[str, str] = field(default_factory=dict)
+    spares: tuple[str, ...] = ()
+
+    @classmethod
+    def with_spares(cls) -> Layout:
+        """Four brokers, so that partitions of three replicas can move, and two to come."""
+        return cls(_ALL[:4], spares=_ALL[4:])
 
     @classmethod
     def drawn(cls, rng: random.Random, *, share: float = _SHARE) -> Layout:

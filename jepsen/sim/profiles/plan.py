@@ -114,7 +114,10 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "lagging-follower",
         "slow-disk",
     ),
-    BROKERS: ("kill-broker", "power-one", "power-all", "isolate", "restart-storm", "restart-clean", "lagging-follower"),
+    BROKERS: (
+        *("kill-broker", "power-one", "power-all", "isolate", "restart-storm", "restart-clean", "lagging-follower"),
+        *(NEW_DISK, NEW_DISK),
+    ),
     BALANCED: ("power-all", "power-one", "kill-broker", "kill-controller", "restart-clean", "lagging-follower"),
     RETENTION: (
         "power-one",

@@ -61,7 +61,7 @@ def _partners(stage: Stage[SimCluster]) -> tuple[Machine, Machine]:
     ]
     if not led or rng.random() < 0.25:
         return _voters(stage)
-    by_id = {machine.node_id: machine for machine in cluster.brokers}
+    by_id = {machine.node_id: machine for machine in cluster.machines.values()}
     one, other = (by_id[node_id] for node_id in rng.choice(led))
     return (one, other) if rng.random() < 0.5 else (other, one)
 

@@ -36,7 +36,8 @@ class Stage(Generic[ClusterT_co]):
 
     @property
     def all(self) -> list[Machine]:
-        return list(self.cluster.machines.values())
+        """Those in service."""
+        return [machine for machine in self.cluster.machines.values() if machine.in_service]
 
     def later(self, delay_ms: int, action: Callable[[], None]) -> None:
         self.cluster.scheduler.call_later(delay_ms * NS_PER_MS, action)

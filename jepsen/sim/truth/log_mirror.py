@@ -7,6 +7,10 @@ a power cut.
 A log may lie in one of several log directories. While it moves, a complete copy is the log as soon as its source has
 left: the copy has the mark then, and no directory has the log's live name (storage/moves/promotion.py).
 
+A power cut may leave the first segments empty and later ones whole, where a topic leaves durability to the page cache.
+That is a hole, and the log ends before it; unless the records in between may be gone, for then the empty segments had
+left the log, and the power cut has brought back their names.
+
 A directory's name may have been another topic's before. A mirror belongs to one topic id: where the directory holds
 another, it is empty. Where the oldest segments were removed, the log begins at `base`, and the chain up to there is
 taken from what is known to be committed.
@@ -61,6 +65,7 @@ class LogMirror:
         topic_id: Uuid | None = None,
         others: Sequence[str] = (),
         chain_before: Callable[[Offset], bytes] = lambda _: b"",
+        may_begin_at: Callable[[Offset], bool] = lambda _: True,
     ) -> None:
         """on_batch: called for every batch on the disk, and again after each restart or truncation.
 
@@ -68,11 +73,12 @@ class LogMirror:
         in another way and before the next access may be left out.
         topic_id: None for a log that has none. others: paths where it may lie instead of `path`.
         chain_before: of the committed records before a log's first offset; not called for 0.
+        may_begin_at: asked whether the records before an offset may be gone, where segments before it are empty.
         """
         self.path = path  # where it lies, as it was read last
         self._paths = (path, *others)
         self._disk, self._on_batch, self._on_written = disk, on_batch, on_written
-        self._topic_id, self._chain_before = topic_id, chain_before
+        self._topic_id, self._chain_before, self._may_begin_at = topic_id, chain_before, may_begin_at
         self._base, self._base_chain = 0, b""
         self._batches: list[Batch] = []
         self._ends: list[Offset] = []  # of the batches
@@ -187,12 +193,15 @@ class LogMirror:
         self._is_here = directory is not None and self._topic_id == topic_id_of(self._disk, self.path)
         if not self._is_here:
             return
+        first = next((name for name in names if self._size_of(name)), names[-1] if names else "")
+        if names and first != names[0] and not self._may_begin_at(_base_of(first)):
+            names = [first := names[0]]
         for name in names:
             node = self._node(name)
             if node is not None and not self._parse(name, node, checked=True):
                 break  # nothing after a damaged batch counts
         if names and not self._batches:
-            self._begin_at(_base_of(next((name for name in names if self._size_of(name)), names[-1])))
+            self._begin_at(_base_of(first))
 
     def _where(self) -> str:
         return self._paths[0] if self._topic_id is None else next(self._places(durable=False), self._paths[0])

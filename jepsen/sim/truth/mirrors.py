@@ -67,6 +67,7 @@ class Mirrors:
             topic_id=bytes.fromhex(topic_id) if topic_id else None,
             others=[f"{directory}/{name}" for directory in DIRECTORIES[1:]],
             chain_before=partial(self._chain_before, machine, log),
+            may_begin_at=partial(self._may_begin, machine, log),
         )
         return mirrors[log]
 
@@ -77,6 +78,11 @@ class Mirrors:
         if base > truth.deleted_before and not truth.has_snapshots and self.may_begin_at(machine, log, base):
             truth.deleted_before = base
         return truth.chain_before(base)
+
+    def _may_begin(self, machine: Machine, log: str, base: Offset) -> bool:
+        truth = self.truth(log)
+        may_be_gone = log.startswith(f"{COMPACTED_TOPIC}-") or truth.has_snapshots or base <= truth.deleted_before
+        return may_be_gone or self.may_begin_at(machine, log, base)
 
     def of_replica(self, machine: Machine, replica: Replica) -> LogMirror:
         return self.of(machine, log_of(replica))

@@ -12,7 +12,6 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.settings import BROKERS
 from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
@@ -27,8 +26,15 @@ _LIMIT_S = 5.0  # for one request
 class ForgettingChore:
     """counts: acknowledged requests."""
 
-    def __init__(self, cluster: SimCluster, rng: random.Random, admin: Callable[[], AsyncAdmin]) -> None:
-        self._cluster, self._rng, self._admin = cluster, rng, admin
+    def __init__(
+        self,
+        cluster: SimCluster,
+        rng: random.Random,
+        admin: Callable[[], AsyncAdmin],
+        targets: Callable[[], list[NodeId]],
+    ) -> None:
+        """targets: brokers that may be unregistered now, and come back."""
+        self._cluster, self._rng, self._admin, self._targets = cluster, rng, admin, targets
         self.stopping = False
         self.counts = {FORGOTTEN: 0}
 
@@ -36,7 +42,7 @@ class ForgettingChore:
         """Until `stopping`."""
         while not self.stopping:
             await asyncio.sleep(self._rng.uniform(*_GAP_S))
-            broker_id = self._rng.choice(sorted(BROKERS.values()))
+            broker_id = self._rng.choice(self._targets())
             if not self.stopping and topics() and not self._is_needed(broker_id):
                 self.counts[FORGOTTEN] += await self._forget(broker_id)
 

@@ -1,4 +1,7 @@
-"""What an operator does at once where partitions move between brokers: reassignments, throttles, brokers forgotten."""
+"""What an operator does at once where partitions move between brokers.
+
+Reassignments, throttles, brokers that are forgotten and come back, brokers that are replaced by others.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Callable
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.workload.forgetting import ForgettingChore
 from jepsen.sim.workload.reassignments import ReassignmentChore
+from jepsen.sim.workload.replacements import ReplacementChore
 from jepsen.sim.workload.throttles import ThrottleChore
 from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
@@ -25,10 +29,13 @@ class Operator:
         on_crash: Callable[[str, BaseException], None],
     ) -> None:
         """rng, admin: by the name of a chore."""
-        self._chores: dict[str, ReassignmentChore | ThrottleChore | ForgettingChore] = {
-            "reassignments": ReassignmentChore(rng("reassignments"), admin("reassignments")),
-            "throttles": ThrottleChore(rng("throttles"), admin("throttles")),
-            "forgetting": ForgettingChore(cluster, rng("forgetting"), admin("forgetting")),
+        replacements = ReplacementChore(cluster, rng("replacements"), admin("replacements"))
+        targets = lambda: replacements.targets  # noqa: E731
+        self._chores: dict[str, ReassignmentChore | ThrottleChore | ForgettingChore | ReplacementChore] = {
+            "reassignments": ReassignmentChore(rng("reassignments"), admin("reassignments"), targets),
+            "throttles": ThrottleChore(rng("throttles"), admin("throttles"), targets),
+            "forgetting": ForgettingChore(cluster, rng("forgetting"), admin("forgetting"), targets),
+            "replacements": replacements,
         }
         self._on_crash = on_crash
 

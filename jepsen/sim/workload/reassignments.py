@@ -11,11 +11,11 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from jepsen.sim.settings import BROKERS
 from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -34,8 +34,11 @@ _CANCEL_AFTER_S = (0.0, 0.01, 0.05, 0.5)
 class ReassignmentChore:
     """counts: acknowledged requests."""
 
-    def __init__(self, rng: random.Random, admin: Callable[[], AsyncAdmin]) -> None:
-        self._rng, self._admin = rng, admin
+    def __init__(
+        self, rng: random.Random, admin: Callable[[], AsyncAdmin], targets: Callable[[], list[NodeId]]
+    ) -> None:
+        """targets: brokers on which replicas may be placed now."""
+        self._rng, self._admin, self._targets = rng, admin, targets
         self.stopping = False
         self.counts = {BEGUN: 0, CANCELLED: 0, ELECTED: 0}
 
@@ -52,7 +55,7 @@ class ReassignmentChore:
                 await self._reassign(topic.name, self._rng.randrange(topic.partitions))
 
     async def _reassign(self, name: str, index: int) -> None:
-        target = self._rng.sample(sorted(BROKERS.values()), self._rng.choice((2, 3, 3)))
+        target = self._rng.sample(self._targets(), self._rng.choice((2, 3, 3)))
         self.counts[BEGUN] += await self._ask(name, ReassignablePartition(index=index, replicas=tuple(target)))
         if self._rng.random() < _CANCEL_SHARE:
             await asyncio.sleep(self._rng.choice(_CANCEL_AFTER_S))
