@@ -102,6 +102,7 @@ class DataPlane:
         on_opened: Callable[[], None] = lambda: None,
         on_damage: Callable[[], None] = lambda: None,
         on_leader_lost: Callable[[NodeId], None] = lambda _id: None,
+        on_cordoned: Callable[[], None] = lambda: None,
         turn: Turn | None = None,
         cleaner: CleanerConfig | None = None,
         make_cleaner: Callable[[], Runner] | None = None,
@@ -112,7 +113,8 @@ class DataPlane:
 
         on_opened: every log that the first image assigns to this broker is open, or its directory has failed.
         on_damage: see `RecoveryFindings`.
-        on_leader_lost: see `RemoteLeaderEndPoint`. turn: of the node; None: one of its own.
+        on_leader_lost: see `RemoteLeaderEndPoint`. on_cordoned: other directories are cordoned than before.
+        turn: of the node; None: one of its own.
         make_cleaner: of one runner for each of `log.cleaner.threads`; None: nothing is compacted.
         """
         self._clock = clock
@@ -169,7 +171,7 @@ class DataPlane:
             turn=turn,
             throttle=self._throttles.follower,
         )
-        self._cordoned = LiveCordoned(node_id, self.registry, self.store, [one.path for one in directories])
+        self.cordoned = LiveCordoned(node_id, self.registry, self.store, directories, on_cordoned)
         self._leaderships = Leaderships(
             self.registry,
             step,
@@ -205,7 +207,7 @@ class DataPlane:
             self.registry,
             self.opening_progress.by_directory,
             self.moves.copies,
-            self._cordoned,
+            self.cordoned,
         )
         self.producer_report = ProducerReport(self.registry)
         self.log_ends = LogEnds(self.registry, broker_epoch)
@@ -284,7 +286,7 @@ class DataPlane:
 
     def _broker_settings_changed(self) -> None:
         self.cleaner.settings_changed()
-        self._cordoned.refresh()
+        self.cordoned.refresh()
         self._throttles.settings_changed()
 
     def _promised(self, key: PartitionKey) -> Uuid | None:

@@ -147,6 +147,7 @@ class Broker:
                 offline_directories=partial(offline_ids, directories),
                 at_rest=self._at_rest,
                 deletions_done_before=self._deletions_done_before,
+                cordoned_directories=lambda: tuple(sorted(self.data_plane.cordoned.ids())),
             ),
             channel=self.channel,
             clock=clock,
@@ -186,6 +187,7 @@ class Broker:
             on_opened=self._on_readiness_changed,
             on_damage=self._on_damage_changed,
             on_leader_lost=prober.on_lost,
+            on_cordoned=self.lifecycle.on_directories_changed,
             turn=turn,
             cleaner=config.cleaner,
             make_cleaner=make_cleaner,
@@ -390,6 +392,7 @@ class Broker:
             previous_broker_epoch=self._config.previous_broker_epoch,
             features=self._supported,
             damaged_partitions=tuple(DamagedPartition(topic_id=key[0], index=key[1]) for key in damaged),
+            cordoned_directories=tuple(sorted(self.data_plane.cordoned.ids())),
         )
 
 

@@ -81,7 +81,7 @@ class MetadataApplied:
 
 @dataclass(frozen=True, slots=True)
 class DirectoriesChanged:
-    """Another directory is offline, or one has come back: the controller should know at once."""
+    """Another directory is offline or cordoned, or one has come back: the controller should know at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,8 @@ class Lifecycle:
     """One broker's state towards the controller. Pure: no I/O, no clock.
 
     incarnation_id: a new one at each start of the process; it distinguishes a restart from a reconnect.
-    offline_directories: those that are offline now, as far as their ids are known; asked for each heartbeat.
+    offline_directories, cordoned_directories: those that are so now, as far as their ids are known; asked for each
+        heartbeat.
     """
 
     node_id: NodeId
@@ -153,6 +154,7 @@ class Lifecycle:
     ready: bool = False
     at_rest: Callable[[], bool] = lambda: False  # nothing was written here since it was asked last
     deletions_done_before: Callable[[], Offset] = lambda: 0  # see BrokerHeartbeatRequest
+    cordoned_directories: Callable[[], tuple[Uuid, ...]] = tuple
     _rests: bool = False  # as told by the last heartbeat
     _beat_ms: int = 0  # when the last heartbeat was sent
     _confirmed_ms: int | None = None  # when the last one was sent that said: it is in service; None: it is not
@@ -373,6 +375,8 @@ class Lifecycle:
             incarnation_id=self.incarnation_id,
             at_rest=self._rests,
             deletions_done_before=self.deletions_done_before(),
+            cordoned_directories=self.cordoned_directories(),
+            tells_cordoned=self.metadata_offset > self.broker_epoch,
         )
 
 

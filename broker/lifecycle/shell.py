@@ -93,7 +93,7 @@ class LifecycleShell:
         self._post(MetadataApplied(offset, ready))
 
     def on_directories_changed(self) -> None:
-        """A directory failed, or came back."""
+        """A directory failed, came back, was cordoned or is not cordoned any more."""
         self._post(DirectoriesChanged())
 
     def register_again(self) -> None:

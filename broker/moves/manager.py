@@ -5,6 +5,7 @@ Rules, as in Kafka (`ReplicaManager.alterReplicaLogDirs`, KIP-113):
 - A request for the directory in which the replica lies cancels its move. The same target again changes nothing, another
   one replaces the move.
 - A replica that is not here yet is made in the directory that was asked for; the answer is REPLICA_NOT_AVAILABLE.
+- A directory that is cordoned takes no replica, also none that is made later (KIP-1066).
 - While a log directory is offline no move begins: its future logs could be of the same partitions.
 - A move survives a restart: the future log is found and filled further. That of a compacted log begins anew: while the
   copy lay in a directory that was offline, its source was compacted, and the copy would bring back a deleted key whose
@@ -36,6 +37,7 @@ from broker.replicas.directory_report import FutureCopy
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica, Step
 from quorumlog.clock import Clock
+from quorumlog.directory_settings import CORDONED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
@@ -81,10 +83,11 @@ class Moves:
     async def alter(self, topic: str, index: int, path: str) -> None:
         """Move a replica to the log directory `path`, or cancel its move. Returns once the move has begun.
 
-        Raises ApiError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, REPLICA_NOT_AVAILABLE.
+        Raises ApiError: LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT, REPLICA_NOT_AVAILABLE.
         """
         target = self._target(path)
         replica = self._replica(topic, index)
+        self._check_cordoned(target, replica)
         if replica is None or (replica.log is None and not replica.core.failed):
             if replica is None:
                 self._store.preferred.prefer((topic, index), target.directory_id)
@@ -126,6 +129,14 @@ class Moves:
                 return queue
         paths = ", ".join(directory.path for directory in self._directories)
         raise ApiError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is not in log.dirs of this broker: {paths}")
+
+    def _check_cordoned(self, target: DirectoryQueue, replica: Replica | None) -> None:
+        """What is there already, or on its way, may stay: to name it again cancels a move, or changes nothing."""
+        path = target.directory.path
+        mover = None if replica is None else self._movers.get(replica.key)
+        is_there = replica is not None and replica.queue is target
+        if path in self._store.cordoned and not is_there and (mover is None or mover.target is not target):
+            raise ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"log directory {path} is cordoned ({CORDONED})")
 
     def _replica(self, topic: str, index: int) -> Replica | None:
         try:

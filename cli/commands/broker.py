@@ -8,7 +8,7 @@ import typer
 
 from cli import output
 from cli.commands import broker_unregister, partition_apply
-from cli.commands.broker_view import FENCED, Directories, broker_row, directory_rows, listeners_of
+from cli.commands.broker_view import FENCED, Directories, broker_row, directory_rows, listeners_of, shown_state
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
@@ -34,7 +34,8 @@ def list_(
 ) -> None:
     """Show each registered broker: its state, rack and listeners, and how much it leads and holds.
 
-    BYTES counts directories that are online; a broker that is fenced or does not answer has none.
+    BYTES counts directories that are online; a broker that is fenced or does not answer has none. A broker that is
+    cordoned gets no new partitions: all its directories are in its `cordoned.log.dirs`.
 
     Exit code 5: one is fenced.
     """
@@ -48,7 +49,7 @@ def list_(
     cells = [
         [
             row["broker_id"],
-            row["state"],
+            shown_state(row),
             row["rack"],
             listeners_of(row),
             row["leaders"],
@@ -87,7 +88,7 @@ def describe(
         return
     shown = {
         "broker": row["broker_id"],
-        "state": row["state"],
+        "state": shown_state(row),
         "rack": row["rack"] or "—",
         "listeners": listeners_of(row),
         "leaders": row["leaders"],

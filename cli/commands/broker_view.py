@@ -45,6 +45,16 @@ def state_of(broker: ClusterBroker) -> str:
     return SHUTTING_DOWN if broker.in_controlled_shutdown else RUNNING
 
 
+def is_cordoned(broker: ClusterBroker) -> bool:
+    """Whether it gets no new partitions: all directories that are online are cordoned, as the controller knows them."""
+    return bool(broker.log_directories) and set(broker.log_directories) <= set(broker.cordoned_directories)
+
+
+def shown_state(row: dict[str, Any]) -> str:
+    """For people."""
+    return f"{row['state']}, cordoned" if row["cordoned"] else str(row["state"])
+
+
 def broker_row(broker: ClusterBroker, directories: Directories) -> dict[str, Any]:
     """As JSON shows it."""
     found = directories.found
@@ -57,6 +67,7 @@ def broker_row(broker: ClusterBroker, directories: Directories) -> dict[str, Any
         "listeners": [{"name": one.name, "host": one.host, "port": one.port} for one in broker.endpoints],
         "leaders": broker.leaders,
         "replicas": broker.replicas,
+        "cordoned": is_cordoned(broker),
         "directory_count": len(broker.log_directories),
         "bytes": sum(sizes) if found is not None else None,
         "directories": _ids_of(broker) if found is None else told,
@@ -73,9 +84,10 @@ def listeners_of(row: dict[str, Any]) -> str:
 
 def directory_rows(row: dict[str, Any]) -> tuple[tuple[str, ...], list[list[Any]]]:
     """The columns, and a row for each directory."""
-    names = ("directory_id", "path", "state", "partitions", "bytes", "free_bytes")
-    columns = ("DIRECTORY ID", "PATH", "STATE", "PARTITIONS", "BYTES", "FREE")
-    return columns, [[one[name] for name in names] for one in row["directories"]]
+    names = ("directory_id", "path", "state", "cordoned", "partitions", "bytes", "free_bytes")
+    columns = ("DIRECTORY ID", "PATH", "STATE", "CORDONED", "PARTITIONS", "BYTES", "FREE")
+    shown = [{**one, "cordoned": "yes" if one["cordoned"] else ""} for one in row["directories"]]
+    return columns, [[one[name] for name in names] for one in shown]
 
 
 def _directory(one: LogDirDescription) -> dict[str, Any]:
@@ -87,6 +99,7 @@ def _directory(one: LogDirDescription) -> dict[str, Any]:
         "directory_id": show_uuid(one.directory_id) if one.directory_id else None,
         "path": one.path,
         "state": "online" if online else one.error_message or "offline",
+        "cordoned": one.is_cordoned,
         "partitions": len(sizes) if online else None,
         "bytes": sum(sizes) if online else None,
         "free_bytes": one.usable_bytes if online else None,
@@ -98,4 +111,5 @@ def _ids_of(broker: ClusterBroker) -> list[dict[str, Any]]:
     from quorumlog.ids import show_uuid
 
     unknown = {"path": None, "state": None, "partitions": None, "bytes": None, "free_bytes": None}
-    return [{"directory_id": show_uuid(one), **unknown} for one in broker.log_directories]
+    cordoned = set(broker.cordoned_directories)
+    return [{"directory_id": show_uuid(one), **unknown, "cordoned": one in cordoned} for one in broker.log_directories]

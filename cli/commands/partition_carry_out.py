@@ -39,7 +39,12 @@ RollbackOption = Annotated[
 ]
 ThrottleOption = Annotated[
     int | None,
-    typer.Option("--throttle", metavar="BYTES", min=1, help="Bytes per second that each broker copies at most."),
+    typer.Option(
+        "--throttle",
+        metavar="BYTES",
+        min=1,
+        help="Bytes per second that each broker copies at most, also for what is moving already.",
+    ),
 ]
 TIMEOUT_S = 24 * 3600.0
 
@@ -73,9 +78,11 @@ def carry_out(admin: Admin, plan: Plan, wish: Wish) -> None:
     """Prints what it does. Raises CliError: PARTIAL if some could not begin, TIMED_OUT, UNHEALTHY."""
     if not output.is_json():
         show_plan(plan)
+    if not wish.dry_run and wish.throttle is not None:
+        _throttle(admin, plan, wish.throttle)
     if not wish.dry_run and plan.moves:
         _save_rollback(plan, wish.rollback)
-        failed = begin(admin, plan, wish.throttle)
+        failed = begin(admin, plan)
     else:
         failed = {}
     if output.is_json():
@@ -92,8 +99,25 @@ def carry_out(admin: Admin, plan: Plan, wish: Wish) -> None:
         return
     wait(admin, plan.assignments(), wish.timeout_s)
     if wish.throttle is not None:
-        partition_throttle.remove(admin, {move.topic for move in plan.moves})
+        _end_throttle(admin, plan)
     output.say("done: everything lies where it should")
+
+
+def _throttle(admin: Admin, plan: Plan, bytes_per_s: int) -> None:
+    """Of the plan, and of all that is under way."""
+    moving = partition_throttle.of_moves(admin.list_partition_reassignments())
+    if moving and not output.is_json():
+        count = output.counted(len(moving), "partition")
+        output.say(f"{bytes_per_s:,} bytes per second are also the limit of {count} under way from now on")
+    partition_throttle.put(admin, [*partition_throttle.of_plan(plan), *moving], bytes_per_s)
+
+
+def _end_throttle(admin: Admin, plan: Plan) -> None:
+    """A rate is of a broker: it stays while others use it."""
+    if partition_throttle.of_moves(admin.list_partition_reassignments()):
+        output.say("other partitions still move, so the throttle stays: quorumlog partition status -w --finish")
+        return
+    partition_throttle.remove(admin, {move.topic for move in plan.moves})
 
 
 def _save_rollback(plan: Plan, path: Path | None) -> None:
@@ -105,12 +129,10 @@ def _save_rollback(plan: Plan, path: Path | None) -> None:
         output.say(f"this plan brings everything back; save it for quorumlog partition apply:\n{text.rstrip()}")
 
 
-def begin(admin: Admin, plan: Plan, throttle: int | None) -> dict[TopicPartition, PartitionOutcome]:
+def begin(admin: Admin, plan: Plan) -> dict[TopicPartition, PartitionOutcome]:
     """Begin every move. Returns those that were refused. Raises RequestFailed for a directory that was."""
     from quorumlog.client.admin_partitions import failures
 
-    if throttle is not None:
-        partition_throttle.put(admin, plan, throttle)
     _choose_directories(admin, plan)
     changed = {move.key: move.after.replicas for move in plan.moves if move.changes_replicas}
     return failures(admin.alter_partition_reassignments(changed)) if changed else {}

@@ -2,16 +2,20 @@
 
 As kafka-reassign-partitions does it (KIP-73): a rate for each broker that copies or is copied from, and for each topic
 the replicas that it concerns: on the leaders' side those that there are, on the followers' side those that are new.
+A new rate is also that of moves that are under way, as with its --additional: they use the same network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from quorumlog.client.admin_partitions import Reassignment
     from quorumlog.client.blocking_admin import Admin
+    from quorumlog.ids import NodeId
     from quorumlog.messages.cluster import ConfigDescription
+    from quorumlog.planner.cluster import TopicPartition
     from quorumlog.planner.plan import Plan
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
@@ -23,19 +27,43 @@ TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4  # Kafka's numbers
 SET_ON_TOPIC, SET_ON_BROKER = 1, 2  # Kafka's numbers of sources
 
 
-def put(admin: Admin, plan: Plan, bytes_per_s: int) -> None:
+class Copying(NamedTuple):
+    """A partition that gets replicas. sources: those that it had before."""
+
+    topic: str
+    index: int
+    sources: tuple[NodeId, ...]
+    added: tuple[NodeId, ...]
+
+
+def of_plan(plan: Plan) -> list[Copying]:
+    return [Copying(move.topic, move.index, move.before.replicas, move.added) for move in plan.moves if move.added]
+
+
+def of_moves(under_way: Mapping[TopicPartition, Reassignment]) -> list[Copying]:
+    """By topic and partition."""
+    return [
+        Copying(*key, tuple(one for one in found.replicas if one not in found.adding), tuple(found.adding))
+        for key, found in sorted(under_way.items())
+        if found.adding
+    ]
+
+
+def put(admin: Admin, copied: Iterable[Copying], bytes_per_s: int) -> None:
     from quorumlog.client.config_change import Append
 
-    copied = [move for move in plan.moves if move.added]
-    for topic in sorted({move.topic for move in copied}):
-        of_topic = [move for move in copied if move.topic == topic]
-        leaders = [f"{move.index}:{node}" for move in of_topic for node in move.before.replicas]
-        followers = [f"{move.index}:{node}" for move in of_topic for node in move.added]
+    by_topic: dict[str, list[Copying]] = {}
+    for one in copied:
+        by_topic.setdefault(one.topic, []).append(one)
+    for topic, those in sorted(by_topic.items()):
+        leaders = [f"{one.index}:{node}" for one in those for node in one.sources]
+        followers = [f"{one.index}:{node}" for one in those for node in one.added]
         if len(",".join(leaders)) > MAX_LIST_CHARACTERS:
             leaders = followers = [EVERY_REPLICA]
         changes = {LEADER_REPLICAS: Append(",".join(leaders)), FOLLOWER_REPLICAS: Append(",".join(followers))}
         admin.alter_configs(topic, changes, resource_type=TOPIC_RESOURCE)
-    for node in sorted({node for move in copied for node in (*move.before.replicas, *move.added)}):
+    every = [one for those in by_topic.values() for one in those]
+    for node in sorted({node for one in every for node in (*one.sources, *one.added)}):
         rates = {LEADER_RATE: str(bytes_per_s), FOLLOWER_RATE: str(bytes_per_s)}
         admin.alter_configs(str(node), rates, resource_type=BROKER_RESOURCE)
 

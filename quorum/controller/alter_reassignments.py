@@ -105,6 +105,8 @@ def _check_target(brokers: Brokers, now: Assignment, target: tuple[NodeId, ...])
             raise bad_assignment(f"broker {broker_id} of the target {list(target)} is not registered")
         if broker_id not in now.replicas and not broker.log_directories:
             raise bad_assignment(f"broker {broker_id} of the target {list(target)} has no log directory that is online")
+        if broker_id not in now.replicas and broker.is_cordoned:
+            raise bad_assignment(f"broker {broker_id} of the target {list(target)} has only cordoned log directories")
 
 
 def _cancelled(name: str, partition: PartitionRegistration, rules: TopicRules) -> Assignment:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from quorum.controller.draft import Draft, Slices
 from quorum.controller.election import NOTHING, TopicRules, Wish
 from quorum.controller.sweep import WishFor, change_partitions, no_wish
+from quorum.metadata.frame import has_field
 from quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorum.metadata.registration import UNASSIGNED, BrokerRegistration, PartitionRegistration
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
@@ -77,6 +78,27 @@ def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uui
             broker_id=broker_id,
             broker_epoch=broker.broker_epoch,
             log_directories=DirectoryList(directories=remaining),
+        )
+    )
+
+
+def note_cordoned(draft: Draft, broker_id: NodeId, directories: tuple[Uuid, ...]) -> None:
+    """These directories get no new replicas from now on; what lies there stays (KIP-1066).
+
+    directories: the broker repeats its whole list with each heartbeat, so only a change of it is a record.
+    """
+    broker = draft.image.brokers[broker_id]
+    cordoned = tuple(sorted(set(directories)))
+    level = draft.image.metadata_version
+    if cordoned == broker.cordoned_directories or not has_field(
+        BrokerRegistrationChangeRecord, "cordoned_directories", level
+    ):
+        return
+    draft.add(
+        BrokerRegistrationChangeRecord(
+            broker_id=broker_id,
+            broker_epoch=broker.broker_epoch,
+            cordoned_directories=DirectoryList(directories=cordoned),
         )
     )
 

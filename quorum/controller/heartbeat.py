@@ -1,7 +1,7 @@
 """BrokerHeartbeat: a broker is alive, has applied metadata up to an offset, and asks for a state (KRAFT 2.6).
 
 The present state and the one asked for give the next one (`next_state`); a change is a record. Directories that it
-reports as offline are taken away first.
+reports as offline are taken away first; those that it has cordoned since are noted (KIP-1066).
 """
 
 from __future__ import annotations
@@ -10,7 +10,13 @@ from enum import Enum
 
 from quorum.controller.broker_epoch import registered
 from quorum.controller.draft import Draft, Slices
-from quorum.controller.fencing import begin_controlled_shutdown, fence, take_directories_offline, unfence
+from quorum.controller.fencing import (
+    begin_controlled_shutdown,
+    fence,
+    note_cordoned,
+    take_directories_offline,
+    unfence,
+)
 from quorum.controller.forget_deleted import forget_deleted
 from quorum.metadata.image import Image
 from quorum.metadata.registration import BrokerRegistration
@@ -61,6 +67,8 @@ def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Slices[BrokerHea
     broker_id = renew_session(draft, request).broker_id
     if request.offline_directories:
         yield from take_directories_offline(draft, broker_id, request.offline_directories)
+    if request.tells_cordoned:
+        note_cordoned(draft, broker_id, request.cordoned_directories)
     broker = draft.image.brokers[broker_id]
     now = state_of(broker)
     # The registration's own offset is the broker's epoch; an end is exclusive, so it must be above it.

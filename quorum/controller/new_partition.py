@@ -15,6 +15,8 @@ def check_replicas(brokers: Brokers, index: int, replicas: tuple[NodeId, ...]) -
     for broker_id in replicas:
         if broker_id not in brokers:
             raise bad_assignment(f"partition {index}: broker {broker_id} is not registered")
+        if brokers[broker_id].is_cordoned:
+            raise bad_assignment(f"partition {index}: broker {broker_id} has only cordoned log directories")
     if not any(brokers[broker_id].takes_replicas for broker_id in replicas):
         raise bad_assignment(f"partition {index}: all of {list(replicas)} are fenced or shutting down")
 

@@ -4,7 +4,7 @@ Partition p begins at rack p (modulo racks with an active broker) and takes one 
 inside a rack the ring of brokers turns by one for each round over the racks, and is shuffled again after each full
 turn. So leaders and replicas are spread evenly over equal racks, also while a rack is down, and the followers of one
 leader differ. Fenced brokers are taken only where the active ones are too few, and never first: the first replica is
-the leader. Source: FEATURES 1.14, KIP-36.
+the leader. Brokers whose directories are all cordoned are never taken. Source: FEATURES 1.14, KIP-36, KIP-1066.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def place_replicas(
 
     brokers: every registered one, in the order of ids; those that stop, or have no disk left, count as fenced.
     """
-    usable = list(brokers)
-    _check(usable, replication_factor)
+    registered = list(brokers)
+    usable = [broker for broker in registered if not broker.is_cordoned]
+    _check(usable, len(registered), replication_factor)
     racks = _racks(usable)
     rng.shuffle(racks)
     return _place_all(racks, partitions, replication_factor, rng.randrange(1 << 16), rng)
@@ -73,12 +74,14 @@ def _place_all(
         yield _place(racks, starts[which], first_turn + turn, replication_factor)
 
 
-def _check(brokers: list[BrokerRegistration], replication_factor: int) -> None:
+def _check(brokers: list[BrokerRegistration], registered: int, replication_factor: int) -> None:
+    """brokers: of the registered ones, those that are not cordoned."""
     if replication_factor > len(brokers):
-        raise ApiError(
-            ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"replication factor {replication_factor}, but only {len(brokers)} brokers are registered",
-        )
+        cordoned = registered - len(brokers)
+        found = f"only {registered} brokers are registered"
+        if cordoned:
+            found += f", and {cordoned} of them have only cordoned log directories"
+        raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replication_factor}, but {found}")
     if not any(broker.takes_replicas for broker in brokers):
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "all brokers are fenced or shutting down")
 

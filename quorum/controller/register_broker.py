@@ -12,6 +12,8 @@ Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
 - A replica that lacks records which it has synced once is in no ISR and no ELR once its broker is registered. The
   broker may tell of it with a later registration of the same incarnation, since it opens its logs meanwhile; it asks
   to stay fenced until then.
+- A directory that was cordoned stays so while the broker starts: where they are set in the metadata, the broker tells
+  here what its file says, and its first heartbeats tell the rest (KIP-1066).
 - A previous_broker_epoch that equals the registered epoch proves that the broker was stopped cleanly.
 """
 
@@ -26,9 +28,10 @@ from quorum.controller.fencing import leave_damaged, replace_incarnation
 from quorum.metadata.changes import registered_broker
 from quorum.metadata.features import describe_range, uncovered
 from quorum.metadata.frame import has_field
-from quorum.metadata.image import Image
+from quorum.metadata.image import BROKER_RESOURCE, Image
 from quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorum.metadata.registration import BrokerRegistration, is_reserved_directory
+from quorumlog.directory_settings import CORDONED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
 from quorumlog.messages.controller import RegisterBrokerRequest, RegisterBrokerResponse
@@ -112,7 +115,18 @@ def _record(
         in_controlled_shutdown=stopping,
         log_directories=tuple(sorted(request.log_directories)),
         features=tuple(features) if has_field(RegisterBrokerRecord, "features", level) else (),
+        cordoned_directories=(
+            _cordoned(draft.image, request) if has_field(RegisterBrokerRecord, "cordoned_directories", level) else ()
+        ),
     )
+
+
+def _cordoned(image: Image, request: RegisterBrokerRequest) -> tuple[Uuid, ...]:
+    existing = image.brokers.get(request.broker_id)
+    is_set = CORDONED in image.configs.get((BROKER_RESOURCE, str(request.broker_id)), {})
+    if existing is not None and is_set:
+        return existing.cordoned_directories
+    return tuple(sorted(set(request.cordoned_directories)))
 
 
 def _check_cluster(request: RegisterBrokerRequest, cluster_id: str) -> None:

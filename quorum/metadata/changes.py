@@ -36,6 +36,7 @@ def registered_broker(record: RegisterBrokerRecord) -> BrokerRegistration:
         in_controlled_shutdown=record.in_controlled_shutdown,
         log_directories=record.log_directories,
         features=record.features,
+        cordoned_directories=record.cordoned_directories,
     )
 
 
@@ -54,6 +55,7 @@ def changed_broker(old: BrokerRegistration, record: BrokerRegistrationChangeReco
         fenced=_changed(record.fenced, old.fenced),
         in_controlled_shutdown=_changed(record.in_controlled_shutdown, old.in_controlled_shutdown),
         log_directories=_directories(record.log_directories, old.log_directories),
+        cordoned_directories=_directories(record.cordoned_directories, old.cordoned_directories),
     )
 
 

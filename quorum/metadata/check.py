@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, REMEMBERED_FROM
-from quorum.metadata.features import METADATA_VERSION, OTHERS_LEVEL, uncovered
+from quorum.metadata.features import CORDON_LEVEL, METADATA_VERSION, OTHERS_LEVEL, uncovered
 from quorum.metadata.frame import is_written_at
 from quorum.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, Image, TopicImage, hash_of
 from quorum.metadata.partition_index import index_of
@@ -65,6 +65,10 @@ def _brokers(image: Image) -> Iterator[str]:
                 yield f"{name}: directory {format_uuid(directory)} is also broker {owners[directory]}'s"
         if len(set(broker.log_directories)) < len(broker.log_directories):
             yield f"{name}: a directory is registered twice"
+        if list(broker.cordoned_directories) != sorted(set(broker.cordoned_directories)):
+            yield f"{name}: the cordoned directories are not in order, or one is there twice"
+        if broker.cordoned_directories and image.metadata_version < CORDON_LEVEL:
+            yield f"{name}: cordoned directories at metadata.version {image.metadata_version}"
         yield from _ranges(name, broker.features)
         for feature, level in uncovered(image.features, broker.features) if broker.features else ():
             yield f"{name}: does not support {feature} at level {level}, which is in force"

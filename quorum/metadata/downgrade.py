@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from quorum.metadata.frame import MetadataRecord, differs_between
+from quorum.metadata.frame import MetadataRecord, differs_between, has_field
 from quorum.metadata.image import Image
 from quorum.metadata.records_of import broker_record
 from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     AccessControlEntryRecord,
     BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
     ClientQuotaRecord,
     ClusterIncarnationRecord,
     DelegationTokenRecord,
@@ -33,7 +34,7 @@ from quorumlog.messages.metadata_records import (
 )
 
 
-def _none(_image: Image) -> Iterator[MetadataRecord]:
+def _none(_image: Image, _level: int = 0) -> Iterator[MetadataRecord]:
     yield from ()
 
 
@@ -43,10 +44,10 @@ def _no_obstacle(_image: Image) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """obstacles: what the image holds that the lower level cannot express, for people."""
+    """obstacles: what the image holds that the lower level cannot express, for people. after: with the lower level."""
 
     before: Callable[[Image], Iterator[MetadataRecord]] = _none
-    after: Callable[[Image], Iterator[MetadataRecord]] = _none
+    after: Callable[[Image, int], Iterator[MetadataRecord]] = _none
     obstacles: Callable[[Image], Iterator[str]] = _no_obstacle
 
 
@@ -62,11 +63,16 @@ def _forgotten_topics(image: Image) -> Iterator[MetadataRecord]:
         yield ForgetDeletedTopicsRecord(topic_ids=tuple(sorted(image.deleted)))
 
 
-def _brokers_without_ranges(image: Image) -> Iterator[MetadataRecord]:
-    """Each broker tells the next active controller again what it supports."""
+def _brokers_with_less(image: Image, level: int) -> Iterator[MetadataRecord]:
+    """Each broker tells the next active controller again what it supports, and which directories are cordoned."""
     for broker in image.sorted_brokers():
-        if broker.features:
-            yield replace(broker_record(broker), features=())
+        record = after = broker_record(broker)
+        if not has_field(RegisterBrokerRecord, "features", level):
+            after = replace(after, features=())
+        if not has_field(RegisterBrokerRecord, "cordoned_directories", level):
+            after = replace(after, cordoned_directories=())
+        if after != record:
+            yield after
 
 
 def _recovered(image: Image) -> Iterator[str]:
@@ -89,7 +95,8 @@ def _tokens(image: Image) -> Iterator[str]:
 
 
 RULES: Mapping[type[MetadataRecord], Rule] = {
-    RegisterBrokerRecord: Rule(after=_brokers_without_ranges),
+    RegisterBrokerRecord: Rule(after=_brokers_with_less),
+    BrokerRegistrationChangeRecord: Rule(),  # of what the registrations say
     RegisterControllerRecord: Rule(before=_forgotten_controllers),
     UnregisterControllerRecord: Rule(),
     DeletedTopicRecord: Rule(),  # in snapshots only
@@ -122,7 +129,7 @@ def records_before(image: Image, level: int) -> Iterator[MetadataRecord]:
 def records_after(image: Image, level: int) -> Iterator[MetadataRecord]:
     """To be written after the FeatureLevelRecord, at the lower level."""
     for rule in _crossed(image, level):
-        yield from rule.after(image)
+        yield from rule.after(image, level)
 
 
 def _crossed(image: Image, level: int) -> Iterator[Rule]:

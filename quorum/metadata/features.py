@@ -14,6 +14,7 @@ of levels that its software supports; a node whose ranges do not cover a finaliz
     5  access rules, SCRAM credentials and client quotas (access.py), which nothing enforces yet
     6  BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord: changes larger than a batch;
        delegation tokens (access.py), which nothing issues yet
+    7  RegisterBrokerRecord 2, BrokerRegistrationChangeRecord 1: the cordoned directories of brokers (KIP-1066)
 
 Other features may be off (level 0), and software from before them does not know their names:
 
@@ -36,12 +37,13 @@ TRANSACTION_VERSION = "transaction.version"
 KRAFT_VERSION = "kraft.version"  # of the quorum's log and not of the image (KIP-853): 1: it holds the voters
 KRAFT_VERSIONS = FeatureRange(name=KRAFT_VERSION, min_level=0, max_level=1)
 IMPLIED_LEVEL = 1  # of metadata.version where no record names one
-LATEST_LEVEL = 6  # of metadata.version; a new cluster begins with it
+LATEST_LEVEL = 7  # of metadata.version; a new cluster begins with it
 INCARNATION_LEVEL = 3  # of metadata.version; the first that has ClusterIncarnationRecord
 IMPORT_LEVEL = 4  # of metadata.version; the first in which topics are imported
 ACCESS_LEVEL = 5  # of metadata.version; the first that has the records of access.py
 TOKEN_LEVEL = 6  # of metadata.version; the first that has delegation tokens, also of access.py
 TRANSACTION_LEVEL = 6  # of metadata.version; the first that has metadata transactions
+CORDON_LEVEL = 7  # of metadata.version; the first in which the controller knows cordoned directories
 OTHERS_LEVEL = 3  # of metadata.version; the first in which other features may be on: every node's ranges are in the log
 
 # In the order of names. A range begins at 1, as software before these features demands of a registration; 0 is off.

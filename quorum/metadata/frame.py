@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from quorum.metadata.features import ACCESS_LEVEL, INCARNATION_LEVEL, TOKEN_LEVEL, TRANSACTION_LEVEL
+from quorum.metadata.features import ACCESS_LEVEL, CORDON_LEVEL, INCARNATION_LEVEL, TOKEN_LEVEL, TRANSACTION_LEVEL
 from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import (
@@ -125,8 +125,8 @@ _TYPES = (
         convert.encode_RegisterBrokerRecord,
         pb.RegisterBrokerRecord,
         convert.read_RegisterBrokerRecord,
-        written_from=(1, 2),
-        added_fields=((1, ("features",)),),
+        written_from=(1, 2, CORDON_LEVEL),
+        added_fields=((1, ("features",)), (2, ("cordoned_directories",))),
     ),
     _RecordType(
         1,
@@ -164,6 +164,8 @@ _TYPES = (
         convert.encode_BrokerRegistrationChangeRecord,
         pb.BrokerRegistrationChangeRecord,
         convert.read_BrokerRegistrationChangeRecord,
+        written_from=(1, CORDON_LEVEL),
+        added_fields=((1, ("cordoned_directories",)),),
     ),
     _RecordType(20, NoOpRecord, convert.encode_NoOpRecord, pb.NoOpRecord, convert.read_NoOpRecord),
     _RecordType(

@@ -74,6 +74,7 @@ def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_directories=broker.log_directories,
         features=broker.features,
+        cordoned_directories=broker.cordoned_directories,
     )
 
 

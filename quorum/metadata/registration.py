@@ -29,6 +29,7 @@ class BrokerRegistration:
     log_directories: those that are online.
     features: the ranges of levels that the broker's software supports, by name; empty for a broker that was registered
         at metadata.version 1, where the record does not carry them.
+    cordoned_directories: those that get no new replicas, ascending; some may be offline. Empty below CORDON_LEVEL.
     """
 
     broker_id: NodeId
@@ -40,6 +41,7 @@ class BrokerRegistration:
     in_controlled_shutdown: bool
     log_directories: tuple[Uuid, ...]
     features: tuple[FeatureRange, ...] = ()
+    cordoned_directories: tuple[Uuid, ...] = ()
 
     @property
     def active(self) -> bool:
@@ -50,6 +52,11 @@ class BrokerRegistration:
     def takes_replicas(self) -> bool:
         """Whether new partitions may be placed on the broker: it is active and has a directory that is online."""
         return self.active and bool(self.log_directories)
+
+    @property
+    def is_cordoned(self) -> bool:
+        """Whether the broker gets no new replicas: each directory that is online is cordoned (KIP-1066)."""
+        return bool(self.log_directories) and set(self.log_directories) <= set(self.cordoned_directories)
 
     def endpoint(self, listener_name: str) -> Endpoint | None:
         """The address of the broker's listener of this name; None if it has no such listener."""
@@ -62,7 +69,7 @@ class BrokerRegistration:
         return directory in self.log_directories
 
     def value(self) -> Value:
-        """Canonical form, for the state hash. Without features it is the form of metadata.version 1."""
+        """Canonical form, for the state hash. Without what later levels brought it is the form before them."""
         endpoints = tuple((endpoint.name, endpoint.host, endpoint.port) for endpoint in self.endpoints)
         features = tuple((feature.name, feature.min_level, feature.max_level) for feature in self.features)
         base: tuple[Value, ...] = (
@@ -74,6 +81,8 @@ class BrokerRegistration:
             self.in_controlled_shutdown,
             self.log_directories,
         )
+        if self.cordoned_directories:
+            return (*base, features, self.cordoned_directories)
         return (*base, features) if features else base
 
 

@@ -237,14 +237,19 @@ class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin,
     ) -> None:
         """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
 
-        Calls made while others are under way share requests; those for one resource are carried out in their order.
+        Calls made while others are under way share requests; those for one topic or group are carried out in
+        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them. If it is
+        silent, another one is asked.
         Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
         """
         configs = tuple(alterable(key, change) for key, change in changes.items())
         resource = AlterConfigsResource(resource_type=resource_type, resource_name=name, configs=configs)
-        if validate_only:
-            request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=True)
-            (result,) = (await self._send_settings(request)).results
+        of_broker = _broker_id(name) if resource_type == BROKER_RESOURCE and name else None
+        if validate_only or of_broker is not None:
+            if of_broker is not None:
+                await self._link.refresh([])
+            request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+            (result,) = (await Change(self._link, request, first=of_broker).carry_out()).results
         else:
             result = await self._settings.alter(resource)
         _check_result(result, f"configs of {name!r}")

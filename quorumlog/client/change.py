@@ -12,15 +12,20 @@ from typing import Any
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.link import Link, check
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
 
 AGAIN = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
 class Change:
-    """already: the error of a topic on which this change was done before; NONE: such an error stays an error."""
+    """already: the error of a topic on which this change was done before; NONE: such an error stays an error.
+    first: a broker that is asked before the others; its address is known by now, or it is asked like the others.
+    """
 
-    def __init__(self, link: Link, request: Any, already: ErrorCode = ErrorCode.NONE) -> None:
-        self._link, self._request, self._already = link, request, already
+    def __init__(
+        self, link: Link, request: Any, already: ErrorCode = ErrorCode.NONE, *, first: NodeId | None = None
+    ) -> None:
+        self._link, self._request, self._already, self._first = link, request, already, first
         self._in_doubt = False  # an earlier try may have been carried out
 
     async def carry_out(self) -> Any:
@@ -30,7 +35,8 @@ class Change:
 
     async def _ask(self) -> Any:
         """Ask any broker, which forwards it to the controller. Raises RequestFailed also for a retriable error."""
-        response = await self._link.call_any(self._request, self._link.options.request_timeout_ms, self._doubt)
+        timeout_ms = self._link.options.request_timeout_ms
+        response = await self._link.call_any(self._request, timeout_ms, self._doubt, first=self._first)
         parts = response.topics if hasattr(response, "topics") else response.results
         again = next((part for part in (response, *parts) if part.error_code in AGAIN), None)
         if again is not None:

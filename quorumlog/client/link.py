@@ -71,12 +71,13 @@ class Link:
         *,
         node_timeout_ms: int | None = None,
         avoid: Collection[NodeId] = (),
+        first: NodeId | None = None,
     ) -> Any:
         """Ask one broker after the other until one answers. Only for requests that may be carried out twice.
 
         on_unknown: called when a broker may have carried it out without answering, before the next one is asked.
         node_timeout_ms: how long each broker has in the first round, doubled in each further round; at most, and
-        without it, the request timeout. avoid: brokers that are asked last.
+        without it, the request timeout. avoid: brokers that are asked last. first: one that is asked first.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
@@ -85,7 +86,7 @@ class Link:
             patience_ms = self.options.request_timeout_ms
             if node_timeout_ms is not None:
                 patience_ms = min(patience_ms, node_timeout_ms << min(attempt, 10))
-            for address in self._candidates(avoid):
+            for address in self._candidates(avoid, first):
                 left_ms = deadline_ms - self.clock.now_ms()
                 if left_ms <= 0:
                     break
@@ -189,11 +190,12 @@ class Link:
             await connection.close()
         self._connections.clear()
 
-    def _candidates(self, avoid: Collection[NodeId] = ()) -> list[Address]:
+    def _candidates(self, avoid: Collection[NodeId] = (), first: NodeId | None = None) -> list[Address]:
         known = list(dict.fromkeys([*self.cache.brokers.values(), *self._bootstrap]))
         turn = self._next % len(known)
         avoided = [self.cache.brokers.get(node_id) for node_id in avoid]
-        return sorted(known[turn:] + known[:turn], key=avoided.__contains__)
+        preferred = None if first is None else self.cache.brokers.get(first)
+        return sorted(known[turn:] + known[:turn], key=lambda one: (one != preferred, one in avoided))
 
     def _tried(self) -> str:
         return ", ".join(str(address) for address in self._candidates())

@@ -143,6 +143,7 @@ class ClusterBroker:
     log_directories: The ids of those that are online.
     features: In the order of names.
     leaders: Partitions that it leads, and of which it is a replica; -1: not requested.
+    cordoned_directories: The ids of those that get no new replicas (KIP-1066), as far as the controller knows.
     """
 
     node_id: int
@@ -157,6 +158,7 @@ class ClusterBroker:
     features: tuple[FeatureRange, ...] = ()
     leaders: int = -1
     replicas: int = -1
+    cordoned_directories: tuple[bytes, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ class RegisterBrokerRequest:
     damaged_partitions: Replicas whose logs end before a point that was synced once: they lack records that this
     broker may have
         acknowledged.
+    cordoned_directories: Directories that get no new replicas (KIP-1066). Before its first metadata a broker
+    tells what its file says.
     """
 
     broker_id: int
@@ -30,6 +32,7 @@ class RegisterBrokerRequest:
     previous_broker_epoch: int = -1
     features: tuple[FeatureRange, ...] = ()
     damaged_partitions: tuple[DamagedPartition, ...] = ()
+    cordoned_directories: tuple[bytes, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,9 @@ class BrokerHeartbeatRequest:
     rests, too.
     deletions_done_before: This broker holds no directory of a topic that was deleted at a metadata offset below
     this one; 0: it does not know.
+    cordoned_directories: Every directory that gets no new replicas (KIP-1066); repeated in each heartbeat.
+    tells_cordoned: Whether `cordoned_directories` is told; not so before the first metadata, which may change it,
+    and by older software.
     """
 
     broker_id: int
@@ -64,6 +70,8 @@ class BrokerHeartbeatRequest:
     incarnation_id: bytes
     at_rest: bool = False
     deletions_done_before: int = 0
+    cordoned_directories: tuple[bytes, ...] = ()
+    tells_cordoned: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)

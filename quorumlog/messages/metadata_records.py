@@ -18,9 +18,10 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
-    """Type 0, versions 0 and 1. A broker came up; it is fenced until it has caught up with its own registration.
+    """Type 0, versions 0 to 2. A broker came up; it is fenced until it has caught up with its own registration.
 
     features: @1. In the order of names.
+    cordoned_directories: @2. Directories that get no new replicas (KIP-1066), ascending; online or not.
     """
 
     broker_id: int
@@ -32,6 +33,7 @@ class RegisterBrokerRecord:
     in_controlled_shutdown: bool = False
     log_directories: tuple[bytes, ...] = ()
     features: tuple[FeatureRange, ...] = ()
+    cordoned_directories: tuple[bytes, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -198,13 +200,17 @@ class ProducerIdsRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord:
-    """Type 17. Absent fields do not change."""
+    """Type 17, versions 0 and 1. Absent fields do not change.
+
+    cordoned_directories: @1. See RegisterBrokerRecord.
+    """
 
     broker_id: int
     broker_epoch: int
     fenced: bool | None = None
     in_controlled_shutdown: bool | None = None
     log_directories: DirectoryList | None = None
+    cordoned_directories: DirectoryList | None = None
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -45,12 +45,17 @@ def _of_replica(cluster: Cluster, name: str, partition: Partition, node_id: Node
     if node_id not in partition.replicas and not broker.is_live:
         yield f"{name} goes to broker {node_id}, which is fenced: nothing could be copied to it"
     known = {one.path: one for one in broker.directories}
+    if node_id not in partition.replicas and known and not any(one.takes_new for one in broker.directories):
+        yield f"{name} goes to broker {node_id}, which has only log directories that are cordoned or offline"
+        return
     if path == ANYWHERE or not known:
         return
     if path not in known:
         yield f"{name} goes to {path}, which is no log directory of broker {node_id}; it has {sorted(known)}"
     elif path != partition.path_on(node_id) and not known[path].is_online:
         yield f"{name} goes to {path} of broker {node_id}, which is offline"
+    elif path != partition.path_on(node_id) and not known[path].takes_new:
+        yield f"{name} goes to {path} of broker {node_id}, which is cordoned"
 
 
 def _of_copies(cluster: Cluster, name: str, partition: Partition, after: Assignment) -> Iterator[str]:

@@ -13,7 +13,7 @@ import pytest
 from cli.commands import broker as command
 from cli.commands import broker_unregister
 from cli.commands.broker_unregister import check, holdings
-from cli.commands.broker_view import Directories, broker_row, directory_rows, listeners_of
+from cli.commands.broker_view import Directories, broker_row, directory_rows, listeners_of, shown_state
 from cli.errors import CliError, Exit
 from cli.main import main
 from quorumlog.ids import show_uuid
@@ -89,8 +89,8 @@ def test_a_running_broker() -> None:
     assert row["bytes"] == 0 + 10 + 20, "a copy on the way does not count"
     assert listeners_of(row) == "CLIENT://h:9092, GRPC://h:9094"
     assert directory_rows(row)[1] == [
-        [show_uuid(ID), "/d1", "online", 3, 30, 99],
-        [None, "/d2", "I/O error", None, None, None],
+        [show_uuid(ID), "/d1", "online", "", 3, 30, 99],
+        [None, "/d2", "I/O error", "", None, None, None],
     ]
     assert json.loads(json.dumps(row)) == row
 
@@ -107,6 +107,16 @@ def test_states(broker: ClusterBroker, state: str) -> None:
     assert broker_row(broker, Directories.skipped())["state"] == state
 
 
+def test_a_cordoned_broker_is_shown_as_such() -> None:
+    one = replace(ONE, log_directories=(ID, ID[::-1]), cordoned_directories=(ID,))
+    half, full = (broker_row(each, Directories.skipped()) for each in (one, replace(one, log_directories=(ID,))))
+    assert (half["cordoned"], full["cordoned"]) == (False, True)
+    assert (shown_state(half), shown_state(full)) == ("running", "running, cordoned")
+    assert [each["cordoned"] for each in half["directories"]] == [True, False], "its own words are not needed"
+    told = broker_row(one, Directories((replace(GOOD, is_cordoned=True), BAD)))
+    assert [cells[3] for cells in directory_rows(told)[1]] == ["yes", ""]
+
+
 @pytest.mark.parametrize(
     ("broker", "asked", "why"),
     [(replace(ONE, fenced=True), [], "is fenced"), (replace(ONE, node_id=9), [9], "connection refused")],
@@ -119,7 +129,7 @@ def test_a_broker_that_does_not_answer_shows_the_ids_of_its_directories(
     found = Directories.ask(admin, broker)
     row = broker_row(broker, found)
     assert admin.asked == asked and why in found.why
-    assert row["bytes"] is None and directory_rows(row)[1] == [[show_uuid(ID), None, None, None, None, None]]
+    assert row["bytes"] is None and directory_rows(row)[1] == [[show_uuid(ID), None, None, "", None, None, None]]
 
 
 def test_list_ends_with_5_if_one_is_fenced(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -306,3 +306,45 @@ def test_throttles_are_looked_for_in_one_question_for_all_topics(
     lists = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
     assert admin.asked == [(["t"], lists)]
     assert admin.altered == [("t", {lists[0]: None}, 2)]
+
+
+LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+
+@pytest.mark.parametrize("words", [("move", "t-1=3,4"), ("move", "t-0=3,2")], ids=["with another", "alone"])
+def test_a_new_throttle_is_also_that_of_moves_under_way(
+    admin: Admin, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    admin.targets, admin.polls = {("t", 0): (3, 2)}, 9
+    run(capsys, *words, "--throttle", "5000")
+    others = words[1].startswith("t-1")
+    ((topic, lists, _),) = [one for one in admin.altered if one[2] == 2]
+    there, new = (set(lists[name].words.split(",")) for name in (LEADERS, FOLLOWERS))
+    assert topic == "t" and there == {"0:1", "0:2"} | ({"1:2", "1:3"} if others else set())
+    assert new == {"0:3"} | ({"1:4"} if others else set())
+    rates = {name: changes for name, changes, kind in admin.altered if kind == 4}
+    assert rates == {str(node): dict.fromkeys(RATES, "5000") for node in ((1, 2, 3, 4) if others else (1, 2, 3))}
+
+
+def test_a_dry_run_changes_no_throttle(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
+    admin.targets, admin.polls = {("t", 0): (3, 2)}, 9
+    run(capsys, "move", "t-1=3,4", "--throttle", "5000", "--dry-run")
+    assert admin.altered == []
+
+
+def test_a_throttle_that_others_use_stays(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rate is of a broker, and another operator's move is still under way there."""
+    admin.targets, admin.polls = {("t", 0): (3, 2)}, 10_000
+    asked = admin.list_partition_reassignments
+    admin.list_partition_reassignments = lambda keys=None: {} if keys == [("t", 1)] else asked(keys)  # type: ignore[method-assign]
+    admin.replicas["t", 1] = (2, 3)
+
+    def begun(wanted: Any) -> dict[Any, PartitionOutcome]:
+        admin.replicas |= wanted
+        return dict.fromkeys(wanted, DONE)
+
+    admin.alter_partition_reassignments = begun  # type: ignore[method-assign]
+    assert main(["partition", "move", "t-1=3,4", "--throttle", "5000", "--wait"]) == 0
+    assert "so the throttle stays" in capsys.readouterr().err
+    assert not [changes for _, changes, _ in admin.altered if None in changes.values()]

@@ -10,9 +10,14 @@ from typing import Any
 import pytest
 from fake_cluster import TOPIC_ID, FakeCluster, TestClock
 
-from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.admin import BROKER_RESOURCE, AsyncAdmin
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.admin import (
+    AlterConfigsResult,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from quorumlog.messages.cluster import (
     CreateTopicResult,
     CreateTopicsRequest,
@@ -110,3 +115,17 @@ def test_an_existing_topic_stays_an_error_with_validate_only() -> None:
     cluster.fault(CreateTopicsRequest, lambda _: OutcomeUnknown("broke"))
     with pytest.raises(RequestFailed, match="TOPIC_ALREADY_EXISTS"):
         asked(cluster, lambda admin: admin.create_topic("t", validate_only=True))
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_settings_of_a_broker_go_to_that_broker_first(silent: bool) -> None:
+    """It alone knows its file, and refuses what does not fit."""
+    cluster = FakeCluster()
+    done = AlterConfigsResult(resource_type=BROKER_RESOURCE, resource_name="3")
+    answer = IncrementalAlterConfigsResponse(results=(done,))
+    answers: list[Any] = [NotDelivered("refused"), answer] if silent else [answer]
+    for one in answers:
+        cluster.fault(IncrementalAlterConfigsRequest, lambda _, one=one: one)
+    asked(cluster, lambda admin: admin.alter_configs("3", {"a": "b"}, resource_type=BROKER_RESOURCE))
+    nodes = [node for node, request in cluster.requests if isinstance(request, IncrementalAlterConfigsRequest)]
+    assert nodes[0] == 3 and len(nodes) == len(answers) and 3 not in nodes[1:]

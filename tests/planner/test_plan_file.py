@@ -68,7 +68,8 @@ CLUSTER = Cluster.of(
         broker(1),
         broker(2),
         broker(3, is_live=False),
-        Broker(node_id=4, directories=(Directory(path="/4"), OFFLINE)),
+        Broker(node_id=4, directories=(Directory(path="/4"), OFFLINE, Directory(path="/full", takes_new=False))),
+        broker(5, cordoned=True),
     ],
     [partition(0, (1, 2)), Partition(topic="u", index=0, replicas=(1, 2, 3), min_isr=2)],
 )
@@ -83,6 +84,8 @@ FAULTS = [
     ("nothing", "t", 0, (), None, "no replica"),
     ("no directory", "t", 0, (1, 4), (ANYWHERE, "/x"), "no log directory"),
     ("an offline one", "t", 0, (1, 4), (ANYWHERE, "/off"), "offline"),
+    ("a cordoned one", "t", 0, (1, 4), (ANYWHERE, "/full"), "which is cordoned"),
+    ("a cordoned broker", "t", 0, (1, 5), None, "only log directories that are cordoned"),
     ("below min ISR", "u", 0, (1, 3), None, "min.insync.replicas"),
 ]
 

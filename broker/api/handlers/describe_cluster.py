@@ -59,6 +59,7 @@ def _broker(
         endpoints=client_endpoints(services, broker),
         in_controlled_shutdown=broker.in_controlled_shutdown,
         log_directories=broker.log_directories,
+        cordoned_directories=broker.cordoned_directories,
         features=tuple(as_shown(supported) for supported in broker.features),
         leaders=-1 if counted is None else counted.led.get(broker.broker_id, 0),
         replicas=-1 if counted is None else counted.held_count(broker.broker_id),

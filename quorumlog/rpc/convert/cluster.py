@@ -342,6 +342,7 @@ def fill_ClusterBroker(m: ClusterBroker, p: pb.ClusterBroker) -> None:
         fill_FeatureRange(x_features, p.features.add())
     p.leaders = m.leaders
     p.replicas = m.replicas
+    p.cordoned_directories.extend(m.cordoned_directories)
 
 
 def read_ClusterBroker(p: pb.ClusterBroker) -> ClusterBroker:
@@ -358,6 +359,7 @@ def read_ClusterBroker(p: pb.ClusterBroker) -> ClusterBroker:
         features=tuple([read_FeatureRange(x) for x in p.features]),
         leaders=p.leaders,
         replicas=p.replicas,
+        cordoned_directories=tuple(p.cordoned_directories[:]),
     )
 
 

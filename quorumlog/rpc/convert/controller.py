@@ -51,6 +51,7 @@ def fill_RegisterBrokerRequest(m: RegisterBrokerRequest, p: pb.RegisterBrokerReq
         fill_FeatureRange(x_features, p.features.add())
     for x_damaged_partitions in m.damaged_partitions:
         fill_DamagedPartition(x_damaged_partitions, p.damaged_partitions.add())
+    p.cordoned_directories.extend(m.cordoned_directories)
 
 
 def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerRequest:
@@ -64,6 +65,7 @@ def read_RegisterBrokerRequest(p: pb.RegisterBrokerRequest) -> RegisterBrokerReq
         previous_broker_epoch=p.previous_broker_epoch,
         features=tuple([read_FeatureRange(x) for x in p.features]),
         damaged_partitions=tuple([read_DamagedPartition(x) for x in p.damaged_partitions]),
+        cordoned_directories=tuple(p.cordoned_directories[:]),
     )
 
 
@@ -133,6 +135,8 @@ def fill_BrokerHeartbeatRequest(m: BrokerHeartbeatRequest, p: pb.BrokerHeartbeat
     p.incarnation_id = m.incarnation_id
     p.at_rest = m.at_rest
     p.deletions_done_before = m.deletions_done_before
+    p.cordoned_directories.extend(m.cordoned_directories)
+    p.tells_cordoned = m.tells_cordoned
 
 
 def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeatRequest:
@@ -146,6 +150,8 @@ def read_BrokerHeartbeatRequest(p: pb.BrokerHeartbeatRequest) -> BrokerHeartbeat
         incarnation_id=p.incarnation_id,
         at_rest=p.at_rest,
         deletions_done_before=p.deletions_done_before,
+        cordoned_directories=tuple(p.cordoned_directories[:]),
+        tells_cordoned=p.tells_cordoned,
     )
 
 

@@ -56,6 +56,7 @@ def fill_RegisterBrokerRecord(m: RegisterBrokerRecord, p: pb.RegisterBrokerRecor
     p.log_directories.extend(m.log_directories)
     for x_features in m.features:
         fill_FeatureRange(x_features, p.features.add())
+    p.cordoned_directories.extend(m.cordoned_directories)
 
 
 def read_RegisterBrokerRecord(p: pb.RegisterBrokerRecord) -> RegisterBrokerRecord:
@@ -69,6 +70,7 @@ def read_RegisterBrokerRecord(p: pb.RegisterBrokerRecord) -> RegisterBrokerRecor
         in_controlled_shutdown=p.in_controlled_shutdown,
         log_directories=tuple(p.log_directories[:]),
         features=tuple([read_FeatureRange(x) for x in p.features]),
+        cordoned_directories=tuple(p.cordoned_directories[:]),
     )
 
 
@@ -485,6 +487,9 @@ def fill_BrokerRegistrationChangeRecord(
     if m.log_directories is not None:
         p.log_directories.SetInParent()
         fill_DirectoryList(m.log_directories, p.log_directories)
+    if m.cordoned_directories is not None:
+        p.cordoned_directories.SetInParent()
+        fill_DirectoryList(m.cordoned_directories, p.cordoned_directories)
 
 
 def read_BrokerRegistrationChangeRecord(p: pb.BrokerRegistrationChangeRecord) -> BrokerRegistrationChangeRecord:
@@ -494,6 +499,7 @@ def read_BrokerRegistrationChangeRecord(p: pb.BrokerRegistrationChangeRecord) ->
         fenced=p.fenced if p.HasField("fenced") else None,
         in_controlled_shutdown=p.in_controlled_shutdown if p.HasField("in_controlled_shutdown") else None,
         log_directories=read_DirectoryList(p.log_directories) if p.HasField("log_directories") else None,
+        cordoned_directories=read_DirectoryList(p.cordoned_directories) if p.HasField("cordoned_directories") else None,
     )
 
 

@@ -431,6 +431,7 @@ class ClusterBroker(_message.Message):
     FEATURES_FIELD_NUMBER: _builtins.int
     LEADERS_FIELD_NUMBER: _builtins.int
     REPLICAS_FIELD_NUMBER: _builtins.int
+    CORDONED_DIRECTORIES_FIELD_NUMBER: _builtins.int
     node_id: _builtins.int
     host: _builtins.str
     port: _builtins.int
@@ -459,6 +460,10 @@ class ClusterBroker(_message.Message):
     def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
         """In the order of names."""
 
+    @_builtins.property
+    def cordoned_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """The ids of those that get no new replicas (KIP-1066), as far as the controller knows."""
+
     def __init__(
         self,
         *,
@@ -474,10 +479,11 @@ class ClusterBroker(_message.Message):
         features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
         leaders: _builtins.int = ...,
         replicas: _builtins.int = ...,
+        cordoned_directories: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "endpoints", b"endpoints", "features", b"features", "fenced", b"fenced", "host", b"host", "in_controlled_shutdown", b"in_controlled_shutdown", "leaders", b"leaders", "log_directories", b"log_directories", "node_id", b"node_id", "port", b"port", "rack", b"rack", "replicas", b"replicas"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "cordoned_directories", b"cordoned_directories", "endpoints", b"endpoints", "features", b"features", "fenced", b"fenced", "host", b"host", "in_controlled_shutdown", b"in_controlled_shutdown", "leaders", b"leaders", "log_directories", b"log_directories", "node_id", b"node_id", "port", b"port", "rack", b"rack", "replicas", b"replicas"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015

@@ -33,6 +33,7 @@ class RegisterBrokerRequest(_message.Message):
     PREVIOUS_BROKER_EPOCH_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
     DAMAGED_PARTITIONS_FIELD_NUMBER: _builtins.int
+    CORDONED_DIRECTORIES_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     cluster_id: _builtins.str
     incarnation_id: _builtins.bytes
@@ -58,6 +59,10 @@ class RegisterBrokerRequest(_message.Message):
         acknowledged.
         """
 
+    @_builtins.property
+    def cordoned_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """Directories that get no new replicas (KIP-1066). Before its first metadata a broker tells what its file says."""
+
     def __init__(
         self,
         *,
@@ -70,10 +75,11 @@ class RegisterBrokerRequest(_message.Message):
         previous_broker_epoch: _builtins.int = ...,
         features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
         damaged_partitions: _abc.Iterable[Global___DamagedPartition] | None = ...,
+        cordoned_directories: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_id", b"broker_id", "cluster_id", b"cluster_id", "damaged_partitions", b"damaged_partitions", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "previous_broker_epoch", b"previous_broker_epoch", "rack", b"rack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_id", b"broker_id", "cluster_id", b"cluster_id", "cordoned_directories", b"cordoned_directories", "damaged_partitions", b"damaged_partitions", "endpoints", b"endpoints", "features", b"features", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "previous_broker_epoch", b"previous_broker_epoch", "rack", b"rack"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015
@@ -144,6 +150,8 @@ class BrokerHeartbeatRequest(_message.Message):
     INCARNATION_ID_FIELD_NUMBER: _builtins.int
     AT_REST_FIELD_NUMBER: _builtins.int
     DELETIONS_DONE_BEFORE_FIELD_NUMBER: _builtins.int
+    CORDONED_DIRECTORIES_FIELD_NUMBER: _builtins.int
+    TELLS_CORDONED_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     broker_epoch: _builtins.int
     current_metadata_offset: _builtins.int
@@ -159,9 +167,17 @@ class BrokerHeartbeatRequest(_message.Message):
     """This broker holds no directory of a topic that was deleted at a metadata offset below this one; 0: it does not know.
     default: 0
     """
+    tells_cordoned: _builtins.bool
+    """Whether `cordoned_directories` is told; not so before the first metadata, which may change it, and by older software.
+    default: False
+    """
     @_builtins.property
     def offline_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """Every registered directory that is offline; repeated in each heartbeat."""
+
+    @_builtins.property
+    def cordoned_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """Every directory that gets no new replicas (KIP-1066); repeated in each heartbeat."""
 
     def __init__(
         self,
@@ -175,10 +191,12 @@ class BrokerHeartbeatRequest(_message.Message):
         incarnation_id: _builtins.bytes = ...,
         at_rest: _builtins.bool = ...,
         deletions_done_before: _builtins.int = ...,
+        cordoned_directories: _abc.Iterable[_builtins.bytes] | None = ...,
+        tells_cordoned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_rest", b"at_rest", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "current_metadata_offset", b"current_metadata_offset", "deletions_done_before", b"deletions_done_before", "incarnation_id", b"incarnation_id", "offline_directories", b"offline_directories", "want_fence", b"want_fence", "want_shutdown", b"want_shutdown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_rest", b"at_rest", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "cordoned_directories", b"cordoned_directories", "current_metadata_offset", b"current_metadata_offset", "deletions_done_before", b"deletions_done_before", "incarnation_id", b"incarnation_id", "offline_directories", b"offline_directories", "tells_cordoned", b"tells_cordoned", "want_fence", b"want_fence", "want_shutdown", b"want_shutdown"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

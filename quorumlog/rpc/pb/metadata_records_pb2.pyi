@@ -28,7 +28,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RegisterBrokerRecord(_message.Message):
-    """Type 0, versions 0 and 1. A broker came up; it is fenced until it has caught up with its own registration."""
+    """Type 0, versions 0 to 2. A broker came up; it is fenced until it has caught up with its own registration."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -41,6 +41,7 @@ class RegisterBrokerRecord(_message.Message):
     IN_CONTROLLED_SHUTDOWN_FIELD_NUMBER: _builtins.int
     LOG_DIRECTORIES_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
+    CORDONED_DIRECTORIES_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     incarnation_id: _builtins.bytes
     broker_epoch: _builtins.int
@@ -57,6 +58,10 @@ class RegisterBrokerRecord(_message.Message):
     def features(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.FeatureRange]:
         """@1. In the order of names."""
 
+    @_builtins.property
+    def cordoned_directories(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """@2. Directories that get no new replicas (KIP-1066), ascending; online or not."""
+
     def __init__(
         self,
         *,
@@ -69,10 +74,11 @@ class RegisterBrokerRecord(_message.Message):
         in_controlled_shutdown: _builtins.bool = ...,
         log_directories: _abc.Iterable[_builtins.bytes] | None = ...,
         features: _abc.Iterable[_common_pb2.FeatureRange] | None = ...,
+        cordoned_directories: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "rack", b"rack"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "endpoints", b"endpoints", "features", b"features", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "rack", b"rack"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_rack", b"_rack", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "cordoned_directories", b"cordoned_directories", "endpoints", b"endpoints", "features", b"features", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "incarnation_id", b"incarnation_id", "log_directories", b"log_directories", "rack", b"rack"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__rack: _TypeAlias = _typing.Literal["rack"]  # noqa: Y015
     _WhichOneofArgType__rack: _TypeAlias = _typing.Literal["_rack", b"_rack"]  # noqa: Y015
@@ -554,7 +560,7 @@ Global___ProducerIdsRecord: _TypeAlias = ProducerIdsRecord  # noqa: Y015
 
 @_typing.final
 class BrokerRegistrationChangeRecord(_message.Message):
-    """Type 17. Absent fields do not change."""
+    """Type 17, versions 0 and 1. Absent fields do not change."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -563,12 +569,17 @@ class BrokerRegistrationChangeRecord(_message.Message):
     FENCED_FIELD_NUMBER: _builtins.int
     IN_CONTROLLED_SHUTDOWN_FIELD_NUMBER: _builtins.int
     LOG_DIRECTORIES_FIELD_NUMBER: _builtins.int
+    CORDONED_DIRECTORIES_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     broker_epoch: _builtins.int
     fenced: _builtins.bool
     in_controlled_shutdown: _builtins.bool
     @_builtins.property
     def log_directories(self) -> Global___DirectoryList: ...
+    @_builtins.property
+    def cordoned_directories(self) -> Global___DirectoryList:
+        """@1. See RegisterBrokerRecord."""
+
     def __init__(
         self,
         *,
@@ -577,10 +588,11 @@ class BrokerRegistrationChangeRecord(_message.Message):
         fenced: _builtins.bool | None = ...,
         in_controlled_shutdown: _builtins.bool | None = ...,
         log_directories: Global___DirectoryList | None = ...,
+        cordoned_directories: Global___DirectoryList | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_fenced", b"_fenced", "_in_controlled_shutdown", b"_in_controlled_shutdown", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "log_directories", b"log_directories"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_fenced", b"_fenced", "_in_controlled_shutdown", b"_in_controlled_shutdown", "cordoned_directories", b"cordoned_directories", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "log_directories", b"log_directories"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fenced", b"_fenced", "_in_controlled_shutdown", b"_in_controlled_shutdown", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "log_directories", b"log_directories"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_fenced", b"_fenced", "_in_controlled_shutdown", b"_in_controlled_shutdown", "broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "cordoned_directories", b"cordoned_directories", "fenced", b"fenced", "in_controlled_shutdown", b"in_controlled_shutdown", "log_directories", b"log_directories"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__fenced: _TypeAlias = _typing.Literal["fenced"]  # noqa: Y015
     _WhichOneofArgType__fenced: _TypeAlias = _typing.Literal["_fenced", b"_fenced"]  # noqa: Y015

@@ -265,6 +265,18 @@ def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
     assert sent(play(core, TimerFired(), now_ms=500)).offline_directories == (b"a" * 16, b"b" * 16)
 
 
+def test_cordoned_directories_are_told_once_the_metadata_is_known_that_may_change_them() -> None:
+    core = make()
+    core.cordoned_directories = lambda: (b"c" * 16,)
+    first = sent(play(core, TimerFired(), registered()))
+    assert not first.tells_cordoned, "the metadata may say something else than the file"
+    assert sent(play(core, FENCED, MetadataApplied(11, ready=True), now_ms=1)).tells_cordoned
+    play(core, UNFENCED, now_ms=1)
+    core.cordoned_directories = lambda: (b"c" * 16, b"d" * 16)
+    request = sent(play(core, DirectoriesChanged(), now_ms=2))
+    assert request.tells_cordoned and request.cordoned_directories == (b"c" * 16, b"d" * 16)
+
+
 def test_a_directory_that_came_back_is_not_sent_any_more() -> None:
     offline = [b"a" * 16, b"b" * 16]
     core = running(offline)

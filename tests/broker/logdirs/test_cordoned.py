@@ -70,6 +70,18 @@ def test_it_is_of_one_broker_and_the_file_is_what_is_left() -> None:
     assert told(cluster) == [("/d0", False), ("/d1", False)]
 
 
+def test_the_controller_is_told_at_once_and_by_ids() -> None:
+    cluster = ReplicaCluster(directories=2)
+    node = cluster.nodes[1]
+    told_at: list[frozenset[bytes]] = []
+    live = node.data_plane.cordoned
+    live._on_changed = lambda: told_at.append(live.ids())
+    for value in ("/d0", "/d0", "*", "/d7", None):
+        cordon(cluster, value)
+    first, second = (node.directory_id(path) for path in node.paths)
+    assert told_at == [{first}, {first, second}, set()], "what is not understood, or changes nothing, is not told"
+
+
 def test_a_directory_that_is_not_there_changes_nothing() -> None:
     cluster = ReplicaCluster(directories=2)
     cordon(cluster, "/d1")

@@ -347,3 +347,20 @@ def test_the_rate_and_what_is_left_say_when_it_ends() -> None:
     rate.moved(5_000, 1_000)
     assert rate.per_s(2_000) == 2_500
     assert eta_s(5_000, rate.per_s(2_000)) == 2 and eta_s(0, 0) == 0 and eta_s(5, 0) is None
+
+
+def test_a_cordoned_directory_takes_no_replica_and_keeps_those_that_it_has() -> None:
+    cluster = moving_cluster(20)
+    target, there = cluster.other(1), cluster.path_of(1)
+    store = cluster.nodes[1].data_plane.store
+    store.cordoned = frozenset({target, there})
+    for topic in ("t", "later"):  # a replica that is here, and one that may be made later
+        with pytest.raises(ApiError) as refused:
+            cluster.nodes[1].run(cluster.nodes[1].data_plane.moves.alter(topic, 0, target))
+        assert refused.value.code is ErrorCode.INVALID_REPLICA_ASSIGNMENT and target in refused.value.message
+    cluster.move(1, there)  # where it lies: nothing changes
+    store.cordoned = frozenset()
+    cluster.move(1, target)
+    store.cordoned = frozenset({there})
+    cluster.move(1, there)  # this cancels the move, although its source is cordoned
+    assert cluster.path_of(1) == there and not cluster.nodes[1].data_plane.moves.under_way()

@@ -52,6 +52,7 @@ def register(
     epoch: int = 0,
     rack: str | None = None,
     features: tuple[FeatureRange, ...] = (),
+    cordoned: tuple[bytes, ...] = (),
 ) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=broker_id,
@@ -62,6 +63,7 @@ def register(
         fenced=fenced,
         log_directories=(uuid(200 + broker_id),),
         features=features,
+        cordoned_directories=cordoned,
     )
 
 
@@ -185,6 +187,15 @@ AT_LEVEL_6: tuple[MetadataRecord, ...] = (
 )
 
 
+AT_LEVEL_7: tuple[MetadataRecord, ...] = (
+    FeatureLevelRecord(name="metadata.version", level=7),
+    register(7, cordoned=(uuid(207), uuid(208))),
+    BrokerRegistrationChangeRecord(
+        broker_id=7, broker_epoch=0, cordoned_directories=DirectoryList(directories=(uuid(207),))
+    ),
+)
+
+
 AT_LEVEL_3: tuple[MetadataRecord, ...] = (
     FeatureLevelRecord(name="metadata.version", level=3),
     ClusterIncarnationRecord(number=1, id=uuid(9)),
@@ -215,8 +226,10 @@ def fitting_image(records: Iterable[MetadataRecord]) -> Image:
 small = st.integers(0, 3)
 any_features = st.sampled_from([(), (FeatureRange(name="metadata.version", min_level=1, max_level=2),)])
 
+any_cordoned = st.sampled_from([(), (uuid(200),), (uuid(200), uuid(201))])
+
 any_record: st.SearchStrategy[MetadataRecord] = st.one_of(
-    st.builds(register, small, fenced=st.booleans(), features=any_features),
+    st.builds(register, small, fenced=st.booleans(), features=any_features, cordoned=any_cordoned),
     st.builds(UnregisterBrokerRecord, broker_id=small, broker_epoch=st.just(0)),
     st.builds(TopicRecord, name=st.sampled_from("abc"), topic_id=small.map(uuid)),
     st.builds(partition, small, st.permutations([0, 1, 2]).map(tuple), topic=small),
@@ -239,7 +252,11 @@ any_record: st.SearchStrategy[MetadataRecord] = st.one_of(
     st.builds(FeatureLevelRecord, name=st.sampled_from("fg"), level=small),
     st.builds(ProducerIdsRecord, broker_id=small, broker_epoch=small, next_producer_id=st.integers(0, 9)),
     st.builds(
-        BrokerRegistrationChangeRecord, broker_id=small, broker_epoch=st.just(0), fenced=st.none() | st.booleans()
+        BrokerRegistrationChangeRecord,
+        broker_id=small,
+        broker_epoch=st.just(0),
+        fenced=st.none() | st.booleans(),
+        cordoned_directories=st.none() | any_cordoned.map(lambda ids: DirectoryList(directories=ids)),
     ),
     st.just(NoOpRecord()),
     st.builds(register_controller, small, small),

@@ -38,7 +38,7 @@ def test_the_frame_is_three_small_numbers() -> None:
     assert encode_record(TopicRecord(name="t", topic_id=bytes(16)), LATEST_LEVEL)[1] == 2
 
 
-WRITTEN = [(1, 0, False), (2, 1, True)]
+WRITTEN = [(1, 0, False), (2, 1, True), (6, 1, True), (7, 2, True)]
 
 
 @pytest.mark.parametrize(("level", "version", "carries_features"), WRITTEN)
@@ -83,7 +83,7 @@ NEWER = [
         "a record of type 99",
         "the types [0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 14, 15, 17, 18, 19, 20, 22, 23, 24, 25, 26, 27, 29, 1000",
     ),
-    ("a newer version", b"\x00\x00\x02", "RegisterBrokerRecord version 2", "its versions 0 to 1"),
+    ("a newer version", b"\x00\x00\x03", "RegisterBrokerRecord version 3", "its versions 0 to 2"),
     ("a newer version of a record that never had one", b"\x00\x14\x01", "NoOpRecord version 1", "its versions 0 to 0"),
     (
         "an unknown field",
