@@ -27,6 +27,8 @@ from bench.report import Row
 from bench.subject import until
 from quorumlog.client import edge
 from quorumlog.client.admin import AsyncAdmin, NewTopic
+from quorumlog.client.errors import RequestFailed
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
@@ -35,6 +37,7 @@ BROKERS, QUICK_BROKERS = (3, 30, 300), (3, 30)
 SHAPES = ((10_000, 20), (200, 1_000))  # topics, partitions of each
 QUICK_SHAPES = ((500, 20), (10, 1_000))
 REPLICAS = 3
+OBSERVERS_MOST = 30  # beside the processes: each fetches all of the metadata
 PER_REQUEST = 10_000  # partitions: the limit of one request
 START_TIMEOUT_S, CREATE_TIMEOUT_S, KILL_TIMEOUT_S, LOAD_TIMEOUT_S = 120.0, 300.0, 120.0, 180.0
 SETTLE_S = 2.0  # turns are told apart by the second
@@ -97,7 +100,7 @@ def run(folder: Path, topics: int, per_topic: int, brokers: int) -> list[Row]:
     nodes = ClusterNodes.make(folder, picker, SETTINGS)
     assert isinstance(nodes, ClusterNodes)
     nodes.crews = crews_of(brokers)
-    nodes.following = nodes.crews
+    nodes.following = {host: min(count, OBSERVERS_MOST // len(HOSTS)) for host, count in nodes.crews.items()}
     try:
         nodes.start(NODES)
         nodes.wait_ready(NODES, timeout_s=START_TIMEOUT_S)
@@ -188,10 +191,16 @@ async def _create(admin: AsyncAdmin, topics: int, per_topic: int) -> None:
     at_once = max(1, PER_REQUEST // per_topic)
     for first in range(0, topics, at_once):
         names = [f"topic-{number:05}" for number in range(first, min(topics, first + at_once))]
-        for result in await admin.create_topics(
-            [NewTopic(name=name, partitions=per_topic, replication=REPLICAS) for name in names]
-        ):
-            assert result.error_code == 0, result
+        topics_of = [NewTopic(name=name, partitions=per_topic, replication=REPLICAS) for name in names]
+        try:
+            results = await admin.create_topics(topics_of)
+        except RequestFailed as error:
+            if error.code is not ErrorCode.REQUEST_TIMED_OUT:
+                raise
+            _say(f"once more: {error}")
+            results = await admin.create_topics(topics_of)
+        for result in results:
+            assert result.error_code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS), result
 
 
 async def _unfenced(admin: AsyncAdmin, count: int) -> bool:

@@ -11,7 +11,6 @@ What counts is the difference that the observers make, and its growth: a hundred
 from __future__ import annotations
 
 import random
-import statistics
 import time
 from itertools import count
 
@@ -32,6 +31,7 @@ from quorum.raft import (
     ResponseReceived,
     Send,
     Started,
+    TimerFired,
     VoterKey,
     VoterSet,
 )
@@ -45,8 +45,9 @@ KEY = VoterKey(VOTERS[0])
 OBSERVERS = 100
 COMMITS, QUICK_COMMITS = 200, 40
 GOAL_MS = 1.0
-STEP_MS = 40  # between two commits: each stands alone, so that its high watermark is told at once
-RECORD = b"x" * 100
+ALONE_MS = 300  # between two commits that stand alone: observers are told of each at once
+CLOSE_MS = 5  # between two that one client makes one after the other: observers are told in rounds
+RECORD_BYTES = 100  # of what a read gives: the end of the records, as a number
 
 
 class Leading:
@@ -72,14 +73,21 @@ class Leading:
             self._known[node] = (0, -1)
             self._fetch(node)
 
-    def commit(self) -> None:
-        """One change, until every follower knows that it is committed and has its next fetch parked."""
-        self._now_ms += STEP_MS
-        self._give(AppendRequested(self._raft.epoch, [RECORD]))
+    def commit(self, gap_ms: int) -> None:
+        """One change, so long after the last one, until every voter has its next fetch parked; if it stands alone,
+        every observer, too."""
+        self._now_ms += gap_ms
+        before_ns, due_ms = self.used_ns, self._raft.deadline_ms()
+        if due_ms is not None and due_ms <= self._now_ms:
+            self._give(TimerFired())
+        if gap_ms == ALONE_MS:
+            self.used_ns = before_ns  # fetches that were answered with nothing are no cost of a commit
+        self._give(AppendRequested(self._raft.epoch, [bytes(RECORD_BYTES)]))
         self._settle()
         end = self._raft.end_offset
         assert self._raft.high_watermark == end, f"{self._raft.high_watermark} is not {end}"
-        assert all(known == (end, end) for known in self._known.values()), "a follower has not learnt of the commit"
+        told = self._known if gap_ms == ALONE_MS else VOTERS[1:]
+        assert all(self._known[node][0] == end for node in told), "a follower has not learnt of the commit"
 
     def _elect(self) -> None:
         """It resumes the candidacy that it had noted, and another voter grants it."""
@@ -116,39 +124,37 @@ class Leading:
         self.used_ns += time.thread_time_ns() - before_ns
         for effect in effects:
             if isinstance(effect, ReadForFetch):
-                node = self._asked[effect.token]
-                self._known[node] = (effect.upper_bound, self._known[node][1])
-                self._give(RecordsRead(effect.token, RECORD))
+                self._give(RecordsRead(effect.token, effect.upper_bound.to_bytes(RECORD_BYTES, "big")))
             elif isinstance(effect, Reply) and isinstance(effect.message, QuorumFetchResponse):
-                node = self._asked.pop(effect.token)
-                self._known[node] = (self._known[node][0], effect.message.high_watermark)
+                node, records = self._asked.pop(effect.token), effect.message.records
+                end = int.from_bytes(records, "big") if records else self._known[node][0]
+                self._known[node] = (end, effect.message.high_watermark)
                 self._fetch(node)
 
 
 def measure(rounds: int, *, quick: bool) -> list[Row]:
     commits = QUICK_COMMITS if quick else COMMITS
-    alone, some, many = [], [], []
-    for _ in range(rounds):
-        alone.append(_per_commit_ms(0, commits))
-        some.append(_per_commit_ms(OBSERVERS, commits))
-        many.append(_per_commit_ms(4 * OBSERVERS, commits))
-    added = [with_them - without for with_them, without in zip(some, alone, strict=True)]
-    growth = [(most - without) / more for most, without, more in zip(many, alone, added, strict=True)]
-    return [
-        Row(name="core of the quorum's leader, a commit without observers", unit="ms", rounds=alone),
-        Row(
-            name=f"  {OBSERVERS} observers add to a commit", unit="ms", rounds=added, goal=GOAL_MS, at_least=False,
-        ),
-        Row(name=f"  {4 * OBSERVERS} observers add, of that (4: in line)", unit="times", rounds=growth),
-    ]  # fmt: skip
+    rows = []
+    for gap_ms, how in ((ALONE_MS, "that stands alone"), (CLOSE_MS, f"every {CLOSE_MS} ms")):
+        alone, some, many = [], [], []
+        for _ in range(rounds):
+            alone.append(_per_commit_ms(0, commits, gap_ms))
+            some.append(_per_commit_ms(OBSERVERS, commits, gap_ms))
+            many.append(_per_commit_ms(4 * OBSERVERS, commits, gap_ms))
+        added = [with_them - without for with_them, without in zip(some, alone, strict=True)]
+        growth = [(most - without) / more for most, without, more in zip(many, alone, added, strict=True)]
+        rows += [
+            Row(name=f"core of the leader, a commit {how}", unit="ms", rounds=alone),
+            Row(name=f"  {OBSERVERS} observers add", unit="ms", rounds=added, goal=GOAL_MS, at_least=False),
+            Row(name=f"  {4 * OBSERVERS} observers add, of that (4: in line)", unit="times", rounds=growth),
+        ]
+    return rows
 
 
-def _per_commit_ms(observers: int, commits: int) -> float:
-    """The median of single commits."""
+def _per_commit_ms(observers: int, commits: int, gap_ms: int) -> float:
     leading = Leading(observers)
-    used = []
+    leading.commit(ALONE_MS)
+    before_ns = leading.used_ns
     for _ in range(commits):
-        before_ns = leading.used_ns
-        leading.commit()
-        used.append((leading.used_ns - before_ns) / 1e6)
-    return statistics.median(used)
+        leading.commit(gap_ms)
+    return (leading.used_ns - before_ns) / 1e6 / commits

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quorum.controller.draft import Draft, Slices
+from quorum.controller.draft import WORK_OF_A_RECORD, Draft, Slices
 from quorum.controller.election import NOTHING, TopicRules, Wish
 from quorum.controller.sweep import WishFor, change_partitions, no_wish
 from quorum.metadata.frame import has_field
@@ -175,7 +175,10 @@ def _leave(
     directories: tuple[Uuid, ...] = (),
     damaged: Partitions = NO_PARTITIONS,
 ) -> Slices[None]:
-    """Change every partition that has the broker in its ISR or ELR to fit what the broker will be."""
+    """Change every partition that has the broker in its ISR or ELR to fit what the broker will be.
+
+    Where that takes many slices, those that it leads come first: clients wait for these, and for no other.
+    """
 
     def counts_on_it(partition: PartitionRegistration) -> bool:
         return (
@@ -184,8 +187,15 @@ def _leave(
             or after.broker_id in partition.last_known_elr
         )
 
-    held = draft.image.index.held_by(after.broker_id)
+    def is_led(partition: PartitionRegistration) -> bool:
+        return partition.leader == after.broker_id
+
+    index = draft.image.index
+    held = index.held_by(after.broker_id)
+    is_long = index.held_count(after.broker_id) * WORK_OF_A_RECORD > draft.state.config.max_slice_work
     with draft.state.pending.registration(after, directories):
+        if is_long and after.broker_id in index.led:
+            yield from change_partitions(draft, held, is_led, wish_for)
         yield from change_partitions(draft, held, counts_on_it, wish_for)
         yield from leave_damaged(draft, after.broker_id, damaged)
 

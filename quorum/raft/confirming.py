@@ -32,7 +32,7 @@ def confirm_reads(core: Core) -> None:
     """A voter has named a round, or the high watermark may have passed the epoch's first record."""
     leader = core.role
     assert isinstance(leader, Leader)
-    if core.high_watermark <= leader.epoch_start_offset:
+    if not leader.rounds.awaited or core.high_watermark <= leader.epoch_start_offset:
         return
     others = tuple(leader.replicas.voters)
     confirmed = leader.rounds.answered_by(others, leader.replicas.majority - leader.replicas.leader_counts)

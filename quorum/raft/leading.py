@@ -23,7 +23,7 @@ from quorum.raft.replicas import Replica, Replicas
 from quorum.raft.roles import Leader, ParkedFetch
 from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, Epoch, NodeId, Uuid
+from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import EpochEndOffset, SnapshotId
 from quorumlog.messages.quorum import BeginQuorumEpochRequest, QuorumFetchRequest, QuorumFetchResponse
@@ -102,10 +102,13 @@ def on_fetch_request(core: Core, token: int, request: QuorumFetchRequest, now_ms
 
 def on_records_read(core: Core, event: RecordsRead) -> None:
     """A node that stopped leading in the meantime has answered already."""
-    if isinstance(core.role, Leader) and core.role.finish_reading(event.token) is not None:
+    tokens = core.role.finish_reading(event.token) if isinstance(core.role, Leader) else []
+    if tokens:
         snapshot = None if event.records else core.log.latest_snapshot  # the log's start has passed the offset
         offered = None if snapshot is None else SnapshotId(end_offset=snapshot.offset, epoch=snapshot.epoch)
-        core.reply(event.token, _answer(core, event.records, snapshot_id=offered))
+        answer = _answer(core, event.records, snapshot_id=offered)
+        for token in tokens:
+            core.reply(token, answer)
 
 
 def advance(core: Core) -> None:
@@ -139,8 +142,14 @@ def serve_parked(core: Core, now_ms: int) -> None:
         if leader.watched_at_ms + round_ms > now_ms and leader.watched_mark >= 0:
             leader.hold_watching(leader.watched_at_ms + round_ms)
             return
+    end = min(core.high_watermark, core.log.written_end)
+    reads: dict[tuple[Offset, int], int] = {}  # by offset and most bytes: the token of the read that is under way
     for fetch in leader.take_watching(core.high_watermark, now_ms):
-        _serve(core, leader, fetch, now_ms, is_voter=False)
+        token = reads.setdefault((fetch.offset, fetch.max_bytes), fetch.token) if fetch.offset < end else fetch.token
+        if token == fetch.token:
+            _serve(core, leader, fetch, now_ms, is_voter=False)
+        else:
+            leader.share_reading(token, fetch)  # most observers are at the same place
 
 
 def _serve(core: Core, leader: Leader, fetch: ParkedFetch, now_ms: int, *, is_voter: bool) -> None:

@@ -207,6 +207,7 @@ class Leader:
     sorted_by: Offset | None = None  # the voters' record by which fetches were told apart; None: the static set
     pace: MarkPace = field(default_factory=MarkPace)
     reading: dict[int, ParkedFetch] = field(default_factory=dict)  # by token: fetches whose records are being read
+    sharing: dict[int, list[int]] = field(default_factory=dict)  # by token of a read: other fetches that it answers
     claim_end: Offset = 0  # exclusive; set at the start: what must be committed before it claims its leadership
     claimed: bool = False
     hand_over: HandOver | None = None  # under way: nothing is appended
@@ -262,8 +263,19 @@ class Leader:
     def start_reading(self, fetch: ParkedFetch) -> None:
         self.reading[fetch.token] = fetch
 
-    def finish_reading(self, token: int) -> ParkedFetch | None:
-        return self.reading.pop(token, None)
+    def share_reading(self, token: int, fetch: ParkedFetch) -> None:
+        """The read that `token` began answers this fetch, too."""
+        self.reading[fetch.token] = fetch
+        self.sharing.setdefault(token, []).append(fetch.token)
+
+    def finish_reading(self, token: int) -> list[int]:
+        """The tokens of the fetches that this read answers; none if it was begun in another leadership."""
+        if self.reading.pop(token, None) is None:
+            return []
+        others = self.sharing.pop(token, [])
+        for other in others:
+            del self.reading[other]
+        return [token, *others]
 
     def begin_change(self, change: VoterChange) -> None:
         assert self.change is None, f"two changes of the voters: {self.change}, {change}"

@@ -11,7 +11,8 @@ from quorum.raft.voter_change import ChangePhase
 
 
 def deadline_ms(core: Core) -> int | None:
-    return min(_deadlines(core), default=None)
+    role = core.role  # a leader with many observers is asked most often
+    return min(_leader_deadlines(core, role) if isinstance(role, Leader) else _deadlines(core), default=None)
 
 
 def _deadlines(core: Core) -> Iterator[int]:
@@ -32,8 +33,6 @@ def _deadlines(core: Core) -> Iterator[int]:
                 ask_ms = ask_at_ms(core)
                 if ask_ms is not None:
                     yield ask_ms
-        case Leader() as leader:
-            yield from _leader_deadlines(core, leader)
         case Resigned() as resigned:
             yield from _resigned_deadlines(resigned)
 

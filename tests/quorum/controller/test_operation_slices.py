@@ -176,6 +176,18 @@ def test_a_slice_ends_when_its_work_is_done() -> None:
     assert sum(batches) == 2 * PARTITIONS + 1 and max(batches) <= 3 and len(batches) >= 4
 
 
+def test_a_fencing_begins_with_the_partitions_that_wait_for_a_leader() -> None:
+    """Of 200,000 partitions with three brokers each of them is changed, and only a third has lost its leader."""
+    world = small_slices()
+    others = [key for key in counting_on(world.tip, 1) if key not in led_by(world, 1)]
+    world.submit(world.core.fencing(1))
+    assert others and led_by(world, 1)
+    while led_by(world, 1):
+        assert all(1 in world.partition(*key).isr for key in others)
+        assert world.turn()
+    finish_fencing(world)
+
+
 # Operations that run between the slices of a fencing.
 
 

@@ -209,9 +209,12 @@ def test_observers_get_what_is_committed_and_voters_what_is_written() -> None:
     assert [e.token for e in raft.step(LogWritten(12), 4) if isinstance(e, ReadForFetch)] == [1]
     raft.step(RecordsRead(1, b"records"), 4)
     assert not [e for e in raft.step(LogSynced(12), 5) if isinstance(e, ReadForFetch | Reply)], "not committed"
+    raft.step(AppendRequested(5, [b"b"]), 5)
+    raft.step(LogWritten(13), 5)
     effects = raft.step(fetch(12, 5, replica=1, token=8, known=11), 6)
     assert marks(effects) == [12]
-    assert [e for e in effects if isinstance(e, ReadForFetch)] == [ReadForFetch(7, 11, CONFIG.fetch_max_bytes, 12)]
+    reads = {e.token: (e.offset, e.upper_bound) for e in effects if isinstance(e, ReadForFetch)}
+    assert reads == {8: (12, 13), 7: (11, 12)}, "the last record is not committed"
     answer = reply_of(raft.step(RecordsRead(7, b"records"), 6))
     assert isinstance(answer, QuorumFetchResponse) and answer.high_watermark == 12, "one answer for both"
 

@@ -25,7 +25,7 @@ from voter_samples import (
     voter_raft,
 )
 
-from quorum.raft.effects import AppendControl, HighWatermark, KRaftVersionAnswered, Reply
+from quorum.raft.effects import AppendControl, HighWatermark, KRaftVersionAnswered, ReadForFetch, Reply
 from quorum.raft.events import CandidateProbed, RequestReceived, ResponseReceived, Started, TimerFired, UpgradeRequested
 from quorum.raft.log_state import LogState
 from quorum.raft.membership import Membership
@@ -79,6 +79,18 @@ def test_a_voter_is_added_when_it_has_answered_and_caught_up_and_a_majority_has_
     assert replies(done) == [ErrorCode.NONE]
     order = [name for name in names(done) if name in ("HighWatermark", "AddRaftVoterResponse")]
     assert order == ["HighWatermark", "AddRaftVoterResponse"]
+
+
+def test_a_fetch_that_waits_as_an_observers_gets_what_is_not_committed_once_a_set_names_its_node() -> None:
+    """Observers get what is committed, and the commit of the new set waits for the node that it names."""
+    raft = voter_leader()
+    raft.step(probed(raft.step(add(), 2)), 3)
+    end = raft.end_offset
+    raft.step(fetch(end, EPOCH, replica=5, token=9, known=raft.high_watermark), 4)
+    appending = raft.step(fetch(end, EPOCH, replica=4, token=8, known=raft.high_watermark), 5)
+    assert appended_set(appending) == members(1, 2, 3, 4)
+    reads = [effect for effect in settle(raft, 6) if isinstance(effect, ReadForFetch)]
+    assert [(read.token, read.upper_bound) for read in reads] == [(8, raft.end_offset)], "and node 5 waits on"
 
 
 def test_an_add_that_need_not_wait_for_the_commit_is_answered_when_the_set_is_in_the_log() -> None:
