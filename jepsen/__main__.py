@@ -33,7 +33,7 @@ from jepsen.pool.job import QUORUM
 from jepsen.sim.quorum.options import add_cuts, cuts_of
 from jepsen.sim.quorum.run import run_quorum
 from jepsen.sim.quorum.shrunk import shrink
-from jepsen.sim.result import Result, Verdict
+from jepsen.sim.result import Result, Verdict, rate_of
 from jepsen.sim.run import run
 from jepsen.soak import command as soak_command
 from jepsen.swarm import TURNS, swarm
@@ -143,14 +143,16 @@ def _sim(options: argparse.Namespace) -> int:
         print(f"replay: {command}" if command else f"seed {options.seed} does not fail")
         return 1 if command else 0
     ballast = [bytearray(_BALLAST_BYTES + number % 977) for number in range(options.ballast)]
-    started = time.monotonic()
+    started, before_s = time.monotonic(), time.process_time()
     if options.trace is None:
         result = _simulate(options, None)
     else:
         with options.trace.open("w") as file:
             result = _simulate(options, file)
     assert len(ballast) == options.ballast
-    print(as_json(result) if options.json else report(result, options.seconds, time.monotonic() - started))
+    processor_s = time.process_time() - before_s
+    took_s = time.monotonic() - started
+    print(as_json(result, processor_s) if options.json else report(result, options.seconds, took_s, processor_s))
     return 0 if result.verdict is Verdict.VALID else 1
 
 
@@ -160,9 +162,10 @@ def _simulate(options: argparse.Namespace, trace: TextIO | None) -> Result:
     return run(options.seed, profile=options.profile, seconds=options.seconds, trace=trace)
 
 
-def report(result: Result, seconds: int, took_s: float) -> str:
+def report(result: Result, seconds: int, took_s: float, processor_s: float) -> str:
     lines = [f"seed {result.seed}: {result.verdict.value}   wire {result.wire}   trace {result.trace_hash}"]
     lines.append(f"  {result.virtual_s:.1f} virtual s, {result.steps} steps, {took_s:.1f} s")
+    lines.append(f"  {rate_of(result.lines, processor_s)}")
     lines.append("  exercised: " + ", ".join(f"{name} {count}" for name, count in result.exercised.items()))
     lines.extend(f"  {finding}" for finding in result.findings[:20])
     if result.verdict is not Verdict.VALID:
@@ -175,13 +178,15 @@ def replay(result: Result, seconds: int) -> str:
     return f"./dev sim --seed {result.seed}{profile} --seconds {seconds}{result.options}"
 
 
-def as_json(result: Result) -> str:
+def as_json(result: Result, processor_s: float) -> str:
     fields = {
         "seed": result.seed,
         "profile": result.plan.name,
         "wire": result.wire,
         "verdict": result.verdict.value,
         "trace": result.trace_hash,
+        "lines": result.lines,
+        "processor_s": processor_s,
         "findings": [asdict(finding) for finding in result.findings[:20]],
         "exercised": result.exercised,
     }

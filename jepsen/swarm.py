@@ -12,6 +12,7 @@ from typing import Any
 from jepsen.pool.job import QUORUM, Job
 from jepsen.pool.pool import results
 from jepsen.sim.profiles.plan import PROFILES
+from jepsen.sim.result import rate_of
 
 MAX_SHRUNK = 3  # failing seeds of a swarm that are cut down: a mistake fails many
 TURNS = ("swarm", QUORUM, *sorted(PROFILES))  # the profiles of successive seeds, if none is chosen
@@ -33,16 +34,19 @@ def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: 
             yield Job(seed=first + turn, profile=profile_of(turn, profile), seconds=seconds)
 
     bad, count, shrunk, totals = 0, 0, 0, dict[str, int]()
+    lines, processor_s = 0, 0.0
     for job, result in results(jobs(), processes, os.environ):
         count += 1
         for name, times in result["exercised"].items():
             totals[name] = totals.get(name, 0) + times
+        lines, processor_s = lines + result.get("lines", 0), processor_s + result.get("processor_s", 0.0)
         if result["verdict"] != "VALID":
             bad += 1
         print(line_of(job, result), flush=True)
         if result["verdict"] == "INVALID" and job.profile == QUORUM and (shrunk := shrunk + 1) <= MAX_SHRUNK:
             _shrink(job)
     print("exercised: " + ", ".join(f"{name} {times}" for name, times in totals.items()))
+    print(rate_of(lines, processor_s))
     print(f"{count} seeds, {bad} not VALID, {time.monotonic() - started:.0f} s")
     return 1 if bad else 0
 

@@ -25,8 +25,9 @@ class AnyPlan(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """wire: the transport of the data. steps: of the scheduler. options: of the command, where the plan was cut.
+    """wire: the transport of the data. steps: of the scheduler. lines: of the trace.
 
+    options: of the command, where the plan was cut.
     exercised: what happened, and how often; 0 for a fault that never struck.
     """
 
@@ -37,6 +38,13 @@ class Result:
     findings: list[Finding]
     trace_hash: str
     steps: int
+    lines: int
     virtual_s: float
     exercised: dict[str, int] = field(default_factory=dict)
     options: str = ""
+
+
+def rate_of(lines: int, processor_s: float) -> str:
+    """How fast a simulation, or several, went: lines of the trace per second of processor time."""
+    rate = lines / processor_s if processor_s > 0 else 0.0
+    return f"{lines:,} trace lines, {rate:,.0f} a second of processor time"

@@ -88,6 +88,7 @@ class _Simulation:
             findings=findings,
             trace_hash=self.trace.hexdigest(),
             steps=self.scheduler.steps,
+            lines=self.trace.lines,
             virtual_s=self.scheduler.now_ns / NS_PER_S,
             exercised=self._exercised(),
         )

@@ -199,3 +199,31 @@ def test_a_log_that_begins_beyond_all_deletions_is_found() -> None:
     assert world.mirror.end == 6
     assert [finding.name for finding in world.found.found] == ["start-follows-deletions"]
     assert not world.truth.is_held_by(world.mirror, world.mirror.durable_end())
+
+
+def test_a_log_that_is_read_again_is_as_one_that_is_read_for_the_first_time() -> None:
+    """Batches that did not change are kept from the parse before; one that changed changes all chains after it."""
+    for cut in range(5):
+        world = World()
+        for value in (b"a", b"b", b"c", b"d"):
+            world.append(value)
+        assert world.mirror.end == 4
+        world.log.truncate_to(cut)
+        world.mirror.forget()
+        for value in (b"w", b"x", b"y", b"z")[cut:]:
+            world.append(value)
+        world.mirror.forget()
+        fresh = LogMirror(world.disk, PATH)
+        found = [(world.mirror.chain_at(end), world.mirror.batch_before(end)) for end in range(5)]
+        assert found == [(fresh.chain_at(end), fresh.batch_before(end)) for end in range(5)], cut
+
+
+def test_a_changed_byte_in_the_middle_of_a_log_is_seen_when_it_is_read_again() -> None:
+    one, other = World(), World()
+    for world, middle in ((one, b"b"), (other, b"x")):
+        for value in (b"a", middle, b"c"):
+            world.append(value)
+    assert one.mirror.end == other.mirror.end == 3
+    one.mirror._disk = other.disk
+    one.mirror.forget()
+    assert one.mirror.chain_at(3) == other.mirror.chain_at(3) is not None

@@ -18,7 +18,7 @@ The numbers are those of the invariants in the design.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from broker.coordinator.groups.classic_group import ClassicGroup, State
@@ -256,11 +256,11 @@ def says_done(response: Any) -> bool:
     return response is ErrorCode.NONE
 
 
-def coordinators_of(machine: Machine) -> Iterator[Coordinator]:
+def coordinators_of(machine: Machine) -> Sequence[Coordinator]:
     broker = machine.node.broker if machine.node is not None else None
-    if broker is not None:
-        yield from broker.groups.all
-        yield from broker.transactions.coordinators.all
+    if broker is None:
+        return ()
+    return (*broker.groups.all, *broker.transactions.coordinators.all)
 
 
 def durable_state(shard: GroupShard | TransactionShard) -> dict[str, Any]:

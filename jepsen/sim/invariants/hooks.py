@@ -127,9 +127,12 @@ class Invariants(BaseInvariants):
             self._after_cuts(machine)
         if machine.host in self._brokers:
             self.directories.after(machine)
-            changed = [replica for replica in self._replicas.changed(machine) if replica.topic != COMPACTED_TOPIC]
+            changed = self._replicas.changed(machine)
+            if changed:
+                changed = [replica for replica in changed if replica.topic != COMPACTED_TOPIC]
             self.retention.after(machine, changed)
-            self.partitions.after(machine, changed)
+            if changed:
+                self.partitions.after(machine, changed)
             self.lives.after(machine, changed)
             self.coordinators.after(machine, changed)
             if changed:

@@ -40,7 +40,10 @@ class LifeInvariants:
         node = machine.node
         if node is None or node.broker is None:
             return
-        life, registered = (machine.host, machine.life), is_registered(node)
+        life = (machine.host, machine.life)
+        if not changed and life in self._begun:  # most steps
+            return
+        registered = is_registered(node)
         if registered:
             self._begun[life] = None
         has_begun = life in self._begun

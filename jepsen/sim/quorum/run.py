@@ -70,6 +70,7 @@ class _Simulation:
             findings=findings,
             trace_hash=self._trace.hexdigest(),
             steps=self._scheduler.steps,
+            lines=self._trace.lines,
             virtual_s=self._scheduler.now_ns / NS_PER_S,
             exercised=self._exercised(),
             options=self._cuts.options,

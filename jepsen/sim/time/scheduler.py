@@ -88,8 +88,11 @@ class Scheduler:
     def step(self, until_ns: int | None = None) -> bool:
         """Run the next event, advancing time if necessary. False if no event is left, or none that is due by then."""
         assert not self._running, "the scheduler runs already"
-        self._drop_cancelled()
         later, now = self._later, self._now
+        while later and later[0][2].function is None:  # `_drop_cancelled`, without a call for each event
+            heapq.heappop(later)
+        while now and now[0].function is None:
+            now.popleft()
         if later and (not now or later[0][0] == self.now_ns):
             if until_ns is not None and later[0][0] > until_ns:
                 return False

@@ -84,6 +84,9 @@ class LogMirror:
         self._ends: list[Offset] = []  # of the batches
         self._parsed: dict[str, int] = {}  # bytes parsed, by file
         self._sound: set[bytes] = set()  # batches whose checksums were found right; never iterated
+        self._read: list[bytes] = []  # the bytes of the batches
+        self._read_before: list[tuple[Batch, bytes]] = []  # batches, and their bytes, of the parse before this one
+        self._chain_read_before = b""  # `_base_chain` of that parse
         self._durable = 0  # number of batches known to be durable
         self._stale = True
         self._is_here = True  # False: the directory is missing, or another topic's
@@ -185,7 +188,9 @@ class LogMirror:
         if not self._stale:
             return
         self._stale = False
-        self._batches, self._ends, self._parsed, self._durable = [], [], {}, 0
+        self._read_before = list(zip(self._batches, self._read, strict=True))
+        self._chain_read_before = self._base_chain
+        self._batches, self._ends, self._read, self._parsed, self._durable = [], [], [], {}, 0
         self._base, self._base_chain = 0, b""
         self.path = self._where()
         directory = _directory(self._disk.root, self.path, durable=False)
@@ -200,6 +205,7 @@ class LogMirror:
             node = self._node(name)
             if node is not None and not self._parse(name, node, checked=True):
                 break  # nothing after a damaged batch counts
+        self._read_before = []
         if names and not self._batches:
             self._begin_at(_base_of(first))
 
@@ -244,17 +250,32 @@ class LogMirror:
                 break
             if not self._ends and base != self._base:
                 self._begin_at(base)
-            delta = int.from_bytes(data[_DELTA_AT : _DELTA_AT + 4], "big")
-            epoch = int.from_bytes(data[_EPOCH_AT : _EPOCH_AT + 4], "big", signed=True)
-            before = self._batches[-1].chain if self._batches else self._base_chain
-            chain = hashlib.blake2b(before + data, digest_size=_CHAIN_BYTES).digest()
-            newest = int.from_bytes(data[_NEWEST_AT : _NEWEST_AT + 8], "big", signed=True)
-            batch = Batch(base, base + delta + 1, epoch, chain, file, at, stop, newest)
+            batch = self._known(data, file, at) or self._batch(data, base, file, at)
             self._batches.append(batch)
             self._ends.append(batch.end)
+            self._read.append(data)
             self._parsed[file] = at = stop
             self._on_batch(batch)
         return at == len(content)
+
+    def _known(self, data: bytes, file: str, at: int) -> Batch | None:
+        """The batch of the parse before this one, if all up to it was the same: most logs only lost their end."""
+        place = len(self._batches)
+        if place >= len(self._read_before):
+            return None
+        batch, before = self._read_before[place]
+        if batch.start == at and batch.file == file and before == data and self._base_chain == self._chain_read_before:
+            return batch
+        self._read_before = []  # the chain of each further batch is another one
+        return None
+
+    def _batch(self, data: bytes, base: Offset, file: str, at: int) -> Batch:
+        delta = int.from_bytes(data[_DELTA_AT : _DELTA_AT + 4], "big")
+        epoch = int.from_bytes(data[_EPOCH_AT : _EPOCH_AT + 4], "big", signed=True)
+        before = self._batches[-1].chain if self._batches else self._base_chain
+        chain = hashlib.blake2b(before + data, digest_size=_CHAIN_BYTES).digest()
+        newest = int.from_bytes(data[_NEWEST_AT : _NEWEST_AT + 8], "big", signed=True)
+        return Batch(base, base + delta + 1, epoch, chain, file, at, at + len(data), newest)
 
     def _find_durable(self) -> None:
         """Look at the batches that were not durable before, in their order, up to the first that is not."""
