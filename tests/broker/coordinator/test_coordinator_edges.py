@@ -7,13 +7,26 @@ from typing import Any
 
 import pytest
 
+from broker.coordinator.groups.shard import GroupShard
 from broker.coordinator.groups.turn import Write
 from broker.coordinator.runtime.group_coordinator import State
+from broker.coordinator.transactions.shard import TransactionShard
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_config import GroupConfig
+from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
+from quorumlog.transaction_config import TransactionConfig
 from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster
 from tests.broker.coordinator.test_coordinators import loaded_with, refused
+
+
+def group_shard() -> GroupShard:
+    return GroupShard(GroupConfig(), lambda: "u")
+
+
+def transaction_shard() -> TransactionShard:
+    return TransactionShard(TransactionConfig(), lambda: 1, lambda _topic, _index: True, 5)
 
 
 def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_then() -> None:
@@ -105,3 +118,17 @@ def test_what_the_log_does_not_take_now_leaves_later(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(appends, "append", full)
     assert cluster.commit_offset(7) == 0 and not refusals
     assert cluster.fetched() == 7
+
+
+# --- records of other software ---
+
+
+@pytest.mark.parametrize("shard", [group_shard(), transaction_shard()], ids=["groups", "transactions"])
+def test_a_record_of_newer_software_is_passed_over_and_a_damaged_one_is_not(
+    shard: GroupShard | TransactionShard,
+) -> None:
+    shard.replay_bytes(0, b"\x00\x63new", b"any")
+    shard.loaded(1)
+    for key in (b"", b"\x00"):
+        with pytest.raises(CorruptRecords):
+            shard.replay_bytes(1, key, b"any")
