@@ -20,7 +20,8 @@ from jepsen.swarm import TURNS
 
 MUTANTS = all_mutants()
 IDS = [mutant.name for mutant in MUTANTS]
-RULES_PAGE = (ROOT / "docs" / "kraft-rules.md").read_text()  # names the mutants that leave a rule out
+RULES_PAGES = "".join((ROOT / "docs" / name).read_text() for name in ("kraft-rules.md", "group-rules.md"))
+"""They name the mutants that leave a rule out."""
 
 
 def test_none_is_missing() -> None:
@@ -110,7 +111,7 @@ def test_simulations_kill_most_of_those_that_tests_of_storage_and_of_rules_do_no
     `./dev swarm` runs all profiles by turns, and must kill most of the others, if it runs the code: a mistake in
     `NOT_OF_THE_SWARM` alone does not count. The profile `swarm`, which draws among all faults, has a count of its own.
     """
-    left = [m for m in MUTANTS if m.kind == "sim" or not (is_left_to_tests(m) or m.name in RULES_PAGE)]
+    left = [m for m in MUTANTS if m.kind == "sim" or not (is_left_to_tests(m) or m.name in RULES_PAGES)]
     killers = [row.killer for row in read_report(TABLE) if row.by != SURVIVED]
     assert sum(killer in [f"sim {profile}" for profile in TURNS] for killer in killers) >= LEAST_SHARE * len(left)
     assert killers.count("sim swarm") >= LEAST_OF_ONE_PROFILE

@@ -281,7 +281,8 @@ class GroupShard:
             if not self._registry.has_room_for(request.group_id):
                 text = "this partition of __consumer_offsets has as many groups as group.coordinator.max.groups allows"
                 raise ApiError(ErrorCode.POLICY_VIOLATION, text)
-            self._migration.to_consumer(request.group_id, joins=request.member_epoch == JOIN)
+            joins, instance = request.member_epoch == JOIN, request.group_instance_id
+            self._migration.to_consumer(request.group_id, joins=joins, instance=instance)
         except ApiError as error:
             self._turn.answer_read(request.group_id, call.number, refused(request, error))
             return

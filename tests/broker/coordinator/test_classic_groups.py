@@ -367,11 +367,14 @@ def test_a_rebalance_that_was_lost_begins_again(world: GroupWorld) -> None:
 
 
 def test_members_of_a_loaded_group_have_a_whole_session(world: GroupWorld) -> None:
-    ids, generation = world.stable(1)
+    (first, silent), generation = world.stable(2)
     world.pass_ms(SESSION_MS - 1)
     world.fail_over()
     world.pass_ms(SESSION_MS - 1)
-    assert world.heartbeat(ids[0], generation) == E.NONE
+    assert world.heartbeat(first, generation) == E.NONE
+    world.pass_ms(1)
+    assert world.heartbeat(first, generation) == E.REBALANCE_IN_PROGRESS
+    assert world.heartbeat(silent, generation) == E.UNKNOWN_MEMBER_ID
 
 
 def test_a_group_that_has_become_too_large_rebalances(world: GroupWorld) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
+from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, SubscribedTopicNames
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topics
+from tests.broker.coordinator.group_world import G
 
 
 @pytest.fixture
@@ -128,6 +130,14 @@ def test_a_request_that_is_refused(epoch: int, more: dict[str, object], code: E,
 @pytest.mark.parametrize(("epoch", "chooses"), [(0, True), (1, True), (1, False), (-1, False)])
 def test_a_member_needs_an_id(epoch: int, chooses: bool, world: ConsumerWorld) -> None:
     assert world.refused("", epoch, topics="foo", chooses_member_id=chooses) == E.INVALID_REQUEST
+
+
+def test_a_member_that_joins_says_that_it_owns_nothing(world: ConsumerWorld) -> None:
+    names = SubscribedTopicNames(names=("foo",))
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=G, member_id="m1", member_epoch=0, rebalance_timeout_ms=1, subscribed_topic_names=names
+    )
+    assert world.answers[world.call("consumer_heartbeat", request)].error_code == E.INVALID_REQUEST
 
 
 @pytest.mark.parametrize("epoch", [3, -1])

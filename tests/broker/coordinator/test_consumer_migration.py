@@ -186,8 +186,17 @@ def test_a_policy_that_does_not_allow_it(policy: str) -> None:
 
 
 def test_a_group_of_another_type_stays(world: MixedWorld) -> None:
-    world.member(protocol_type="connect")
+    world.classic_joins(protocol_type="connect")
     assert world.refused("m1", 0, topics="foo") == E.GROUP_ID_NOT_FOUND
+
+
+@pytest.mark.parametrize(("most", "code"), [(1, E.GROUP_ID_NOT_FOUND), (2, E.GROUP_MAX_SIZE_REACHED)])
+def test_a_group_that_has_no_place_for_the_member_stays(most: int, code: E) -> None:
+    world = MixedWorld(GroupConfig(initial_rebalance_delay_ms=0, consumer=ConsumerGroupConfig(max_size=most)))
+    ids, generation = world.classic_group(2)
+    assert world.refused("m1", 0, topics="foo") == code
+    assert world.heartbeat(ids[0], generation) == E.NONE
+    assert [one.group_type for one in world.shard.list()] == ["classic"]
 
 
 def test_data_of_an_assignor_of_the_clients_is_not_lost(world: MixedWorld) -> None:

@@ -184,7 +184,16 @@ def test_the_states_of_a_group() -> None:
     world.enter("m1")
     assert world.described().group_state == "Stable"
     world.enter("m2")
-    assert world.described().group_state == "Reconciling"
+    assert world.described().group_state == "Reconciling", "the first member has an older epoch"
+    world.told("m1", 2)
+    world.told("m1", 2, {"foo": {0, 1}})
+    assert [one.member_epoch for one in world.described().members] == [3, 3]
+    assert world.described().group_state == "Reconciling", "the second member waits for partitions"
+    world.told("m2", 3)
+    assert world.described().group_state == "Stable"
+    world.enter("m3", "bar")
+    assert world.described().group_state == "Reconciling", "others have to enter the epoch, though nothing moves"
+    world.told("m3", -1)
     world.told("m1", -1)
     world.told("m2", -1)
     assert world.described().group_state == "Empty"

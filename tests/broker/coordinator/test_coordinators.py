@@ -223,7 +223,9 @@ def test_a_request_waits_a_moment_for_the_load() -> None:
     cluster = loaded_with(2_000)
     cluster.elect(2, (1, 2, 3))
     cluster.run_until(lambda: cluster.state(2) is State.LOADING)
+    began_ns = cluster.scheduler.now_ns
     cluster.nodes[2].run(cluster.of_node[2].until_loaded("g"))
+    assert cluster.scheduler.now_ns - began_ns < LOAD_WAIT_MS * 1_000_000
     assert cluster.state(2) is State.ACTIVE and cluster.fetched(2) == 1_900
 
 

@@ -151,6 +151,13 @@ def test_a_level_that_is_not_reached_is_not_used() -> None:
 # --- where the epochs run out ---
 
 
+def test_the_last_producer_of_an_id_that_was_replaced_ends_nothing(quick: TransactionWorld) -> None:
+    """Its EndTxn looks like a repetition of the last transaction of its id; but there was none."""
+    last = worn(quick)
+    assert quick.started() == (FIRST_ID + 1, 0)
+    assert quick.code(quick.end(last)) == E.INVALID_PRODUCER_ID_MAPPING
+
+
 def worn(world: TransactionWorld) -> tuple[int, int]:
     producer = world.started()
     while producer[1] < 3:
@@ -317,6 +324,15 @@ def test_a_transaction_in_time_is_not_aborted(world: TransactionWorld) -> None:
         producer = world.producer(world.end(producer))
     world.pass_ms(10 * TIMEOUT_MS)
     assert world.state() == "CompleteCommit" and world.shard.next_timer_ms() is None
+
+
+def test_a_transaction_does_not_last_longer_with_each_partition(world: TransactionWorld) -> None:
+    producer = world.started()
+    world.add(producer, A)
+    world.pass_ms(TIMEOUT_MS - 5_000)
+    world.add(producer, B)
+    world.pass_ms(15_000)
+    assert world.state() == "CompleteAbort"
 
 
 def test_time_goes_on_over_a_failover(world: TransactionWorld) -> None:

@@ -130,6 +130,7 @@ def test_metadata_is_limited_in_utf16_units(world: GroupWorld) -> None:
     assert world.commit_code({A: 2}, metadata="x" * 4_097) == E.OFFSET_METADATA_TOO_LARGE
     assert world.commit_code({A: 3}, metadata="\N{GRINNING FACE}" * 2_049) == E.OFFSET_METADATA_TOO_LARGE
     assert world.fetched(A) == {A: 1}
+    assert world.commit_code({A: 4}, metadata="\N{EURO SIGN}" * 4_096) == E.NONE, "three bytes in UTF-8, one unit"
 
 
 def test_a_call_that_writes_nothing_waits_for_nothing() -> None:
@@ -193,6 +194,10 @@ def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(world: GroupW
         return int(response.topics[0].partitions[0].committed_offset)
 
     assert (read(old), read(b""), read(new)) == (5, 5, -1)
+    world.call_topic_deleted("a", new)
+    assert read(old) == 5, "it was committed for another topic"
+    world.call_topic_deleted("a", old)
+    assert read(old) == -1
 
 
 # --- delete ---

@@ -178,6 +178,15 @@ def test_an_open_transaction_is_aborted_first(version: int) -> None:
     assert world.code(world.end(first)) == E.PRODUCER_FENCED
 
 
+def test_an_abort_is_told_once_it_is_committed(world: TransactionWorld) -> None:
+    world.bring_to("Ongoing")
+    world.autocommit = False
+    number = world.init()
+    assert number not in world.answers
+    world.settle()
+    assert world.code(number) == E.CONCURRENT_TRANSACTIONS
+
+
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort"])
 def test_a_decided_transaction_is_waited_for(world: TransactionWorld, state: str) -> None:
     world.bring_to(state)

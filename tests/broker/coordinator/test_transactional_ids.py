@@ -19,7 +19,7 @@ from quorumlog.slices import at_once
 from quorumlog.transaction_config import DAY_MS, TransactionConfig
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, WALL_MS, A, B, TransactionWorld, replay
 
-START = "000001a1fb930148"
+START, LATER = "000001a1fb930148", "000001a1fb930149"
 BEFORE = "01 00 08 00000000000003e9"
 
 
@@ -36,6 +36,7 @@ def test_records_are_byte_for_byte_kafkas(world: TransactionWorld) -> None:
     world.version = 1
     producer = world.started(transactional_id="tx11")
     world.add(producer, ("txn", 0), ("txn", 1), transactional_id="tx11")
+    world.pass_ms(1)
     world.end(producer, transactional_id="tx11", version=0)
     start = f"0001 {FIRST_ID:016x} 0000 0000ea60"
     topics = "02 0474786e 03 00000000 00000001 00"
@@ -45,8 +46,8 @@ def test_records_are_byte_for_byte_kafkas(world: TransactionWorld) -> None:
         for text in (
             f"{start} 00 00 {START} ffffffffffffffff {BEFORE}",
             f"{start} 01 {topics} {START} {START} {BEFORE}",
-            f"{start} 02 {topics} {START} {START} {BEFORE}",
-            f"{start} 04 01 {START} {START} {BEFORE}",
+            f"{start} 02 {topics} {LATER} {START} {BEFORE}",
+            f"{start} 04 01 {LATER} {START} {BEFORE}",
         )
     ]
 

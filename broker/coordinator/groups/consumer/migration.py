@@ -33,8 +33,12 @@ class Migration:
 
     # --- to the consumer protocol ---
 
-    def to_consumer(self, group_id: str, *, joins: bool) -> None:
-        """A member of the consumer protocol speaks to this group. Raises ApiError if it is of the other protocol."""
+    def to_consumer(self, group_id: str, *, joins: bool, instance: str | None) -> None:
+        """A member of the consumer protocol speaks to this group. Raises ApiError if it is of the other protocol.
+
+        instance: of a static member, which may take the place of a former life. A group that has no place for the
+        member stays what it is: Kafka, too, writes nothing of a conversion whose member is refused.
+        """
         group = self._registry.known(group_id)
         if group is None:
             return
@@ -44,10 +48,10 @@ class Migration:
             self._silence(group)
             self._registry.forget(self._turn, group_id)
             return
-        self._check_upgrade(group)
+        self._check_upgrade(group, instance)
         self._upgrade(group)
 
-    def _check_upgrade(self, group: ClassicGroup) -> None:
+    def _check_upgrade(self, group: ClassicGroup, instance: str | None) -> None:
         if group.protocol_type != CONSUMER:
             text = f"group {group.group_id} is of type {group.protocol_type}, which has no consumer protocol"
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, text)
@@ -57,6 +61,9 @@ class Migration:
         if len(group.members) > self._settings.consumer.max_size:
             text = f"group {group.group_id} has {len(group.members)} members; see group.consumer.max.size"
             raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, text)
+        if len(group.members) == self._settings.consumer.max_size and instance not in group.static:
+            text = f"group {group.group_id} has {len(group.members)} members; see group.consumer.max.size"
+            raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, text)
 
     def _upgrade(self, group: ClassicGroup) -> None:
         cluster, group_id = self._settings.cluster, group.group_id
