@@ -46,6 +46,7 @@ GROUP, TOPIC, TOPIC_ID = "group", "topic", b"t" * 16
 WALL_MS = 1_700_000_000_000
 SESSION_MS, REBALANCE_MS = 45_000, 300_000
 EPOCH = 5
+OVER = object()
 
 Log = list[tuple[bytes, bytes]]
 _calls = count(1)
@@ -108,8 +109,8 @@ def _of_classic(members: int) -> Iterator[Work]:
     given = tuple(MemberAssignment(member_id=_member(number), assignment=bytes(40)) for number in range(members))
     sync = SyncGroupRequest(group_id=GROUP, generation_id=2, member_id=_member(0), assignments=given)
     for number in range(1, members):
-        request = SyncGroupRequest(group_id=GROUP, generation_id=2, member_id=_member(number))
-        shard.sync_group(_call(), request)
+        others = SyncGroupRequest(group_id=GROUP, generation_id=2, member_id=_member(number))
+        shard.sync_group(_call(), others)
     yield "its leader brings the assignment", lambda: shard.sync_group(_call(), sync)
     yield "which is committed and told to all", lambda: shard.committed(2)
     yield "all its sessions end", lambda: _silence(shard)
@@ -145,24 +146,21 @@ def _silence(shard: GroupShard) -> Steps:
 
 def _longest_ms(begin: Callable[[], Steps | None]) -> float:
     """Of the steps of one call."""
+    longest_ns = 0
     gc.collect()
     gc.disable()
     try:
-        longest_ns, steps = _timed_ns(begin)
-        while steps is not None:
-            used_ns, is_over = _timed_ns(lambda: next(steps, 0) == 0)
-            longest_ns = max(longest_ns, used_ns)
-            if is_over:
+        before_ns = time.thread_time_ns()
+        steps = begin() or iter(())
+        while True:
+            longest_ns = max(longest_ns, time.thread_time_ns() - before_ns)
+            before_ns = time.thread_time_ns()
+            if next(steps, OVER) is OVER:
+                longest_ns = max(longest_ns, time.thread_time_ns() - before_ns)
                 break
     finally:
         gc.enable()
     return longest_ns / 1e6
-
-
-def _timed_ns(act: Callable[[], object]) -> tuple[int, object]:
-    before_ns = time.thread_time_ns()
-    found = act()
-    return time.thread_time_ns() - before_ns, found
 
 
 # --- memory ---
