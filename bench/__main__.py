@@ -5,7 +5,7 @@
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
-validation, log, large-log, compaction, snapshot, fencing, cluster, partitions, describe.
+validation, log, large-log, large-groups, compaction, snapshot, fencing, cluster, partitions, describe.
 MB are 10^6 bytes of values. Each figure is the min, median and max of interleaved rounds; a fencing is measured once.
 On a busy machine only the shares are meaningful.
 Missed goals are named. The exit code is 1 if a measurement failed, never because it was slow.
@@ -31,6 +31,7 @@ from bench import (
     failover,
     fencing,
     idle,
+    large_groups,
     large_log,
     latency,
     log_engine,
@@ -64,6 +65,7 @@ PARTS = (
     "validation",
     "log",
     "large-log",
+    "large-groups",
     "compaction",
     "snapshot",
     "fencing",
@@ -157,6 +159,10 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "large-log" in parts:
         print_heading("a large log beside a small one, processor time")
         report.add(*large_log.measure(folder / "large", rounds, quick=options.quick))
+    if "large-groups" in parts:
+        print_heading("groups of thousands of members: the longest step of a coordinator's core, and its memory")
+        count = large_groups.QUICK_MEMBERS if options.quick else large_groups.MEMBERS
+        report.add(*large_groups.measure(count, rounds))
     if "compaction" in parts:
         print_heading("compaction, and appends beside it")
         report.add(*compaction.measure(folder / "compaction", rounds, quick=options.quick))

@@ -81,6 +81,8 @@ class ClassicGroup:
     def selected_protocol(self) -> str:
         """The one with the most votes; between equal ones, the one that was voted for first."""
         candidates = self.candidates()
+        if len(candidates) == 1:
+            return candidates.pop()
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
 

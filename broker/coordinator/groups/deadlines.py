@@ -1,76 +1,76 @@
-"""What the timers of groups are about. Dataclasses and not tuples: equal tuples of two kinds would be one timer."""
+"""What the timers of groups are about. Each kind has its name in it: equal tuples of two kinds would be one timer."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnds:
+class SessionEnds(NamedTuple):
     """A timer: nothing was heard of a member, or of an id that was given out."""
 
     group_id: str
     member_id: str
+    kind: str = "session ends"
 
 
-@dataclass(frozen=True, slots=True)
-class DelayEnds:
+class DelayEnds(NamedTuple):
     """A timer: the delay of a group's first rebalance."""
 
     group_id: str
+    kind: str = "delay ends"
 
 
-@dataclass(frozen=True, slots=True)
-class JoinEnds:
+class JoinEnds(NamedTuple):
     """A timer: members that have not joined again lose their place."""
 
     group_id: str
+    kind: str = "join ends"
 
 
-@dataclass(frozen=True, slots=True)
-class SyncEnds:
+class SyncEnds(NamedTuple):
     """A timer: members that have not sent SyncGroup lose their place."""
 
     group_id: str
+    kind: str = "sync ends"
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerSessionEnds:
+class ConsumerSessionEnds(NamedTuple):
     """A timer: nothing was heard of a member of a consumer group."""
 
     group_id: str
     member_id: str
+    kind: str = "consumer session ends"
 
 
-@dataclass(frozen=True, slots=True)
-class RevocationEnds:
+class RevocationEnds(NamedTuple):
     """A timer: a member of a consumer group has not given up what it has to."""
 
     group_id: str
     member_id: str
+    kind: str = "revocation ends"
 
 
-@dataclass(frozen=True, slots=True)
-class AssignmentDue:
+class AssignmentDue(NamedTuple):
     """A timer: the next target assignment of a consumer group may be computed."""
 
     group_id: str
+    kind: str = "assignment due"
 
 
-@dataclass(frozen=True, slots=True)
-class MemberJoinEnds:
+class MemberJoinEnds(NamedTuple):
     """A timer: a member of a consumer group that speaks the classic protocol has not joined again."""
 
     group_id: str
     member_id: str
+    kind: str = "member join ends"
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSyncEnds:
+class MemberSyncEnds(NamedTuple):
     """A timer: such a member has not fetched its assignment by SyncGroup."""
 
     group_id: str
     member_id: str
+    kind: str = "member sync ends"
 
 
 ClassicTimer = SessionEnds | DelayEnds | JoinEnds | SyncEnds

@@ -84,7 +84,8 @@ class Rebalance:
         if group.state is State.EMPTY:
             self._turn.write(GroupMetadataKey(group.group_id), group.to_value({}), GROUP_VERSION)
             return
-        members = group.joined_members()
+        members, leader = group.joined_members(), group.leader or ""
+        group.unsynced.update(group.members)
         for member in list(group.members.values()):
             call = group.take_join(member)
             if call is not None:
@@ -92,14 +93,13 @@ class Rebalance:
                     generation_id=group.generation,
                     protocol_type=group.protocol_type,
                     protocol_name=group.protocol,
-                    leader=group.leader or "",
+                    leader=leader,
                     member_id=member.member_id,
-                    members=members if group.is_leader(member.member_id) else (),
+                    members=members if member.member_id == leader else (),
                 )
                 self._turn.answer(call, response)
             self.hear(group, member)
             member.is_new = False
-            group.unsynced.add(member.member_id)
         self._turn.timers.arm(SyncEnds(group.group_id), self._turn.now_ms + group.rebalance_timeout_ms)
 
     # --- members ---
