@@ -27,6 +27,7 @@ from bench import (
     codec,
     compaction,
     controller,
+    decided_load,
     describe,
     failover,
     fencing,
@@ -147,6 +148,8 @@ def _run(parts: list[str], report: Report, folder: Path, rounds: int, options: A
     if "turns" in parts:
         print_heading("the longest turn of a leader's loop, processor time")
         report.add(*longest_turns.measure(folder / "turns", rounds))
+        decided = decided_load.QUICK_COUNT if options.quick else decided_load.COUNT
+        report.add(*decided_load.measure(decided, rounds))
     if "codec" in parts:
         print_heading("the codec beside aiokafka's compiled one")
         report.add(*_codec_rows(rounds))

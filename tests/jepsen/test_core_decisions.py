@@ -197,7 +197,7 @@ def test_markers_that_nobody_sends(findings: Findings, monkeypatch: pytest.Monke
 
 def test_a_transaction_that_is_complete_too_early(findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
     def written(self: Any, transactional_id: str, *_: Any) -> None:
-        self._complete(transactional_id, self._table.get(transactional_id))
+        self._complete(transactional_id)
 
     monkeypatch.setattr(Completion, "written", written)
     world, _ = transactional(findings, automark=False)

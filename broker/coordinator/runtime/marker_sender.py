@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from broker.coordinator.runtime.peers import Peers
-from broker.coordinator.transactions.marker_lanes import Owner
+from broker.coordinator.transactions.marker_lanes import Owner, Work
 from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest, MarkerResult, Source
 from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
@@ -43,6 +43,10 @@ class MarkerSender:
     def waited(self) -> int:
         """How often a transaction found too many markers under way to a leader."""
         return self._queues.waited
+
+    def is_under_way(self, owner: Owner, transactional_id: str) -> bool:
+        """See `MarkerQueues.is_under_way`."""
+        return self._queues.is_under_way(Work(owner, transactional_id))
 
     def offer(self, owner: Owner, source: Source) -> None:
         """It has decided transactions, which are taken in the order of their decisions."""

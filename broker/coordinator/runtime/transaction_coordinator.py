@@ -1,11 +1,11 @@
 """The coordinator of the transactional ids of one partition of `__transaction_state`. Begin with `coordinator.py`.
 
-What it has decided is offered once the decision is committed; what became of its markers comes back by `marker_ended`.
+What it has decided is offered once the decision is committed; what became of its markers comes back by `markers_ended`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from broker.coordinator.runtime.coordinator import Coordinator, Node, State
@@ -137,12 +137,12 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         """See `Completion.unconfirmed`."""
         return self._shard.unconfirmed(transactional_id)
 
-    def marker_ended(self, result: MarkerResult) -> None:
-        """A marker of this leadership is written, or was refused for good."""
+    def markers_ended(self, results: Iterable[MarkerResult]) -> None:
+        """Markers of this leadership are written, or were refused for good."""
         self._at_now()
-        marker = result.marker
-        if result.is_written:
-            self._shard.marker_written(marker.transactional_id, marker.ending.producer_epoch, marker.partition)
-        else:
-            self._shard.marker_refused(marker.transactional_id, marker.ending.producer_epoch)
+        for marker, is_written in results:
+            if is_written:
+                self._shard.marker_written(marker.transactional_id, marker.ending.producer_epoch, marker.partition)
+            else:
+                self._shard.marker_refused(marker.transactional_id, marker.ending.producer_epoch)
         self._take()

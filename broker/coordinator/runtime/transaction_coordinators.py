@@ -9,6 +9,7 @@ from broker.coordinator.runtime.coordinators import Coordinators
 from broker.coordinator.runtime.marker_sender import MarkerSender
 from broker.coordinator.runtime.peers import Peers
 from broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator, TransactionSources
+from broker.coordinator.transactions.marker_lanes import Owner
 from broker.coordinator.transactions.markers import MarkerQueues, MarkerResult
 from broker.produce.own_appends import OwnAppends
 from broker.replicas.replica import Replica
@@ -62,11 +63,12 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
         )
 
     def _tell(self, results: Iterable[MarkerResult]) -> None:
-        by_owner = {one.owner: one for one in self._led.values() if one.state is State.ACTIVE}
+        by_owner: dict[Owner, list[MarkerResult]] = {}
         for result in results:
-            coordinator = by_owner.get(result.marker.owner)
-            if coordinator is not None and coordinator.state is State.ACTIVE:
-                coordinator.marker_ended(result)
+            by_owner.setdefault(result.marker.owner, []).append(result)
+        for coordinator in [*self._led.values()]:
+            if coordinator.owner in by_owner and coordinator.state is State.ACTIVE:
+                coordinator.markers_ended(by_owner[coordinator.owner])
 
     # --- the cluster, as this broker knows it ---
 

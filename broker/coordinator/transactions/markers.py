@@ -102,6 +102,12 @@ class MarkerQueues:
         looks = len(self._looks) + (self._interrupted is not None)
         return sum(map(len, self._held.values())) + waiting + looks + len(self._offering)
 
+    def is_under_way(self, work: Work) -> bool:
+        """It was taken, and a marker of it is in a lane, or it waits for one: rule 3."""
+        looks = [*self._looks] if self._interrupted is None else [*self._looks, self._interrupted]
+        lines = [line for lane in self._lanes.values() for line in (lane.waiting, lane.retrying)]
+        return work in self._held or any(one.work == work for one in looks) or any(work in line for line in lines)
+
     # --- who has something to send ---
 
     def offer(self, owner: Owner, source: Source) -> bool:

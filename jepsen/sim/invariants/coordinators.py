@@ -10,6 +10,7 @@ The numbers are those of the invariants in the design.
 - group-call-parked (9): no JoinGroup or SyncGroup waits for longer than its members' timers allow.
 - members-of-a-state (10): an empty group has no members, a stable or completing one has some.
 - last-stable-offset (25): it is at most the high watermark, and does not fall in a leader epoch.
+- markers-above-the-limit: not more markers are under way to a leader than the setting says.
 - pending-offsets (29): at the end, no offset of a transaction is pending.
 - static-restart (18), expiry (19): static_restarts.py, expiries.py. Of members that go: rebalances.py,
   consumer_sessions.py. Of decisions of transactions: decisions.py.
@@ -18,12 +19,15 @@ The numbers are those of the invariants in the design.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from broker.coordinator.groups.classic_group import ClassicGroup, State
 from broker.coordinator.groups.shard import GroupShard
 from broker.coordinator.runtime import coordinator as runtime
+from broker.coordinator.runtime.marker_sender import MarkerSender
+from broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
 from broker.coordinator.transactions.shard import TransactionShard
 from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
@@ -91,7 +95,7 @@ class CoordinatorInvariants:
             if one.state is runtime.State.ACTIVE:
                 self._look(machine, one)
         if machine.node is not None and (broker := machine.node.broker) is not None:
-            self._waited[machine.host, machine.life] = broker.transactions.coordinators.markers.waited
+            self._look_at_lanes(machine, broker.transactions.coordinators.markers)
 
     def _look(self, machine: Machine, one: Coordinator) -> None:
         log = one.replica.key
@@ -109,7 +113,7 @@ class CoordinatorInvariants:
             for group in one._shard._groups.values():
                 self._look_at_group(machine, group)
             self._look_at_consumers(machine, one)
-        else:
+        elif isinstance(one, TransactionCoordinator):
             self._look_at_decisions(machine, one)
         now_ns = self._findings.now_ns()
         compared_ns, end = self._compared.get((machine.host, log), (-COMPARE_NS, -1))
@@ -145,13 +149,25 @@ class CoordinatorInvariants:
             for name, text in broken_invariants(groups[group_id]):
                 self._findings.broken(name, f"group {group_id} on {machine.host} at {turn.next_offset}: {text}")
 
-    def _look_at_decisions(self, machine: Machine, one: Coordinator) -> None:
-        """When there is a new record, or one is committed."""
+    def _look_at_decisions(self, machine: Machine, one: TransactionCoordinator) -> None:
+        """At its markers always; at the rest when there is a new record, or one is committed."""
         turn, key = one._shard._turn, (machine.host, one.replica.key)
+        where = f"{one.replica.name} on {machine.host}"
+        sender = machine.node.broker.transactions.coordinators.markers  # type: ignore[union-attr]  # it has coordinators
+        self._decisions.look_at_markers(one._shard, where, partial(sender.is_under_way, one.owner))
         now = (turn, turn.next_offset, turn.high_watermark)
         if self._decided_seen.get(key) != now:
             self._decided_seen[key] = now
-            self._decisions.look(one._shard, f"{one.replica.name} on {machine.host}")
+            self._decisions.look(one._shard, where)
+
+    def _look_at_lanes(self, machine: Machine, sender: MarkerSender) -> None:
+        self._waited[machine.host, machine.life] = sender.waited
+        limit = sender._queues._max_pending
+        for lane in sender._queues._lanes.values():
+            count = len(lane.queue) + len(lane.in_flight)
+            if count > limit:
+                text = f"{machine.host}: {count} markers are under way to {lane.leader}"
+                self._findings.broken("markers-above-the-limit", text)
 
     def _look_at_stable(self, machine: Machine, replica: Replica) -> None:
         core = replica.core

@@ -5,7 +5,8 @@
 - fenced-without-a-reason: the epoch or the producer id of a transactional id changes with a call of InitProducerId or
   EndTxn, with the end of a transaction that has timed out, or with the markers of one whose epochs have run out.
 - producer-id-of-two-ids (30): a producer id serves one transactional id, from when it is written.
-- markers-forgotten (32): as long as a decision is not completed, its coordinator waits for markers.
+- markers-forgotten (32): as long as a decision is not completed, its coordinator waits for markers; and either one of
+  them is under way, or the transaction waits for its turn or for a leader.
 - complete-without-a-marker (23): it is completed when each of its partitions has its marker.
 """
 
@@ -94,12 +95,14 @@ class Decisions:
                 told.setdefault(transactional_id, set()).add(partition)
             written(transactional_id, producer_epoch, partition)
 
-        def completed(transactional_id: str, value: TransactionValue) -> None:
+        def completed(transactional_id: str) -> None:
+            value = shard._table.get(transactional_id)
+            assert value is not None
             missing = sorted(shard._table.partitions(transactional_id) - told.pop(transactional_id, set()))
             if missing:
                 text = f"{transactional_id} in {_epoch(value)} is complete without the markers of {missing}"
                 self._findings.broken(TOO_EARLY, text)
-            complete(transactional_id, value)
+            complete(transactional_id)
 
         completion.written, completion._complete = heard, completed
 
@@ -113,6 +116,13 @@ class Decisions:
             if not shard._turn.is_pending(transactional_id):
                 text = f"{where}: {transactional_id} in {_epoch(value)} is decided, and no marker of it is awaited"
                 self._findings.broken(FORGOTTEN, text)
+
+    def look_at_markers(self, shard: TransactionShard, where: str, is_under_way: Callable[[str], bool]) -> None:
+        """At a core that is active, after any step. is_under_way: see `MarkerQueues`."""
+        completion: Any = shard._completion
+        for transactional_id in completion._missing:
+            if not is_under_way(transactional_id) and transactional_id not in completion._waiting:
+                self._findings.broken(FORGOTTEN, f"{where}: {transactional_id} waits for markers that nobody sends")
 
 
 def _epoch(value: TransactionValue) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from marker_source import Decisions
 
 from broker.coordinator.transactions import markers
 from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner
+from broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner, Work
 from broker.coordinator.transactions.markers import (
     MAX_MARKERS,
     PARTITIONS_A_TURN,
@@ -91,6 +91,9 @@ class Leaders:
         under_way = [one for request in self.unanswered for one in sent_in(request)]
         queued = [(one.ending.producer_id, one.partition) for lane in self.queues._lanes.values() for one in lane.queue]
         assert all(len(sent_in(one)) <= MAX_MARKERS for one in self.unanswered)
+        for owner, source in self.sources.items():
+            taken = [one for one in source.open if one not in source.untaken]
+            assert all(self.queues.is_under_way(Work(owner, one)) for one in taken), "nobody sends its markers"
         assert len(queued) == len({*queued}) and len(under_way) == len({*under_way})
 
     def answer(self, request: MarkerRequest, failing: frozenset[int] = frozenset()) -> None:

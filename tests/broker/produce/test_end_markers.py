@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
+from typing import cast
 
 import pytest
 from replica_cluster import Node, ReplicaCluster
@@ -10,6 +12,7 @@ from test_transactions import P, Q, in_transaction, led_cluster, verified
 
 from broker.produce import end_markers
 from broker.produce.end_markers import EndMarkers
+from broker.produce.produce_path import ProducePath
 from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import TransactionMarker, TransactionTopic, WriteTxnMarkersRequest
@@ -105,3 +108,26 @@ def test_too_many_markers_are_refused_whole(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ApiError, match="2 markers in a request; 1 are allowed"):
         write(cluster, marker(P, here), marker(Q, here))
     assert cluster.nodes[1].log().end_offset == 0
+
+
+def test_results_that_are_there_together_are_gathered_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_markers, "RESULTS_A_TURN", 4)
+
+    async def scenario() -> int:
+        turns = 0
+        loop = asyncio.get_running_loop()
+
+        def next_turn() -> None:
+            nonlocal turns
+            turns += 1
+            loop.call_soon(next_turn)
+
+        next_turn()
+        writer = EndMarkers(cast(ProducePath, None), Groups(), timeout_ms=5_000)
+        many = TransactionTopic(name=GROUPS, partitions=tuple(range(40)))
+        response = await writer.write(WriteTxnMarkersRequest(markers=(marker(7, many),)))
+        (written,) = response.markers
+        assert [one.index for one in written.topics[0].partitions] == list(range(40))
+        return turns
+
+    assert asyncio.run(scenario()) >= 2 * 40 // 4 - 2, "of the results, and of the answer"
