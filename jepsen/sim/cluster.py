@@ -17,7 +17,7 @@ from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.sizes import Sizes
-from jepsen.sim.settings import CONTROLLERS, DIRECTORIES, config_of
+from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE
 
@@ -103,6 +103,13 @@ class SimCluster(BaseCluster):
     @property
     def invariants(self) -> Invariants:
         return self._invariants
+
+    @property
+    def bootstrap(self) -> str:
+        """The servers that a client begins with. Where an operator replaces brokers: those that are there now."""
+        if not self.layout.spares:
+            return BOOTSTRAP
+        return ",".join(f"{machine.host}:{CLIENT_PORT}" for machine in self.brokers)
 
     def leader_of(self, topic: str, index: int) -> Machine | None:
         image = self.image.topic(topic)

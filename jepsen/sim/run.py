@@ -117,6 +117,7 @@ class _Simulation:
 
     def _liveness(self) -> None:
         self.workload.end_levels()
+        self.workload.end_throttles()
         self.nemesis.heal()
         healed_ns = self.scheduler.now_ns
         self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")

@@ -144,10 +144,15 @@ class UncleanElectionInvariants:
 
 
 def _is_unclean(before: PartitionRegistration, after: PartitionRegistration) -> bool:
-    """One change, and the new leader was not known to be whole."""
+    """One change, and the new leader was not known to be whole.
+
+    Whom a leader takes into the ISR is whole. Where that ends a reassignment which takes the leader itself away, the
+    same change makes another one lead, perhaps the one that has just joined.
+    """
     if after.leader == NO_NODE or after.partition_epoch != before.partition_epoch + 1:
         return False
-    whole = (*before.isr, *before.eligible_leader_replicas)
+    is_handed_over = before.leader in before.removing_replicas and before.leader not in after.replicas
+    whole = (*before.isr, *before.eligible_leader_replicas, *(after.isr if is_handed_over else ()))
     return after.leader_epoch > before.leader_epoch and after.leader not in whole
 
 

@@ -48,6 +48,10 @@ class Operator:
         for chore in self._chores.values():
             chore.stopping = stopping
 
+    def end_throttles(self) -> None:
+        """Lift them all, while everything else goes on."""
+        self._chores["throttles"].stopping = True
+
     @property
     def counts(self) -> dict[str, int]:
         return {name: count for chore in self._chores.values() for name, count in chore.counts.items()}

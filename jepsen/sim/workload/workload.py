@@ -18,7 +18,7 @@ from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
 from jepsen.sim.network.sockets import SimSockets
 from jepsen.sim.network.transport import SimTransport
 from jepsen.sim.profiles.plan import Plan
-from jepsen.sim.settings import BOOTSTRAP, COMPACTED_TOPIC
+from jepsen.sim.settings import COMPACTED_TOPIC
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S
@@ -126,6 +126,11 @@ class Workload:
             self._moves.stopping = True
         self.end_levels()
 
+    def end_throttles(self) -> None:
+        """Nothing strikes any more. A follower that is behind would stay so as long as its rate is too low."""
+        if isinstance(self._moves, Operator):
+            self._moves.end_throttles()
+
     def start_levels(self) -> None:
         """Replace nodes and change the level, if the plan says so."""
         if self.levels is not None:
@@ -186,7 +191,7 @@ class Workload:
             self._transport(),
             clock=self._clock,
             rng=self._rng(f"{name}/client"),
-            bootstrap_servers=BOOTSTRAP,
+            bootstrap_servers=self._cluster.bootstrap,
             acks=acks,
             delivery_timeout_ms=8_000,
             max_block_ms=8_000,
@@ -293,7 +298,11 @@ class Workload:
     async def probe(self) -> None:
         """Get one record acknowledged in every partition. Raises the client's errors."""
         async with AsyncProducer(
-            self._transport(), clock=self._clock, rng=self._rng("probe"), bootstrap_servers=BOOTSTRAP, **_FAST
+            self._transport(),
+            clock=self._clock,
+            rng=self._rng("probe"),
+            bootstrap_servers=self._cluster.bootstrap,
+            **_FAST,
         ) as producer:
             for topic in self._chores.open:
                 for index in range(topic.partitions):
@@ -364,7 +373,7 @@ class Workload:
             self._transport(loop),
             clock=self._clock,
             rng=self._rng(f"admin/{name}"),
-            bootstrap_servers=BOOTSTRAP,
+            bootstrap_servers=self._cluster.bootstrap,
             default_api_timeout_ms=5_000,
             **_FAST,
         )
@@ -374,7 +383,7 @@ class Workload:
             self._transport(loop),
             clock=self._clock,
             rng=self._rng(f"consumer/{name}"),
-            bootstrap_servers=BOOTSTRAP,
+            bootstrap_servers=self._cluster.bootstrap,
             default_api_timeout_ms=5_000,
             **_FAST,
         )
