@@ -22,12 +22,15 @@ from applications.cluster import Cluster
 from applications.connect import CONNECT, CONNECT_EXACTLY_ONCE
 from applications.environments import CACHE, Unavailable
 from applications.faust_app import FAUST
+from applications.group_tools import GROUP_TOOLS
 from applications.members import ALL as MEMBERS
 from applications.running import Failed
 from applications.spark import SPARK
 from applications.streams import STREAMS
 
-APPLICATIONS = {one.name: one for one in (*MEMBERS, FAUST, BYTEWAX, CONNECT, CONNECT_EXACTLY_ONCE, STREAMS, SPARK)}
+APPLICATIONS = {
+    one.name: one for one in (*MEMBERS, GROUP_TOOLS, FAUST, BYTEWAX, CONNECT, CONNECT_EXACTLY_ONCE, STREAMS, SPARK)
+}
 NODES = 3
 
 

@@ -17,6 +17,7 @@ from typing import Any
 COMMAND_TIMEOUT_S = 120.0
 POLL_S = 0.5
 FLUSH_S = 30.0
+WARNINGS = 4  # of syslog: not what librdkafka says of clients that end as they should
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -56,7 +57,7 @@ class Cluster:
     def send(self, topic: str, values: Iterable[str]) -> None:
         from confluent_kafka import Producer
 
-        producer = Producer({"bootstrap.servers": self.bootstrap_servers})
+        producer = Producer({"bootstrap.servers": self.bootstrap_servers, "log_level": WARNINGS})
         for value in values:
             producer.produce(topic, value.encode())
         left = producer.flush(FLUSH_S)

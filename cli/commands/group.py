@@ -202,6 +202,11 @@ def _exit_for(results: dict[Any, str | None]) -> None:
         raise typer.Exit(Exit.PARTIAL if len(failed) < len(results) else all_)
 
 
-app.command()(lag)
-app.command("reset-offsets")(reset_offsets)
+LAG_EPILOG = "Examples: quorumlog group lag billing. quorumlog group lag billing --threshold 1000 || page-somebody."
+RESET_EPILOG = (
+    "Examples: quorumlog group reset-offsets --group billing --topic orders --to-earliest (only shows). "
+    "The same with --execute. quorumlog group reset-offsets --all-groups --all-topics --by-duration PT1H --export."
+)
+app.command(epilog=LAG_EPILOG)(lag)
+app.command("reset-offsets", epilog=RESET_EPILOG)(reset_offsets)
 app.command("reset", hidden=True)(reset_offsets)

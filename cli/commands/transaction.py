@@ -122,5 +122,10 @@ def describe_producers(
     output.show(PRODUCER_COLUMNS, cells, [row._asdict() for row in rows])
 
 
-app.command()(abort)
-app.command("find-hanging")(find_hanging)
+ABORT_EPILOG = (
+    "Examples: quorumlog transaction abort --transactional-id billing-1. "
+    "quorumlog transaction abort --topic orders --partition 0 --start-offset 4711 (of what find-hanging shows)."
+)
+HANGING_EPILOG = "Examples: quorumlog transaction find-hanging --broker-id 1. With --topic orders, only its partitions."
+app.command(epilog=ABORT_EPILOG)(abort)
+app.command("find-hanging", epilog=HANGING_EPILOG)(find_hanging)

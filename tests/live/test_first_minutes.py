@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from quorumlog import Cluster
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.processes import ProcessId
@@ -140,6 +141,22 @@ def test_data_stays_when_a_cluster_comes_back(person: Person) -> None:
     person.types("topic", "delete", "again", "nope", want=9)
     person.types("purge", "--yes")
     assert not person.root.exists()
+
+
+@pytest.mark.timeout(240)
+def test_one_node_has_groups_and_transactions(person: Person) -> None:
+    """Their internal topics take the replicas that there are."""
+    person.types("up", "-d", "-n", "1")
+    (node,) = person.asks("status")["nodes"]
+    with Cluster(node["client"]) as cluster, cluster.producer(transactional_id="writer") as producer:
+        with producer.transaction():
+            producer.send("orders", b"whole")
+        assert person.types("consume", "orders", "--group", "readers", "-e", "-n", "1") == "whole\n"
+        internal = [topic for topic in cluster.admin.list_topics() if topic.name.startswith("__")]
+        assert [topic.name for topic in internal] == ["__consumer_offsets", "__transaction_state"]
+        assert {len(part.replicas) for topic in internal for part in topic.partitions} == {1}
+    (row,) = person.asks("group", "describe", "readers")
+    assert row["topic"] == "orders" and row["current_offset"] in (1, 2), "behind the record, or its marker as well"
 
 
 def test_ctrl_c_in_the_foreground_leaves_nothing_behind(person: Person) -> None:
