@@ -30,20 +30,19 @@ SET_ON_TOPIC, SET_ON_BROKER = 1, 2  # Kafka's numbers of sources
 class Copying(NamedTuple):
     """A partition that gets replicas. sources: those that it had before."""
 
-    topic: str
-    index: int
+    key: TopicPartition
     sources: tuple[NodeId, ...]
     added: tuple[NodeId, ...]
 
 
 def of_plan(plan: Plan) -> list[Copying]:
-    return [Copying(move.topic, move.index, move.before.replicas, move.added) for move in plan.moves if move.added]
+    return [Copying(move.key, move.before.replicas, move.added) for move in plan.moves if move.added]
 
 
 def of_moves(under_way: Mapping[TopicPartition, Reassignment]) -> list[Copying]:
     """By topic and partition."""
     return [
-        Copying(*key, tuple(one for one in found.replicas if one not in found.adding), tuple(found.adding))
+        Copying(key, tuple(one for one in found.replicas if one not in found.adding), tuple(found.adding))
         for key, found in sorted(under_way.items())
         if found.adding
     ]
@@ -54,10 +53,10 @@ def put(admin: Admin, copied: Iterable[Copying], bytes_per_s: int) -> None:
 
     by_topic: dict[str, list[Copying]] = {}
     for one in copied:
-        by_topic.setdefault(one.topic, []).append(one)
+        by_topic.setdefault(one.key[0], []).append(one)
     for topic, those in sorted(by_topic.items()):
-        leaders = [f"{one.index}:{node}" for one in those for node in one.sources]
-        followers = [f"{one.index}:{node}" for one in those for node in one.added]
+        leaders = [f"{one.key[1]}:{node}" for one in those for node in one.sources]
+        followers = [f"{one.key[1]}:{node}" for one in those for node in one.added]
         if len(",".join(leaders)) > MAX_LIST_CHARACTERS:
             leaders = followers = [EVERY_REPLICA]
         changes = {LEADER_REPLICAS: Append(",".join(leaders)), FOLLOWER_REPLICAS: Append(",".join(followers))}

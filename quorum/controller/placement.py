@@ -80,7 +80,7 @@ def _check(brokers: list[BrokerRegistration], registered: int, replication_facto
         cordoned = registered - len(brokers)
         found = f"only {registered} brokers are registered"
         if cordoned:
-            found += f", and {cordoned} of them have only cordoned log directories"
+            found += f", {cordoned} of them with cordoned log directories only"
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {replication_factor}, but {found}")
     if not any(broker.takes_replicas for broker in brokers):
         raise ApiError(ErrorCode.INVALID_REPLICATION_FACTOR, "all brokers are fenced or shutting down")

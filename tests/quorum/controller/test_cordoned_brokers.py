@@ -111,7 +111,7 @@ def test_too_few_brokers_are_left() -> None:
     cordon(world, 3, uuid(3))
     result = world.create(num_partitions=1, replication_factor=3)
     assert code(result) is E.INVALID_REPLICATION_FACTOR
-    assert "only 3 brokers are registered, and 1 of them have only cordoned log directories" in result.error_message
+    assert "only 3 brokers are registered, 1 of them with cordoned log directories only" in result.error_message
     assert code(world.create(num_partitions=1, replication_factor=2)) is E.NONE
 
 
