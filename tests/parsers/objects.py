@@ -89,6 +89,7 @@ OBJECTS: dict[str, Objects] = {
     "quorum/metadata/partition_values.py PartitionReader.read": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/decode.py decode": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/layout.py Layout.decode": Objects(rows(ELEMENT), 80, MESSAGE),
+    "quorumlog/records/coordinator/layout.py Layout.decode_sliced": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/plain.py decode_batch": Objects(records_of_a_batch, 400, DECOMPRESSED),
     "quorumlog/records/plain.py decode_fields": Objects(records_of_a_batch, 400, DECOMPRESSED),
     "quorumlog/records/legacy.py decode_entry": Objects(records_of_a_batch, 400, DECOMPRESSED),

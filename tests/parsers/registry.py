@@ -67,10 +67,16 @@ from quorumlog.records.coordinator import (
     encode_key,
 )
 from quorumlog.records.coordinator.offset_bytes import read_value, write_value
-from quorumlog.records.coordinator.offsets import OffsetCommitValue
+from quorumlog.records.coordinator.offsets import (
+    GROUP_METADATA,
+    GroupMetadataValue,
+    MemberMetadata,
+    OffsetCommitValue,
+)
 from quorumlog.records.record import read_record
 from quorumlog.records.record_check import check_records, passes_at_once
 from quorumlog.records.varint import Malformed, read_uvarint, read_varint
+from quorumlog.slices import Pace, at_once
 from storage.audit.batches import read_batch_at, read_batches
 from storage.audit.entries import OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY, BadSnapshot, read_entries, read_snapshot
 from storage.batch import received_batches
@@ -315,6 +321,18 @@ def _one_audited(data: bytes) -> Any:
     return type(read_batch_at(OneFile({"/f": data}).open("/f"), len(data), 0)).__name__ if data else None
 
 
+CLASSIC_GROUPS = (
+    GroupMetadataValue("consumer", 3, None, None, (), MS),
+    GroupMetadataValue(
+        "consumer",
+        4,
+        "range",
+        "m1",
+        tuple(MemberMetadata(f"m{number}", "c", "/h", 45_000, b"said", b"mine", 60_000) for number in range(3)),
+        MS,
+    ),
+)
+
 PARSERS: dict[str, Parser] = {
     "quorumlog/records/coordinator/decode.py decode": Parser(
         call=_internal(GROUP_TYPES), seeds=_internal_seeds(GROUP_TYPES, GROUP_SAMPLES), errors=(CorruptRecords,),
@@ -323,6 +341,11 @@ PARSERS: dict[str, Parser] = {
     "quorumlog/records/coordinator/layout.py Layout.decode": Parser(
         call=_internal(TRANSACTION_TYPES), seeds=_internal_seeds(TRANSACTION_TYPES, TRANSACTION_SAMPLES),
         errors=(CorruptRecords,), again=_internal_bytes(TRANSACTION_TYPES),
+    ),
+    "quorumlog/records/coordinator/layout.py Layout.decode_sliced": Parser(
+        call=lambda data: at_once(GROUP_METADATA.decode_sliced(data, Pace())),
+        seeds=tuple(GROUP_METADATA.encode(value, version) for value in CLASSIC_GROUPS for version in (2, 3, 4)),
+        errors=(CorruptRecords,), again=lambda value: GROUP_METADATA.encode(value, 4),
     ),
     "quorumlog/records/coordinator/offset_bytes.py read_value": Parser(
         call=read_value, seeds=tuple(map(write_value, OFFSET_VALUES)), errors=(CorruptRecords,), again=write_value,
