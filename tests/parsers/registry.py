@@ -528,6 +528,8 @@ ELSEWHERE: dict[str, str] = {
     "quorumlog/wire/header.py read_response_header": ANSWERS,
     "quorumlog/wire/plain/fetch.py read_request": LANE,
     "quorumlog/wire/plain/fetch.py read_response": ANSWERS,
+    "quorumlog/wire/plain/offset_commit.py read_request": LANE,
+    "quorumlog/wire/plain/offset_commit.py read_response": ANSWERS,
     "quorumlog/wire/plain/produce.py read_request": LANE,
     "quorumlog/wire/plain/produce.py read_response": ANSWERS,
     "quorumlog/wire/sasl.py read_request": LANE,
