@@ -96,19 +96,15 @@ class Turn(Generic[Timer]):
     def write(self, key: Any, value: Any, version: int = 0, producer: Producer | None = None) -> None:
         """Append a record, in the version that its readers know, and change the durable state by it."""
         layout = self._types[number_of(key)].value
-        self._append((key[0],), Write(encode_key(key), layout.encode(value, version), producer))
+        self.append(key[0], encode_key(key), layout.encode(value, version), producer)
 
     def append(self, name: str, key: bytes, value: bytes | None, producer: Producer | None = None) -> None:
         """`write` and `delete` of a record of this name that is encoded already."""
-        write = Write(key, value, producer)
-        self.writes.append(write)
-        self._replay(self.next_offset, write)
-        self.next_offset += 1
-        self._note(name)
+        self._append((name,), Write(key, value, producer))
 
     def delete(self, key: Any) -> None:
         """Append a tombstone."""
-        self._append((key[0],), Write(encode_key(key), None))
+        self.append(key[0], encode_key(key), None)
 
     def write_marker(self, marker: EndTxnMarker, producer: Producer, names: Iterable[str]) -> None:
         """Append the end of a producer's transaction. names: those whose state it changes."""

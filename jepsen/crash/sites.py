@@ -65,7 +65,7 @@ OTHERS: dict[str, str] = {
     "self._output.close": "what the cleaner has written, a segment",
     "output.rename": "likewise",
     "held.close": "a partition's log",
-    "opened.close": "a log directory",
+    "self.close": "a log directory",
     "place.exists": "a path of a command",
     "path.exists": "a path of a command",
     "path.read_bytes": "a path of a command",

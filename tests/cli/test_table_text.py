@@ -79,5 +79,5 @@ def test_a_large_table_in_a_pipe_does_without_rich(
     output.show_table(("PARTITION", "REPLICAS", "END"), [[index, [1, 2, 3], None] for index in range(3_000)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "PARTITION  REPLICAS  END"
-    assert lines[1] == "        0  1,2,3       —"
+    assert lines[1] == "        0  1,2,3     —"
     assert len(lines) == 3_001
