@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from jepsen.checkers.findings import Findings
@@ -212,15 +213,24 @@ class Invariants(BaseInvariants):
             self.answers.at_the_end(machine)
             self._check_expired(machine)
         for truth in self.mirrors.truths():
-            if truth.name != METADATA and not self.partitions.knows(truth.name):
+            if self._is_deleted(truth.name):
                 self._must_be_gone(truth.name)
+        for what in self.behind():
+            self.findings.broken("replicas-converge", what)
+
+    def behind(self) -> Iterator[str]:
+        """The replicas that do not hold all that is committed now."""
+        for truth in self.mirrors.truths():
+            if self._is_deleted(truth.name):
                 continue
             hosts = list(CONTROLLERS) if truth.name == METADATA else self._hosts_of(truth.name)
             for host in hosts:
                 if not self.durability.holds(truth.name, self.machines[host]):
                     end = self.mirrors.of(self.machines[host], truth.name).end
-                    what = f"{host} ends at {end}, {truth.end} is committed"
-                    self.findings.broken("replicas-converge", f"{truth.name}: {what}")
+                    yield f"{truth.name}: {host} ends at {end}, {truth.end} is committed"
+
+    def _is_deleted(self, log: str) -> bool:
+        return log != METADATA and not self.partitions.knows(log)
 
     def _check_expired(self, machine: Machine) -> None:
         node = machine.node

@@ -26,11 +26,16 @@ class Phases:
 
     def until(self, condition: Callable[[], bool], limit_s: int, name: str) -> None:
         """A liveness property: `condition`, checked every 10 ms, must become true within the limit."""
+        if not self.wait(condition, limit_s):
+            self._cluster.findings.broken(name, f"not within {limit_s} s; {self._problems()}")
+
+    def wait(self, condition: Callable[[], bool], limit_s: int) -> bool:
+        """Until `condition`, checked every 10 ms, is true. False: it was not within the limit."""
         for _ in range(round(limit_s / _LOOK_S)):
             if self._cluster.findings or condition():
-                return
+                return True
             self.pass_time(_LOOK_S)
-        self._cluster.findings.broken(name, f"not within {limit_s} s; {self._problems()}")
+        return False
 
     def perform(self, loop: SimLoop, work: Coroutine[Any, Any, None], limit_s: int, name: str) -> None:
         """On the loop of a client; it must end in time, and raise nothing."""
