@@ -139,7 +139,8 @@ def partition_change(
     changes = (
         _nodes_if_changed(choice.isr, partition.isr),
         choice.leader if choice.leader != partition.leader or choice.unclean or replica_goes else None,
-        None if state == partition.leader_recovery_state else state,
+        # An unclean election says so in its record, also where the one before it had not been recovered from.
+        None if state == partition.leader_recovery_state and not choice.unclean else state,
         _nodes_if_changed(elr, partition.eligible_leader_replicas),
         _nodes_if_changed(() if choice.isr else known, partition.last_known_elr),
         None if place.directories == partition.directories else DirectoryList(directories=place.directories),

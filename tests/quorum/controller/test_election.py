@@ -10,7 +10,7 @@ from immutables import Map
 
 from quorum.controller.election import NOTHING, TopicRules, Wish, partition_change
 from quorum.metadata.changes import changed_partition
-from quorum.metadata.registration import BrokerRegistration, PartitionRegistration
+from quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
 
 TOPIC = uuid(1)
 
@@ -214,3 +214,23 @@ def test_partition_change(case: Case) -> None:
     assert after.partition_epoch == before.partition_epoch + (record is not None)
     again = partition_change(TOPIC, 0, after, brokers(*case.alive), rules)
     assert again is None, "what was decided stays decided"
+
+
+def test_each_unclean_election_is_told_by_its_record() -> None:
+    """Also the second one in a row, where the first leader died before it had recovered."""
+    partition = PartitionRegistration(
+        replicas=ALL,
+        directories=tuple(uuid(broker_id) for broker_id in ALL),
+        isr=(),
+        leader=-1,
+        leader_recovery_state=RECOVERING,
+        leader_epoch=3,
+        partition_epoch=8,
+        eligible_leader_replicas=(),
+        last_known_elr=(3,),
+        removing_replicas=(),
+        adding_replicas=(),
+    )
+    rules = TopicRules(min_insync_replicas=2, unclean=False, balanced=False, synced=True)
+    record = partition_change(TOPIC, 0, partition, brokers(2, 3), rules)
+    assert record is not None and (record.leader, record.leader_recovery_state) == (3, RECOVERING)
