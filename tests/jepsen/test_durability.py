@@ -92,6 +92,18 @@ def come_back(cluster: SimCluster, machine: Machine, *, clean: bool) -> None:
     cluster.invariants.durability.on_image(cluster.image)
 
 
+def test_a_log_that_is_read_anew_at_the_cut_has_lost_what_it_held_before(fresh: SimCluster) -> None:
+    """Its files changed just before the power went, so that nobody had read it since."""
+    invariants, log = fresh.invariants, a_log(fresh)
+    one = fresh.brokers[0]
+    assert invariants.durability.holds(log, one)
+    invariants.mirrors.of(one, log).forget()
+    one._crash_rng = _LosesAll()
+    one.power_cut()
+    assert invariants.mirrors.of(one, log).end < invariants.mirrors.truth(log).end, "nothing was unsynced"
+    assert invariants.durability.has_lost(log, one) and not fresh.findings.found
+
+
 @pytest.mark.parametrize("power_first", [True, False])
 def test_a_killed_process_counts_beside_a_power_cut(fresh: SimCluster, power_first: bool) -> None:
     """The controller trusts neither of the two any more, and takes the last known leader, whichever that is."""

@@ -40,7 +40,7 @@ from jepsen.sim.invariants.throttles import ThrottleInvariants
 from jepsen.sim.invariants.transactions import TransactionLogs
 from jepsen.sim.invariants.unclean_elections import UncleanElectionInvariants
 from jepsen.sim.invariants.vote_promises import durable_state
-from jepsen.sim.machine.machine import Machine
+from jepsen.sim.machine.machine import LOSING, Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.network.watched_transport import OnOutcome
 from jepsen.sim.settings import COMPACTED_TOPIC, CONTROLLERS, METADATA_LOG
@@ -154,7 +154,7 @@ class Invariants(BaseInvariants):
                 self.answers.on_cut(machine, log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
-        if kind == "crash" and machine.host in self._brokers:
+        if kind == LOSING and machine.host in self._brokers:
             self.durability.on_power_cut(machine)
         self.mirrors.on_disk(machine, kind, path)
         self.offsets.on_disk(machine, kind, path)

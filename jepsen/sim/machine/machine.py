@@ -43,6 +43,7 @@ from storage.worker import Worker, WorkerLimits
 from storage.writer import DirectoryWriter
 
 SHORT_QUEUES = WorkerLimits(queued_jobs=3, queued_beside=2)  # so short that they are full now and then
+LOSING = "losing"  # told of a disk that is about to lose what is not durable, or all that it holds
 _RESERVED_UUIDS = 100
 _STOP_NS = 30_000 * NS_PER_MS
 _READING_NS, _WRITING_NS = 5_000, 20_000
@@ -189,6 +190,7 @@ class Machine:
         if self.loop is not None:
             self.loop.kill()
         self.node = None
+        self._tell_disk(self, LOSING, "/")
         self.disk.crash(self._crash_rng)
         self._tell_disk(self, "crash", "/")
 
@@ -196,6 +198,7 @@ class Machine:
         """While the machine is off, put older files in the place of a directory's (`SimDisk.copy_of`)."""
         assert not self.alive
         self._scheduler.record(self.host, "restore")
+        self._tell_disk(self, LOSING, "/")
         self.disk.put_back(path, files)
         self._tell_disk(self, "crash", "/")
 
@@ -203,6 +206,7 @@ class Machine:
         """While no process runs: an empty disk, formatted as that of a new node."""
         assert not self.alive
         self._scheduler.record(self.host, "new disk")
+        self._tell_disk(self, LOSING, "/")
         self.disk.replace()
         self._tell_disk(self, "crash", "/")
         self.format()

@@ -85,10 +85,10 @@ class Durability:
                     self._let_return(log, topic.partitions[index], image)
 
     def on_power_cut(self, machine: Machine) -> None:
-        """Called after the disk has lost its cache, and before the mirrors of the machine are told."""
+        """Called before the disk loses its cache: a mirror may have to be read only now."""
         for log in self._held_by(machine):
             mirror, truth = self._mirrors.of(machine, log), self._mirrors.truth(log)
-            if mirror.agrees_at(truth.end, truth.chain):  # as it was read before the cut
+            if mirror.agrees_at(truth.end, truth.chain):
                 lost = self._lost.setdefault(log, {})
                 lost[machine.node_id] = machine.life
                 self._judge(log)
