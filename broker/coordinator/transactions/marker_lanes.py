@@ -73,6 +73,13 @@ class Line:
             del self._ids[owner]
         return Work(owner, transactional_id)
 
+    def discard(self, work: Work) -> None:
+        ids = self._ids.get(work.owner)
+        if ids is not None:
+            ids.pop(work.transactional_id, None)
+            if not ids:
+                del self._ids[work.owner]
+
     def remove(self, owner: Owner) -> None:
         self._ids.pop(owner, None)
 
@@ -102,10 +109,11 @@ class Lane:
         return bool(self.queue) and not self.in_flight and self.paused_until_ms <= now_ms
 
     def retry(self, work: Work, now_ms: int) -> None:
-        """Look at it again in a while."""
+        """Look at it again in a while, and not before, although more of its markers may have waited for room."""
         if not self.retrying:
             self.retry_at_ms = now_ms + RETRY_MS
         self.retrying.add(work)
+        self.waiting.discard(work)
 
     def end_waits(self, now_ms: int, limit: int) -> None:
         """Transactions to retry wait for room now, `limit` of them at most: a partition that goes on failing costs

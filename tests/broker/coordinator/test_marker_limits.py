@@ -6,6 +6,8 @@ from itertools import count
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from marker_source import Decisions
 
 from broker.coordinator.transactions import markers
@@ -269,6 +271,29 @@ def test_a_partition_that_goes_on_failing_costs_a_limited_number_of_markers(monk
             leaders.answer(requests[0], failing)
         assert 0 < sent <= 4
     leaders.finish()
+
+
+@given(
+    max_pending=st.integers(1, 4),
+    decided=st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=6, unique=True), min_size=1, max_size=5),
+)
+def test_markers_that_all_fail_at_once_are_sent_again_only_after_a_while(
+    max_pending: int, decided: list[list[int]]
+) -> None:
+    """Although there is room for more of them as soon as the answer comes: a leader in this process answers at once."""
+    world = Leaders(max_pending)
+    for producer_id, indexes in enumerate(decided):
+        world.decide(producer_id, *indexes)
+    everything = frozenset(range(41))
+    for _ in range(100):
+        world.due()
+        if not world.unanswered:
+            break
+        for request in [*world.unanswered]:
+            world.answer(request, failing=everything)
+    assert not world.unanswered, "they are sent again and again in the same millisecond"
+    next_ms = world.queues.next_ms()
+    assert next_ms is not None and next_ms > world.now_ms
 
 
 def test_coordinators_have_turns() -> None:
