@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from jepsen.pool.job import QUORUM, Job
-from jepsen.sim.profiles.plan import PROFILES
+from jepsen.sim.profiles.plan import DIRECTORIES, PROFILES
 
 Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simulated` of conftest.py
 
 SEEDS, SECONDS = range(1, 51), 30
 QUORUM_SEEDS, QUORUM_SECONDS = range(1, 151), 60
 PROFILE_SEEDS, PROFILE_SECONDS = range(1, 4), 20
+_SEEDS_OF = {DIRECTORIES: range(1, 9)}  # in one of three a log whose disk was replaced is filled again
 _NOTED = {
     "swarm": range(1, 5),
     QUORUM: range(1, 4),
@@ -40,7 +41,9 @@ def _jobs(profile: str, seeds: Iterable[int], seconds: int) -> list[Job]:
 
 SWARM = _jobs("swarm", SEEDS, SECONDS)
 QUORUMS = _jobs(QUORUM, QUORUM_SEEDS, QUORUM_SECONDS)
-AIMED = {profile: _jobs(profile, PROFILE_SEEDS, PROFILE_SECONDS) for profile in sorted(PROFILES)}
+AIMED = {
+    profile: _jobs(profile, _SEEDS_OF.get(profile, PROFILE_SEEDS), PROFILE_SECONDS) for profile in sorted(PROFILES)
+}
 NOTED = [job for job in (*QUORUMS, *SWARM, *(job for jobs in AIMED.values() for job in jobs)) if job.noting]
 
 

@@ -26,7 +26,7 @@ from jepsen.sim.settings import COMPACTED_TOPIC
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import Mirrors, log_id, log_of
 from quorum.metadata.image import Image
-from quorum.metadata.registration import PartitionRegistration
+from quorum.metadata.registration import UNASSIGNED, PartitionRegistration
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 
 
@@ -60,6 +60,7 @@ class PartitionInvariants:
         self._suspicions: list[_Suspicion] = []
         self._replaced: dict[str, dict[NodeId, Uuid]] = {}  # by log and broker: see forget_disk
         self._incarnations: dict[NodeId, Uuid] = {}  # as in the newest image
+        self._directories: dict[NodeId, tuple[Uuid, ...]] = {}  # likewise
         self._metadata_end: Offset = 0
         self._image_offset: Offset = 0
         self.leader_changes = 0
@@ -89,6 +90,7 @@ class PartitionInvariants:
         """image: the newest committed one. metadata_end: end of the committed metadata, published or not."""
         self._metadata_end, self._image_offset = metadata_end, image.offset
         self._incarnations = {node_id: broker.incarnation_id for node_id, broker in image.brokers.items()}
+        self._directories = {node_id: broker.log_directories for node_id, broker in image.brokers.items()}
         before, self._registrations = self._registrations, {}
         changed = []
         for topic in image.sorted_topics():
@@ -110,7 +112,8 @@ class PartitionInvariants:
     def forget_disk(self, log: str, machine: Machine) -> None:
         """A stopped broker gets an empty disk in the place of the one with this log.
 
-        It may be called a candidate until its next process registers: nobody elects it before.
+        It may be called a candidate until its next process registers, and as long as the directory that the metadata
+        name for the log is not one of that process: nobody elects it before.
         """
         self._replaced.setdefault(log, {})[machine.node_id] = self._incarnations[machine.node_id]
 
@@ -236,8 +239,12 @@ class PartitionInvariants:
     def _holds(self, node_id: NodeId, log: str) -> bool:
         if self._durability.holds(log, self._brokers[node_id]):
             return True
-        forgotten = self._replaced.get(log, {}).get(node_id)
-        return forgotten is not None and forgotten == self._incarnations.get(node_id)
+        forgotten, partition = self._replaced.get(log, {}).get(node_id), self._registrations.get(log)
+        if forgotten is None or partition is None:
+            return False
+        directory = partition.directory(node_id)
+        is_away = directory != UNASSIGNED and directory not in self._directories.get(node_id, ())
+        return is_away or forgotten == self._incarnations.get(node_id)
 
 
 def _candidates(partition: PartitionRegistration) -> tuple[NodeId, ...]:
