@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
+from jepsen.sim.time.scheduler import AT_ONE_TIME, NS_PER_S, Scheduler, TimeStandsStill
 
 
 @settings(max_examples=60)
@@ -33,6 +34,18 @@ def test_order_is_by_time_and_then_by_request(plan: list[tuple[int, list[int]]])
     while scheduler.step():
         pass
     assert done == sorted(asked)
+
+
+def test_time_that_stands_still_is_told() -> None:
+    scheduler = Scheduler(seed=1)
+
+    def again() -> None:
+        scheduler.call_later(0, again)
+
+    scheduler.call_later(NS_PER_S, again)
+    with pytest.raises(TimeStandsStill, match="at 1000000000 ns"):
+        scheduler.run_for(2 * NS_PER_S)
+    assert scheduler.steps == AT_ONE_TIME + 1
 
 
 def test_a_cancelled_timer_does_not_happen_and_does_not_move_time() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.time.loop import SimLoop
-from jepsen.sim.time.scheduler import NS_PER_S
+from jepsen.sim.time.scheduler import NS_PER_S, TimeStandsStill
 
 _LOOK_S = 0.01
 
@@ -21,8 +21,11 @@ class Phases:
     def pass_time(self, seconds: float) -> None:
         scheduler = self._cluster.scheduler
         until_ns = scheduler.now_ns + int(seconds * NS_PER_S)
-        if not scheduler.run_until_any(self._cluster.findings.found, until_ns):
-            scheduler.run_until(until_ns)  # no event is left before that time
+        try:
+            if not scheduler.run_until_any(self._cluster.findings.found, until_ns):
+                scheduler.run_until(until_ns)  # no event is left before that time
+        except TimeStandsStill as error:
+            self._cluster.findings.broken("time-advances", str(error))
 
     def until(self, condition: Callable[[], bool], limit_s: int, name: str) -> None:
         """A liveness property: `condition`, checked every 10 ms, must become true within the limit."""

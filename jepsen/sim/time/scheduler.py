@@ -19,7 +19,12 @@ NS_PER_MS = 1_000_000
 NS_PER_S = 1_000_000_000
 
 _SEED_BYTES = 16
+AT_ONE_TIME = 200_000  # events; the busiest nanosecond of a cluster that works has some thousands
 _CANCELLED_KEPT = 1_000  # cancelled timers are removed when there are more than these and they are half of all
+
+
+class TimeStandsStill(Exception):
+    """Events at one time go on making others for the same time: a process would keep its processor busy for ever."""
 
 
 class Timer:
@@ -45,6 +50,7 @@ class Scheduler:
         self.seed = seed
         self.now_ns = 0
         self.steps = 0  # number of events so far
+        self._steps_before = 0  # the time that is now
         self.trace = trace or Trace()
         self._later: list[tuple[int, int, Timer]] = []  # a heap by time, then by the order of scheduling
         # Events scheduled now for now. They run after the events that `_later` still has for this time, because those
@@ -86,7 +92,10 @@ class Scheduler:
         return self._later[0][0] if self._later else None
 
     def step(self, until_ns: int | None = None) -> bool:
-        """Run the next event, advancing time if necessary. False if no event is left, or none that is due by then."""
+        """Run the next event, advancing time if necessary. False if no event is left, or none that is due by then.
+
+        Raises TimeStandsStill.
+        """
         assert not self._running, "the scheduler runs already"
         later, now = self._later, self._now
         while later and later[0][2].function is None:  # `_drop_cancelled`, without a call for each event
@@ -102,10 +111,13 @@ class Scheduler:
         else:
             return False
         assert timer.when_ns >= self.now_ns, "time went back"
-        self.now_ns = timer.when_ns
-        self.steps += 1
         function, timer.function = timer.function, None
         assert function is not None
+        if timer.when_ns > self.now_ns:
+            self.now_ns, self._steps_before = timer.when_ns, self.steps
+        self.steps += 1
+        if self.steps - self._steps_before > AT_ONE_TIME:
+            raise TimeStandsStill(f"{AT_ONE_TIME} events at {self.now_ns} ns; the next: {function!r}")
         self._running = True
         try:
             function()
