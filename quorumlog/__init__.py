@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin import AsyncAdmin, NewTopic
+    from quorumlog.client.admin import NewTopic
+    from quorumlog.client.asynchronous import AsyncAdmin, AsyncConsumer, AsyncProducer
     from quorumlog.client.blocking import Cluster, Producer
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.client.blocking_consumer import Consumer
-    from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
+    from quorumlog.client.consumer import ConsumedRecord
     from quorumlog.client.errors import QuorumlogError, RequestFailed
     from quorumlog.client.group_metadata import GroupMetadata
-    from quorumlog.client.producer import AsyncProducer
     from quorumlog.client.transactions.errors import (
         FatalTransactionError,
         ProducerFenced,
@@ -29,9 +29,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Admin": "quorumlog.client.blocking_admin",
-    "AsyncAdmin": "quorumlog.client.admin",
-    "AsyncConsumer": "quorumlog.client.consumer",
-    "AsyncProducer": "quorumlog.client.producer",
+    "AsyncAdmin": "quorumlog.client.asynchronous",
+    "AsyncConsumer": "quorumlog.client.asynchronous",
+    "AsyncProducer": "quorumlog.client.asynchronous",
     "Cluster": "quorumlog.client.blocking",
     "ConsumedRecord": "quorumlog.client.consumer",
     "Consumer": "quorumlog.client.blocking_consumer",

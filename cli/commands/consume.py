@@ -79,6 +79,8 @@ def consume(
     says where to begin if the group has committed nothing.
     """
     as_json = output.use(output_format) or json_lines
+    if group == "":
+        raise CliError(Exit.USAGE, "--group is empty; name the group, or leave --group out to read alone")
     places = (["beginning"] if from_beginning else []) + (offset or [])
     wanted = parse_places(places, to_end=exit_at_end, now_ms=int(time.time() * 1_000))
     render = to_json_line if as_json else _compiled(record_format)

@@ -72,14 +72,17 @@ def duration_ms(text: str) -> int:
 
 
 def time_ms(text: str) -> int:
-    """Since 1970; without a zone it is UTC. Raises CliError."""
+    """Since 1970, which nothing precedes: -1 and -2 mean the end and the start. Without a zone it is UTC.
+
+    Raises CliError.
+    """
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise CliError(
             Exit.USAGE, f"--to-datetime {text!r}: expected a time such as 2026-01-31T12:00:00.000, in UTC"
         ) from None
-    return round(found.replace(tzinfo=found.tzinfo or UTC).timestamp() * 1_000)
+    return max(0, round(found.replace(tzinfo=found.tzinfo or UTC).timestamp() * 1_000))
 
 
 def read_csv(lines: Iterable[str], groups: list[str]) -> dict[str, dict[TopicPartition, int]]:

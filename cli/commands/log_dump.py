@@ -47,7 +47,9 @@ def dump(
     ] = False,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Print batches (with --print-data-log also records), entries of indexes, producer snapshots, text of checkpoints.
+    """Print batches, entries of indexes, producer snapshots, text of checkpoints.
+
+    --print-data-log and the decoders print records, too.
 
     Lines are like kafka-dump-log's; -o json prints a JSON object per line. Exit code 4 if anything is damaged.
     """
@@ -63,7 +65,7 @@ def dump(
         elif path.name.endswith(TEXT_NAMES):
             _dump_text(path)
         else:
-            shown = print_data_log or deep_iteration
+            shown = print_data_log or deep_iteration or metadata_decoder or offsets_decoder or transaction_decoder
             meaning = _meaning(path, metadata_decoder, offsets_decoder, transaction_decoder) if shown else None
             damaged += _dump_batches(path, meaning)
     _raise_damaged(damaged)

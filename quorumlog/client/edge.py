@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.rpc.transport import Transport
@@ -35,7 +36,12 @@ def make_transport(kind: str = "auto") -> Transport:
     return RoutingTransport(identity=None, by_lane=frozenset() if kind == "grpc" else BY_LANE)
 
 
-def _merged(config: dict[str, Any] | None, options: dict[str, Any]) -> dict[str, Any]:
+def transport_of(options: Mapping[str, Any]) -> Transport:
+    """The transport that the options of a client name."""
+    return make_transport(options.get("transport", "auto"))
+
+
+def merged(config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords win. One dict, because the option `transport` has the name of a parameter of the clients."""
     return {**(config or {}), **options}
 
@@ -48,21 +54,21 @@ def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProdu
     """An AsyncProducer on the real edges."""
     from quorumlog.client.producer import AsyncProducer
 
-    given = _merged(config, options)
-    return AsyncProducer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
+    given = merged(config, options)
+    return AsyncProducer(transport_of(given), given, clock=SystemClock(), rng=make_rng())
 
 
 def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
     """An AsyncConsumer on the real edges."""
     from quorumlog.client.consumer import AsyncConsumer
 
-    given = _merged(config, options)
-    return AsyncConsumer(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
+    given = merged(config, options)
+    return AsyncConsumer(transport_of(given), given, clock=SystemClock(), rng=make_rng())
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     """An AsyncAdmin on the real edges."""
     from quorumlog.client.admin import AsyncAdmin
 
-    given = _merged(config, options)
-    return AsyncAdmin(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
+    given = merged(config, options)
+    return AsyncAdmin(transport_of(given), given, clock=SystemClock(), rng=make_rng())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from quorumlog.client.errors import RequestFailed
+from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group_coordinator import GroupCoordinator
 from quorumlog.client.link import Link, check
@@ -31,6 +31,13 @@ class CommittedOffset(NamedTuple):
     offset: Offset
     leader_epoch: int = -1
     metadata: str = ""
+
+
+def check_offset(key: TopicPartition, offset: object) -> None:
+    """Raises ConfigError for what can be no offset to commit."""
+    topic, index = key
+    if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0 or index < 0:
+        raise ConfigError(f"not an offset of {topic}-{index}: {offset!r}; give the next offset to read")
 
 
 def topics_to_commit(offsets: Mapping[TopicPartition, CommittedOffset]) -> tuple[OffsetCommitTopic, ...]:

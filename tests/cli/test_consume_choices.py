@@ -10,6 +10,7 @@ import pytest
 from cli.commands import consume
 from cli.commands.consume import _checked
 from cli.errors import CliError, Exit
+from cli.main import main
 from cli.places import Range, parse_places
 from cli.profile import Target
 from quorumlog.client.errors import RequestFailed
@@ -29,6 +30,11 @@ def test_a_member_begins_where_its_group_does(places: list[str], partitions: lis
     with pytest.raises(CliError, match=words) as caught:
         _checked(parse_places(places, to_end=False, now_ms=0), partitions)
     assert caught.value.code is Exit.USAGE
+
+
+def test_a_group_without_a_name_is_not_reading_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["consume", "orders", "--group", ""]) == Exit.USAGE
+    assert "--group is empty" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("places", "start"), [([], "earliest"), (["beginning"], "earliest"), (["end"], "latest")])

@@ -68,6 +68,8 @@ def test_what_is_no_duration_is_a_usage_error(text: str) -> None:
         ("1970-01-01T01:00:00.000+01:00", 0),
         ("1970-01-01T00:00:00Z", 0),
         ("2023-11-14T22:13:20.000", 1_700_000_000_000),
+        ("1969-12-31T23:59:59.999", 0),
+        ("0001-01-01T00:00:00", 0),
     ],
 )
 def test_times_are_utc_without_a_zone(text: str, ms: int) -> None:

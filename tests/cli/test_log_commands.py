@@ -306,12 +306,19 @@ def internal_segment(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("name", "options"), [("__consumer_offsets-7", []), ("other-7", ["--offsets-decoder"])])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("__consumer_offsets-7", ["--print-data-log"]),
+        ("other-7", ["--print-data-log", "--offsets-decoder"]),
+        ("a-decoder-alone-prints-records-in-kafka-too-7", ["--offsets-decoder"]),
+    ],
+)
 def test_committed_offsets_are_decoded(
     name: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = internal_segment(tmp_path / name)
-    assert main(["log", "dump", "-o", "json", "--print-data-log", *options, str(path)]) == Exit.DONE
+    assert main(["log", "dump", "-o", "json", *options, str(path)]) == Exit.DONE
     _, committed, gone, unknown = documents(capsys)
     assert committed["key"]["data"] == {"group": "g", "topic": "t", "partition": 0}
     assert committed["payload"]["data"]["offset"] == 42

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+import quorumlog
 from quorumlog.client import edge
 from quorumlog.client.errors import ConfigError
 
+MADE_BY_APPLICATIONS = [quorumlog.AsyncProducer, quorumlog.AsyncConsumer, quorumlog.AsyncAdmin]
 
-@pytest.mark.parametrize("make", [edge.producer, edge.consumer, edge.admin])
+
+@pytest.mark.parametrize("make", [edge.producer, edge.consumer, edge.admin, *MADE_BY_APPLICATIONS])
 def test_the_transport_is_chosen_by_keyword_or_in_the_config(make: Any) -> None:
     async def chosen(*config: dict[str, Any], **options: Any) -> str:
         client = make({"bootstrap.servers": "localhost:1", **(config[0] if config else {})}, **options)
@@ -24,3 +27,11 @@ def test_the_transport_is_chosen_by_keyword_or_in_the_config(make: Any) -> None:
     assert asyncio.run(chosen({"transport": "grpc"}, transport="auto")) == "auto"
     with pytest.raises(ConfigError):
         asyncio.run(chosen(transport="pigeon"))
+
+
+def test_an_application_makes_a_member_of_a_group_as_the_blocking_one_is_made() -> None:
+    async def made() -> tuple[str, str]:
+        async with quorumlog.AsyncConsumer(bootstrap_servers="localhost:1", group="billing", protocol="consumer") as it:
+            return it.options.group_id, it.options.group_protocol
+
+    assert asyncio.run(made()) == ("billing", "consumer")

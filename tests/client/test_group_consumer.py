@@ -274,6 +274,24 @@ def test_manual_commits_with_offsets_and_metadata() -> None:
     run(scenario())
 
 
+@pytest.mark.parametrize("bad", [{("t", 0): -1}, {("t", 0): CommittedOffset(-5)}, {("t", 0): "5"}, {("t", -1): 5}])
+def test_what_is_no_offset_is_not_committed(bad: Any) -> None:
+    cluster = filled()
+
+    async def scenario() -> None:
+        async with make(cluster, enable_auto_commit=False) as consumer:
+            await consumer.subscribe("t")
+            await consumer.poll(7, timeout_ms=5_000)
+            with pytest.raises(ConfigError, match="next offset to read"):
+                await consumer.commit(bad)
+            with pytest.raises(ConfigError, match="next offset to read"):
+                consumer.commit_async(bad)
+            await consumer.commit()
+        assert sum((await committed(cluster)).values()) == 7
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(("start", "want"), [("earliest", 120), ("latest", 3)])
 def test_where_a_group_without_offsets_begins(start: str, want: int) -> None:
     cluster = filled()

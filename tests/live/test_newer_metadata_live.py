@@ -68,7 +68,11 @@ NEWER = [
         f"this software supports metadata.version from level 1 to {LATEST_LEVEL}",
     ),
     ("a record", b"\x00\x63\x00", "a record of type 99 at offset 2"),
-    ("a version", b"\x00\x00\x63", "RegisterBrokerRecord version 99 at offset 2; this software supports its versions 0"),
+    (
+        "a version",
+        b"\x00\x00\x63",
+        "RegisterBrokerRecord version 99 at offset 2; this software supports its versions 0",
+    ),
 ]
 
 

@@ -12,8 +12,8 @@ The numbers are those of the invariants in the design.
 - last-stable-offset (25): it is at most the high watermark, and does not fall in a leader epoch.
 - markers-above-the-limit: not more markers are under way to a leader than the setting says.
 - pending-offsets (29): at the end, no offset of a transaction is pending.
-- static-restart (18), expiry (19): static_restarts.py, expiries.py. Of members that go: rebalances.py,
-  consumer_sessions.py. Of decisions of transactions: decisions.py.
+- target-assignment (16), static-restart (18), expiry (19): target_assignments.py, static_restarts.py, expiries.py. Of
+  members that go: rebalances.py, consumer_sessions.py. Of decisions of transactions: decisions.py.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from jepsen.sim.invariants.decisions import Decisions
 from jepsen.sim.invariants.expiries import Expiries
 from jepsen.sim.invariants.rebalances import Rebalances
 from jepsen.sim.invariants.static_restarts import StaticRestarts
+from jepsen.sim.invariants.target_assignments import TargetAssignments
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S
 from jepsen.sim.truth.mirrors import Mirrors
@@ -70,7 +71,7 @@ class CoordinatorInvariants:
         self.counts["consumer groups checked"] = 0
         self.expiries, self._static_restarts = Expiries(findings), StaticRestarts(findings)
         self._rebalances, self._decisions = Rebalances(findings), Decisions(findings)
-        self._consumer_sessions = ConsumerSessions(findings)
+        self._consumer_sessions, self._targets = ConsumerSessions(findings), TargetAssignments(findings)
         self._decided_seen: dict[tuple[str, Log], tuple[Any, Offset, Offset]] = {}  # as of _consumers_seen
         self._consumers_seen: dict[tuple[str, Log], tuple[Any, Offset]] = {}  # the core's turn, and its end
         self._waited: dict[tuple[str, int], int] = {}  # by host and life
@@ -82,7 +83,8 @@ class CoordinatorInvariants:
 
     @property
     def all_counts(self) -> dict[str, int]:
-        parts = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._decisions)
+        of_groups = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._targets)
+        parts = (*of_groups, self._decisions)
         counts = self.counts | {WAITED: sum(self._waited.values())}
         return counts | {name: count for one in parts for name, count in one.counts.items()}
 
@@ -196,6 +198,7 @@ class CoordinatorInvariants:
             self._static_restarts.listen(one._shard)
             self._rebalances.listen(one._shard)
             self._consumer_sessions.listen(one._shard)
+            self._targets.listen(one._shard)
         else:
             self._decisions.listen(one._shard)
         self.counts["active coordinators"] += 1

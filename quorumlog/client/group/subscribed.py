@@ -14,7 +14,7 @@ from quorumlog.client.group.effects import State
 from quorumlog.client.group.listener import Callback, Listener
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group_offsets import CommittedOffset, check_offset
 from quorumlog.client.link import Link
 from quorumlog.client.options import ConsumerOptions
 from quorumlog.client.progress import Progress
@@ -110,7 +110,8 @@ class GroupMember:
     async def commit(self, offsets: Offsets | None = None) -> None:
         """Commit what polls have returned, or these offsets. They are durable when it returns.
 
-        Raises CommitFailed if the partitions were given to another member, RequestFailed, RpcError.
+        Raises CommitFailed if the partitions were given to another member, ConfigError for what is no offset,
+        RequestFailed, RpcError.
         """
         group = self._grouped()
         await group.commit(group.read_to() if offsets is None else _committed(offsets))
@@ -203,9 +204,13 @@ class GroupMember:
 
 
 def _committed(offsets: Offsets) -> dict[TopicPartition, CommittedOffset]:
-    return {
+    """Raises ConfigError."""
+    found = {
         key: given if isinstance(given, CommittedOffset) else CommittedOffset(given) for key, given in offsets.items()
     }
+    for key, one in found.items():
+        check_offset(key, one.offset)
+    return found
 
 
 def _matching(pattern: str | re.Pattern[str], *, exclude_internal: bool) -> Matching:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
 from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
 from quorumlog.client.group_metadata import GroupMetadata
+from quorumlog.client.group_offsets import check_offset
 from quorumlog.client.link import Link
 from quorumlog.client.transactions.coordinators import Coordinators
 from quorumlog.client.transactions.errors import (
@@ -230,6 +231,5 @@ class TransactionDriver:
 def _check_offsets(offsets: Mapping[TopicPartition, int], group: GroupMetadata) -> None:
     if not group.group_id:
         raise ConfigError("send_offsets needs the group's id: pass consumer.group_metadata()")
-    for (topic, index), offset in offsets.items():
-        if not isinstance(offset, int) or isinstance(offset, bool) or offset < 0 or index < 0:
-            raise ConfigError(f"not an offset of {topic}-{index}: {offset!r}; give the next offset to read")
+    for key, offset in offsets.items():
+        check_offset(key, offset)
