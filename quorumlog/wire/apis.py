@@ -30,6 +30,8 @@ from quorumlog.wire.convert import groups as to_groups
 from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert import reassignments as to_reassignments
 from quorumlog.wire.convert import transactions as to_transactions
+from quorumlog.wire.plain.classic_groups import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
+from quorumlog.wire.plain.consumer_heartbeat import CONSUMER_HEARTBEAT
 from quorumlog.wire.plain.fetch import FETCH
 from quorumlog.wire.plain.offset_commit import OFFSET_COMMIT
 from quorumlog.wire.plain.produce import PRODUCE
@@ -208,8 +210,8 @@ def _group_rows() -> Iterator[Api]:
         read_answer=to_admin.read_coordinator_response,
         write_answer=to_admin.write_coordinator_response,
     )
-    yield api_row(11, "join_group", groups.JoinGroupRequest, (0, 9), read=to_groups.read_join_request)
-    yield api_row(12, "heartbeat", groups.GroupHeartbeatRequest, (0, 4))
+    yield api_row(11, "join_group", groups.JoinGroupRequest, (0, 9), read=to_groups.read_join_request, plain=JOIN_GROUP)
+    yield api_row(12, "heartbeat", groups.GroupHeartbeatRequest, (0, 4), plain=HEARTBEAT)
     yield api_row(
         13,
         "leave_group",
@@ -220,7 +222,7 @@ def _group_rows() -> Iterator[Api]:
         read_answer=to_groups.read_leave_response,
         write_answer=to_groups.write_leave_response,
     )
-    yield api_row(14, "sync_group", groups.SyncGroupRequest, (0, 5), read=to_groups.read_sync_request)
+    yield api_row(14, "sync_group", groups.SyncGroupRequest, (0, 5), read=to_groups.read_sync_request, plain=SYNC_GROUP)
     yield api_row(
         15,
         "describe_groups",
@@ -247,6 +249,7 @@ def _group_rows() -> Iterator[Api]:
         write=to_consumers.write_heartbeat_request,
         write_answer=to_consumers.write_heartbeat_response,
         version_for=to_consumers.heartbeat_version,
+        plain=CONSUMER_HEARTBEAT,
     )
     yield api_row(
         69,

@@ -1,4 +1,4 @@
-"""The fast paths of Produce, Fetch and OffsetCommit against the schema: the same bytes, messages and refusals."""
+"""The fast paths of Produce, Fetch and calls of groups against the schema: the same bytes, messages and refusals."""
 
 from __future__ import annotations
 
@@ -11,16 +11,26 @@ from hypothesis import strategies as st
 
 from quorumlog.messages import common, fetch, groups, produce
 from quorumlog.messages.buffer import Pieces
+from quorumlog.slices import UNITS_A_SLICE
 from quorumlog.wire.api import Api
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.malformed import Malformed
-from quorumlog.wire.parts import LENGTH_BYTES
+from quorumlog.wire.parts import LENGTH_BYTES, Parts
+from quorumlog.wire.plain import classic_groups
 from quorumlog.wire.plain.form import NOT_PLAIN, UVARINT_MAX_BITS, uvarint
 
-APIS = (BY_REQUEST[produce.ProduceRequest], BY_REQUEST[fetch.FetchRequest], BY_REQUEST[groups.OffsetCommitRequest])
+APIS = (
+    BY_REQUEST[produce.ProduceRequest],
+    BY_REQUEST[fetch.FetchRequest],
+    BY_REQUEST[groups.OffsetCommitRequest],
+    BY_REQUEST[groups.JoinGroupRequest],
+    BY_REQUEST[groups.SyncGroupRequest],
+    BY_REQUEST[groups.GroupHeartbeatRequest],
+    BY_REQUEST[groups.ConsumerGroupHeartbeatRequest],
+)
 SHORT_CUTS = [
     (api, version) for api in APIS if api.plain is not None for version in range(api.plain.oldest, api.newest + 1)
 ]
@@ -143,10 +153,93 @@ COMMIT_RESPONSES = st.builds(
     ),
     throttle_time_ms=INT32,
 )
+JOIN_REQUESTS = st.builds(
+    groups.JoinGroupRequest,
+    group_id=TEXTS,
+    session_timeout_ms=INT32,
+    rebalance_timeout_ms=INT32,
+    member_id=TEXTS,
+    group_instance_id=st.none() | TEXTS,
+    protocol_type=TEXTS,
+    protocols=many(st.builds(groups.GroupProtocol, name=TEXTS, metadata=RECORDS)),
+)
+JOIN_RESPONSES = st.builds(
+    groups.JoinGroupResponse,
+    error_code=CODES,
+    generation_id=INT32,
+    protocol_type=st.none() | TEXTS,
+    protocol_name=st.none() | TEXTS,
+    leader=TEXTS,
+    skip_assignment=st.booleans(),
+    member_id=TEXTS,
+    members=many(
+        st.builds(groups.JoinedMember, member_id=TEXTS, group_instance_id=st.none() | TEXTS, metadata=RECORDS)
+    ),
+    throttle_time_ms=INT32,
+    error_message=TEXTS,
+)
+SYNC_REQUESTS = st.builds(
+    groups.SyncGroupRequest,
+    group_id=TEXTS,
+    generation_id=INT32,
+    member_id=TEXTS,
+    group_instance_id=st.none() | TEXTS,
+    protocol_type=st.none() | TEXTS,
+    protocol_name=st.none() | TEXTS,
+    assignments=many(st.builds(groups.MemberAssignment, member_id=TEXTS, assignment=RECORDS)),
+)
+SYNC_RESPONSES = st.builds(
+    groups.SyncGroupResponse,
+    error_code=CODES,
+    protocol_type=st.none() | TEXTS,
+    protocol_name=st.none() | TEXTS,
+    assignment=RECORDS,
+    throttle_time_ms=INT32,
+    error_message=TEXTS,
+)
+BEAT_REQUESTS = st.builds(
+    groups.GroupHeartbeatRequest,
+    group_id=TEXTS,
+    generation_id=INT32,
+    member_id=TEXTS,
+    group_instance_id=st.none() | TEXTS,
+)
+BEAT_RESPONSES = st.builds(groups.GroupHeartbeatResponse, error_code=CODES, throttle_time_ms=INT32, error_message=TEXTS)
+OWNED = st.none() | st.builds(
+    groups.MemberTopicPartitions,
+    topic_partitions=many(st.builds(groups.TopicIdPartitions, topic_id=IDS, partitions=many(INT32))),
+)
+CONSUMER_REQUESTS = st.builds(
+    groups.ConsumerGroupHeartbeatRequest,
+    group_id=TEXTS,
+    member_id=TEXTS,
+    member_epoch=INT32,
+    group_instance_id=st.none() | TEXTS,
+    rack_id=st.none() | TEXTS,
+    rebalance_timeout_ms=INT32,
+    subscribed_topic_names=st.none() | st.builds(groups.SubscribedTopicNames, names=many(TEXTS)),
+    subscribed_topic_regex=st.none() | TEXTS,
+    server_assignor=st.none() | TEXTS,
+    topic_partitions=OWNED,
+)
+CONSUMER_RESPONSES = st.builds(
+    groups.ConsumerGroupHeartbeatResponse,
+    error_code=CODES,
+    error_message=TEXTS,
+    member_id=st.none() | TEXTS,
+    member_epoch=INT32,
+    heartbeat_interval_ms=INT32,
+    assignment=OWNED,
+    throttle_time_ms=INT32,
+)
 MESSAGES = {
     "produce": st.tuples(PRODUCE_REQUESTS, PRODUCE_RESPONSES),
     "fetch": st.tuples(FETCH_REQUESTS, FETCH_RESPONSES),
     "offset_commit": st.tuples(COMMIT_REQUESTS, COMMIT_RESPONSES),
+    "join_group": st.tuples(JOIN_REQUESTS, JOIN_RESPONSES),
+    "sync_group": st.tuples(SYNC_REQUESTS, SYNC_RESPONSES),
+    "heartbeat": st.tuples(BEAT_REQUESTS, BEAT_RESPONSES),
+    "consumer_group_heartbeat": st.tuples(CONSUMER_REQUESTS, CONSUMER_RESPONSES),
 }
 
 
@@ -284,10 +377,49 @@ COMMITTED = groups.OffsetCommitResponse(
         ),
     )
 )
+MEMBERS = tuple(groups.JoinedMember(member_id=f"m{number}", metadata=bytes(60)) for number in range(200))
+ORDINARY_JOIN = groups.JoinGroupRequest(
+    group_id="g",
+    session_timeout_ms=5,
+    rebalance_timeout_ms=6,
+    member_id="m",
+    protocol_type="consumer",
+    protocols=(groups.GroupProtocol(name="range", metadata=bytes(60)),),
+)
+JOINED = groups.JoinGroupResponse(
+    generation_id=3, protocol_type="consumer", protocol_name="range", leader="m", member_id="m", members=MEMBERS
+)
+ORDINARY_SYNC = groups.SyncGroupRequest(
+    group_id="g",
+    generation_id=3,
+    member_id="m",
+    protocol_type="consumer",
+    protocol_name="range",
+    assignments=tuple(groups.MemberAssignment(member_id=one.member_id, assignment=bytes(60)) for one in MEMBERS),
+)
+SYNCED = groups.SyncGroupResponse(protocol_type="consumer", protocol_name="range", assignment=bytes(60))
+ORDINARY_BEAT = groups.GroupHeartbeatRequest(group_id="g", generation_id=3, member_id="m", group_instance_id="i")
+OWNS = groups.MemberTopicPartitions(
+    topic_partitions=(groups.TopicIdPartitions(topic_id=b"a" * 16, partitions=tuple(range(200))),)
+)
+CONSUMES = groups.ConsumerGroupHeartbeatRequest(
+    group_id="g",
+    member_id="m",
+    member_epoch=0,
+    rebalance_timeout_ms=5,
+    subscribed_topic_names=groups.SubscribedTopicNames(names=("a", "b")),
+    subscribed_topic_regex="",
+    topic_partitions=OWNS,
+)
+CONSUMED = groups.ConsumerGroupHeartbeatResponse(error_message="why", member_id="m", member_epoch=4, assignment=OWNS)
 ORDINARY = {
     "produce": (ORDINARY_PRODUCE, PRODUCED),
     "fetch": (ORDINARY_FETCH, FETCHED),
     "offset_commit": (ORDINARY_COMMIT, COMMITTED),
+    "join_group": (ORDINARY_JOIN, JOINED),
+    "sync_group": (ORDINARY_SYNC, SYNCED),
+    "heartbeat": (ORDINARY_BEAT, groups.GroupHeartbeatResponse()),
+    "consumer_group_heartbeat": (CONSUMES, CONSUMED),
 }
 
 
@@ -334,6 +466,25 @@ def test_no_message_has_more_elements_than_the_schema_allows() -> None:
     for count, fits in ((1, True), (2, False)):
         data = bytes([0, 0, 0, 7, 0, count + 1]) + topic * count + bytes(5)
         assert (response_from(api, ORDINARY_PRODUCE, 13, data) is not None) is fits
+
+
+def test_long_arrays_are_left_to_the_schema() -> None:
+    """It reads and writes them in slices."""
+    many_names = groups.SubscribedTopicNames(names=("a",) * (UNITS_A_SLICE + 1))
+    long = (
+        replace(ORDINARY_JOIN, protocols=ORDINARY_JOIN.protocols * (UNITS_A_SLICE + 1)),
+        replace(ORDINARY_SYNC, assignments=ORDINARY_SYNC.assignments * UNITS_A_SLICE),
+        replace(CONSUMES, subscribed_topic_names=many_names),
+    )
+    for request in long:
+        api = BY_REQUEST[type(request)]
+        assert api.plain is not None
+        with pytest.raises(NOT_PLAIN):
+            api.plain.write_request(Parts(), request, api.newest)
+        frame = body(encode_request(api, header_of(api, api.newest), request))
+        assert request_from(api, frame) == request
+    with pytest.raises(NOT_PLAIN):
+        classic_groups.write_join_response(Parts(), replace(JOINED, members=MEMBERS * UNITS_A_SLICE), 9)
 
 
 def test_varints_end() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from quorumlog.ids import ZERO_UUID
+from quorumlog.slices import UNITS_A_SLICE
 from quorumlog.wire.cursor import MAX_ELEMENTS
 from quorumlog.wire.parts import Parts, write_uvarint
 
@@ -77,11 +78,27 @@ def count(data: memoryview, position: int) -> tuple[int, int]:
 
 def text(data: memoryview, position: int) -> tuple[str, int]:
     """A string that is not null, and the position after it."""
-    size, position = uvarint(data, position)
+    size = data[position]
+    position += 1
+    if size > 0x7F:
+        size, position = uvarint(data, position - 1)
     if size == 0:
         raise Unusual
     end = position + size - 1
     return str(data[position:end], "utf-8"), end
+
+
+def nullable_text(data: memoryview, position: int) -> tuple[str | None, int]:
+    return text(data, position) if data[position] else (None, position + 1)
+
+
+def blob(data: memoryview, position: int) -> tuple[bytes, int]:
+    """Bytes that are not null, and the position after them."""
+    size, position = uvarint(data, position)
+    if size == 0:
+        raise Unusual
+    end = position + size - 1
+    return bytes(data[position:end]), end
 
 
 def topic_head(data: memoryview, position: int, by_id: bool) -> tuple[str, bytes, int, int]:
@@ -115,3 +132,27 @@ def write_text(out: bytearray, value: str) -> None:
     data = value.encode("utf-8")
     write_uvarint(out, len(data) + 1)
     out += data
+
+
+def write_nullable_text(out: bytearray, value: str | None) -> None:
+    if value is None:
+        out.append(0)
+    else:
+        write_text(out, value)
+
+
+def write_blob(parts: Parts, value: bytes) -> None:
+    write_uvarint(parts.tail, len(value) + 1)
+    parts.attach(value)
+
+
+def bounded(elements: int) -> int:
+    """Elements of a message whose fast path takes one slice: the schema reads and writes more of them, in slices."""
+    if elements > UNITS_A_SLICE:
+        raise Unusual
+    return elements
+
+
+def known_id(topic_id: bytes) -> bytes:
+    """Empty where the message has none."""
+    return b"" if topic_id == ZERO_UUID else topic_id

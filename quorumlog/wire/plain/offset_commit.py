@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitPartitionResult,
@@ -18,17 +17,28 @@ from quorumlog.messages.groups import (
     OffsetCommitTopic,
     OffsetCommitTopicResult,
 )
-from quorumlog.slices import UNITS_A_SLICE
 from quorumlog.wire.convert.group_offsets import (
     FIRST_WITH_MEMBER_EPOCH,
     FIRST_WITH_TOPIC_IDS,
     FIRST_WITH_UNKNOWN_GROUPS,
 )
 from quorumlog.wire.parts import Parts, write_uvarint
-from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, text, topic_head, write_text, write_topic_head
+from quorumlog.wire.plain.form import (
+    Plain,
+    Unusual,
+    bounded,
+    count,
+    known_id,
+    no_tags,
+    nullable_text,
+    text,
+    topic_head,
+    write_nullable_text,
+    write_text,
+    write_topic_head,
+)
 
 OLDEST = 8
-MAX_PARTITIONS = UNITS_A_SLICE  # of a message: more are read and written in slices, by the schema
 _GENERATION = struct.Struct(">i")
 _HEAD = struct.Struct(">iqi")  # of a partition: index, offset, leader epoch
 _WITHOUT_METADATA = struct.Struct(">iqiBB")  # that, the length of an empty text plus one, and no tags
@@ -41,15 +51,15 @@ def read_request(data: memoryview, position: int, version: int) -> OffsetCommitR
     group_id, position = text(data, position)
     (generation_id,) = _GENERATION.unpack_from(data, position)
     member_id, position = text(data, position + _GENERATION.size)
-    instance_id, position = _nullable_text(data, position)
+    instance_id, position = nullable_text(data, position)
     topic_count, position = count(data, position)
     elements, by_id = topic_count, version >= FIRST_WITH_TOPIC_IDS
     topics = []
     for _ in range(topic_count):
         name, topic_id, in_topic, position = topic_head(data, position, by_id)
-        elements = _bounded(elements + in_topic)
+        elements = bounded(elements + in_topic)
         partitions, position = _read_partitions(data, position, in_topic)
-        topics.append(OffsetCommitTopic(name=name, topic_id=_known(topic_id), partitions=partitions))
+        topics.append(OffsetCommitTopic(name=name, topic_id=known_id(topic_id), partitions=partitions))
         position = no_tags(data, position)
     no_tags(data, position)
     return OffsetCommitRequest(
@@ -76,7 +86,7 @@ def _read_each(data: memoryview, position: int, partitions: int) -> tuple[tuple[
     found = []
     for _ in range(partitions):
         index, offset, epoch = _HEAD.unpack_from(data, position)
-        metadata, position = _nullable_text(data, position + _HEAD.size)
+        metadata, position = nullable_text(data, position + _HEAD.size)
         found.append(_partition(index, offset, epoch, metadata))
         position = no_tags(data, position)
     return tuple(found), position
@@ -93,15 +103,15 @@ def write_request(parts: Parts, request: OffsetCommitRequest, version: int) -> N
     write_text(tail, request.group_id)
     tail += _GENERATION.pack(request.generation_id)
     write_text(tail, request.member_id)
-    _write_nullable_text(tail, request.group_instance_id)
+    write_nullable_text(tail, request.group_instance_id)
     write_uvarint(tail, len(request.topics) + 1)
     elements, by_id = len(request.topics), version >= FIRST_WITH_TOPIC_IDS
     for topic in request.topics:
-        elements = _bounded(elements + len(topic.partitions))
+        elements = bounded(elements + len(topic.partitions))
         write_topic_head(tail, topic, by_id)
         for one in topic.partitions:
             tail += _HEAD.pack(one.index, one.committed_offset, one.committed_leader_epoch)
-            _write_nullable_text(tail, one.committed_metadata)
+            write_nullable_text(tail, one.committed_metadata)
             tail.append(0)
         tail.append(0)
     tail.append(0)
@@ -114,10 +124,10 @@ def read_response(data: memoryview, position: int, _request: OffsetCommitRequest
     topics = []
     for _ in range(topic_count):
         name, topic_id, in_topic, position = topic_head(data, position, by_id)
-        elements = _bounded(elements + in_topic)
+        elements = bounded(elements + in_topic)
         end = position + in_topic * _ANSWER.size
         partitions = tuple([_result(*fields) for fields in _ANSWER.iter_unpack(data[position:end])])
-        topics.append(OffsetCommitTopicResult(name=name, topic_id=_known(topic_id), partitions=partitions))
+        topics.append(OffsetCommitTopicResult(name=name, topic_id=known_id(topic_id), partitions=partitions))
         position = no_tags(data, end)
     if no_tags(data, position) != len(data):
         raise Unusual
@@ -138,7 +148,7 @@ def write_response(parts: Parts, response: OffsetCommitResponse, version: int) -
     write_uvarint(tail, len(response.topics) + 1)
     elements, by_id = len(response.topics), version >= FIRST_WITH_TOPIC_IDS
     for topic in response.topics:
-        elements = _bounded(elements + len(topic.partitions))
+        elements = bounded(elements + len(topic.partitions))
         write_topic_head(tail, topic, by_id)
         for one in topic.partitions:
             if one.error_code == ErrorCode.GROUP_ID_NOT_FOUND and version < FIRST_WITH_UNKNOWN_GROUPS:
@@ -146,27 +156,6 @@ def write_response(parts: Parts, response: OffsetCommitResponse, version: int) -
             tail += _ANSWER.pack(one.index, one.error_code, 0)
         tail.append(0)
     tail.append(0)
-
-
-def _bounded(elements: int) -> int:
-    if elements > MAX_PARTITIONS:
-        raise Unusual
-    return elements
-
-
-def _known(topic_id: bytes) -> bytes:
-    return b"" if topic_id == ZERO_UUID else topic_id
-
-
-def _nullable_text(data: memoryview, position: int) -> tuple[str | None, int]:
-    return text(data, position) if data[position] else (None, position + 1)
-
-
-def _write_nullable_text(out: bytearray, value: str | None) -> None:
-    if value is None:
-        out.append(0)
-    else:
-        write_text(out, value)
 
 
 OFFSET_COMMIT = Plain(OLDEST, read_request, write_request, read_response, write_response)
