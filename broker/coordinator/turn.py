@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from broker.coordinator.ledger import Ledger
 from broker.coordinator.timers import Timers
 from quorumlog.ids import Offset
 from quorumlog.records.control import EndTxnMarker, encode_control
-from quorumlog.records.coordinator import Types, encode_key
+from quorumlog.records.coordinator import CoordinatorRecord, Types, encode_key
 from quorumlog.records.coordinator.decode import number_of
 
 MAX_RECORD_BYTES = 1_000_000  # unless the owner says otherwise: below Kafka's default of max.message.bytes
@@ -48,6 +48,11 @@ class Write(NamedTuple):
     is_control: bool = False
 
 
+Replay = Callable[[Offset, Sequence[Write], CoordinatorRecord | None], None]
+"""Changes the durable state by these records, the first of which has this offset. The last argument is what the only
+record says, where its writer has that beside the bytes: the same as they say."""
+
+
 class Answer(NamedTuple):
     """Exactly one per call."""
 
@@ -63,7 +68,7 @@ class Turn(Generic[Timer]):
     largest_record_bytes: that the log takes, key and value together.
     """
 
-    def __init__(self, types: Types, next_offset: Offset, replay: Callable[[Offset, Write], None]) -> None:
+    def __init__(self, types: Types, next_offset: Offset, replay: Replay) -> None:
         self.now_ms = self.wall_ms = 0
         self.next_offset = self.high_watermark = next_offset
         self.largest_record_bytes = MAX_RECORD_BYTES
@@ -95,25 +100,33 @@ class Turn(Generic[Timer]):
 
     def write(self, key: Any, value: Any, version: int = 0, producer: Producer | None = None) -> None:
         """Append a record, in the version that its readers know, and change the durable state by it."""
-        layout = self._types[number_of(key)].value
-        self.append(key[0], encode_key(key), layout.encode(value, version), producer)
+        row = self._types[number_of(key)]
+        write = Write(encode_key(key), row.value.encode(value, version), producer)
+        self._append((key[0],), (write,), CoordinatorRecord(row.number, key, version, value))
 
     def append(self, name: str, key: bytes, value: bytes | None, producer: Producer | None = None) -> None:
         """`write` and `delete` of a record of this name that is encoded already."""
-        self._append((name,), Write(key, value, producer))
+        self._append((name,), (Write(key, value, producer),))
+
+    def append_all(self, name: str, writes: Sequence[Write]) -> None:
+        """`append` of records that follow each other."""
+        if writes:
+            self._append((name,), writes)
 
     def delete(self, key: Any) -> None:
         """Append a tombstone."""
-        self.append(key[0], encode_key(key), None)
+        write = Write(encode_key(key), None)
+        self._append((key[0],), (write,), CoordinatorRecord(number_of(key), key, None, None))
 
     def write_marker(self, marker: EndTxnMarker, producer: Producer, names: Iterable[str]) -> None:
         """Append the end of a producer's transaction. names: those whose state it changes."""
-        self._append(names, Write(*encode_control(marker), producer, is_control=True))
+        self._append(names, (Write(*encode_control(marker), producer, is_control=True),))
 
-    def _append(self, names: Iterable[str], write: Write) -> None:
-        self.writes.append(write)
-        self._replay(self.next_offset, write)
-        self.next_offset += 1
+    def _append(self, names: Iterable[str], writes: Sequence[Write], said: CoordinatorRecord | None = None) -> None:
+        """All that is written passes here. names: of each of the records. said: see `Replay`."""
+        self.writes += writes
+        self._replay(self.next_offset, writes, said)
+        self.next_offset += len(writes)
         for name in names:
             self._note(name)
 

@@ -7,7 +7,7 @@ the leadership moves; members notice, and join again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -77,7 +77,7 @@ class GroupShard:
 
     def __init__(self, config: GroupConfig, new_uuid: Callable[[], str], next_offset: Offset = 0) -> None:
         self._config = config
-        self._turn = Turn(GROUP_TYPES, next_offset, self._replay_write)
+        self._turn = Turn(GROUP_TYPES, next_offset, self._replay_writes)
         self._consumers = ConsumerProtocol(self._turn, config, new_uuid)
         self._registry = Registry(self._consumers.groups, config.max_groups)
         self._groups, self._values = self._registry.classic, self._registry.values
@@ -131,31 +131,37 @@ class GroupShard:
 
     # --- replay ---
 
-    def replay_bytes(self, offset: Offset, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER) -> None:
-        """producer_id: of a transactional batch."""
+    def replay_bytes(
+        self,
+        offset: Offset,
+        key: bytes,
+        value: bytes | None,
+        producer_id: int = NO_PRODUCER,
+        said: CoordinatorRecord | None = None,
+    ) -> None:
+        """producer_id: of a transactional batch. said: what key and value say, where that is known already."""
         if producer_id == NO_PRODUCER and self._offsets.replay_bytes(key, value, offset):
             return
         if key.startswith(_CLASSIC_GROUP):
             self._registry.replay_classic(decode(GROUP_TYPES, key, None).key, value)
-            return
-        if key.startswith(_TARGET):
+        elif key.startswith(_TARGET):
             self._consumers.groups.replay(decode(GROUP_TYPES, key, None).key, value)
-            return
-        self.replay(offset, decode(GROUP_TYPES, key, value), producer_id)
+        else:
+            self.replay(offset, said or decode(GROUP_TYPES, key, value), producer_id)
 
     def replay_marker(self, producer_id: int, *, committed: bool) -> None:
         """A marker of the log, in the order of offsets as `replay`."""
         self._offsets.replay_marker(producer_id, committed=committed)
 
-    def _replay_write(self, offset: Offset, write: Write) -> None:
-        if write.producer is None:
-            self.replay_bytes(offset, write.key, write.value)
-        elif write.is_control:
-            marker = decode_control(write.key, write.value)
-            assert isinstance(marker, EndTxnMarker)
-            self.replay_marker(write.producer.producer_id, committed=marker.committed)
-        else:
-            self.replay_bytes(offset, write.key, write.value, write.producer.producer_id)
+    def _replay_writes(self, offset: Offset, writes: Sequence[Write], said: CoordinatorRecord | None) -> None:
+        for at, write in enumerate(writes, offset):
+            producer_id = NO_PRODUCER if write.producer is None else write.producer.producer_id
+            if write.is_control:
+                marker = decode_control(write.key, write.value)
+                assert isinstance(marker, EndTxnMarker)
+                self.replay_marker(producer_id, committed=marker.committed)
+            else:
+                self.replay_bytes(at, write.key, write.value, producer_id, said)
 
     def replay(self, offset: Offset, record: CoordinatorRecord, producer_id: int = NO_PRODUCER) -> None:
         """One record of the log, in the order of offsets. A tombstone of something unknown is nothing special."""

@@ -8,7 +8,7 @@ KIP-588, KIP-664, KIP-890).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from broker.coordinator.transactions.completion import Completion, DecidedTransaction
 from broker.coordinator.transactions.describe import Describe
@@ -54,7 +54,7 @@ class TransactionShard:
         next_offset: Offset = 0,
     ) -> None:
         self._table = TransactionTable()
-        self._turn = TransactionTurn(TRANSACTION_TYPES, next_offset, self._replay_write)
+        self._turn = TransactionTurn(TRANSACTION_TYPES, next_offset, self._replay_writes)
         self._states = States(self._turn, self._table, config, coordinator_epoch)
         self._completion = Completion(self._turn, self._table, self._states)
         self._ending = Ending(self._turn, self._table, self._states, self._completion, new_producer_id)
@@ -137,8 +137,10 @@ class TransactionShard:
     def replay_bytes(self, _offset: Offset, key: bytes, value: bytes | None) -> None:
         self.replay(decode(TRANSACTION_TYPES, key, value))
 
-    def _replay_write(self, offset: Offset, write: Write) -> None:
-        self.replay_bytes(offset, write.key, write.value)
+    def _replay_writes(self, offset: Offset, writes: Sequence[Write], _said: CoordinatorRecord | None) -> None:
+        """By their bytes: those of an older version say less than their writer knew."""
+        for at, write in enumerate(writes, offset):
+            self.replay_bytes(at, write.key, write.value)
 
     def replay(self, record: CoordinatorRecord) -> None:
         """One record of the log, in the order of offsets."""

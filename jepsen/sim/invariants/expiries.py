@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from broker.coordinator.groups.classic_group import State
@@ -14,7 +14,7 @@ from broker.coordinator.groups.shard import GroupShard
 from broker.coordinator.groups.subscription import subscribed_topics
 from broker.coordinator.groups.turn import Write
 from jepsen.checkers.findings import Findings
-from quorumlog.records.coordinator import GROUP_TYPES, decode
+from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 from quorumlog.records.coordinator.offsets import GroupMetadataKey, OffsetKey
 
 
@@ -49,16 +49,19 @@ class Expiries:
         turn: Any = shard._turn
         append = turn._append
 
-        def appended(names: Iterable[str], write: Write) -> None:
-            if write.value is None and not write.is_control:
-                key = decode(GROUP_TYPES, write.key, None).key
-                if isinstance(key, OffsetKey) and key.topic:  # without one it only confirms a leadership
-                    self._look(shard, key)
-                elif isinstance(key, GroupMetadataKey):
-                    self.forgotten.append(Forgotten(key.group, self._findings.now_ns()))
-            append(names, write)
+        def appended(names: Iterable[str], writes: Sequence[Write], said: CoordinatorRecord | None = None) -> None:
+            for write in writes:
+                if write.value is None and not write.is_control:
+                    self._taken(shard, decode(GROUP_TYPES, write.key, None).key)
+            append(names, writes, said)
 
         turn._append = appended
+
+    def _taken(self, shard: GroupShard, key: Any) -> None:
+        if isinstance(key, OffsetKey) and key.topic:  # without one it only confirms a leadership
+            self._look(shard, key)
+        elif isinstance(key, GroupMetadataKey):
+            self.forgotten.append(Forgotten(key.group, self._findings.now_ns()))
 
     def _look(self, shard: GroupShard, key: OffsetKey) -> None:
         what = f"{key.topic}-{key.partition} of group {key.group}"

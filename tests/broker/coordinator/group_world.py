@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -29,6 +30,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 
 G = "g"
 WALL_MS = 1_700_000_000_000
@@ -47,13 +49,29 @@ def replay(log: list[Write], shard: GroupShard) -> None:
             shard.replay_bytes(offset, write.key, write.value, producer_id)
 
 
+def checked(shard: GroupShard) -> GroupShard:
+    """A core that fails where the replay of a record that it writes is told something else than the record says."""
+    turn: Any = shard._turn
+    append = turn._append
+
+    def appended(names: Iterable[str], writes: Sequence[Write], said: CoordinatorRecord | None = None) -> None:
+        if said is not None:
+            (write,) = writes
+            found = decode(GROUP_TYPES, write.key, write.value)
+            assert (found, repr(found)) == (said, repr(said))  # the types of numbers, too
+        append(names, writes, said)
+
+    turn._append = appended
+    return shard
+
+
 class GroupWorld:
     """Calls return their number; `answers` has the answer of each, once it was given."""
 
     def __init__(self, config: GroupConfig | None = None, *, autocommit: bool = True) -> None:
         self.config = config or GroupConfig(initial_rebalance_delay_ms=0)
         self._uuids = (f"u{number}" for number in count(1))
-        self.shard = GroupShard(self.config, self._new_uuid)
+        self.shard = checked(GroupShard(self.config, self._new_uuid))
         self.autocommit = autocommit
         self.log: list[Write] = []
         self.answers: dict[int, Any] = {}
@@ -119,7 +137,7 @@ class GroupWorld:
     def fail_over(self, *, keep: int | None = None) -> None:
         """Another node leads the partition: it has the first `keep` records, and none of what was not written."""
         self.log = self.log[:keep]
-        self.shard = GroupShard(self.config, self._new_uuid)
+        self.shard = checked(GroupShard(self.config, self._new_uuid))
         self.shard.at(self.now_ms, self.wall_ms)
         replay(self.log, self.shard)
         self.shard.loaded(len(self.log))

@@ -14,7 +14,7 @@ NAMES = ("a", "b", "c")
 @given(st.lists(st.sampled_from(NAMES) | st.integers(0, 5), max_size=40))
 def test_a_name_is_pending_until_its_last_record_is_committed(steps: list[str | int]) -> None:
     """A name: a record of it is written. A number: the high watermark rises by it, as far as there are records."""
-    turn = Turn(GROUP_TYPES, 0, lambda _offset, _write: None)
+    turn = Turn(GROUP_TYPES, 0, lambda _offset, _writes, _said: None)
     written: list[str] = []
     read: list[str] = []
     for step in steps:

@@ -7,7 +7,7 @@ only then it enters the target's epoch, with those new partitions that their own
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from broker.coordinator.groups.consumer.assignment import Partition, flat, to_assigned, with_epochs
@@ -25,6 +25,9 @@ class MemberState(IntEnum):
     UNREVOKED = 1  # it has to give up partitions
     UNRELEASED = 2  # it waits for partitions that others still own
     UNKNOWN = 127  # of software that is newer
+
+
+_STATES = {int(state): state for state in MemberState}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +48,17 @@ class Current:
         """None: there is no record yet."""
         if value is None:
             return cls()
-        known = value.state in tuple(MemberState)
         return cls(
             epoch=value.member_epoch,
             previous_epoch=value.previous_member_epoch,
-            state=MemberState(value.state) if known else MemberState.UNKNOWN,
+            state=_STATES.get(value.state, MemberState.UNKNOWN),
             assigned=with_epochs(value.assigned_partitions, value.member_epoch),
             revoking=with_epochs(value.partitions_pending_revocation, value.member_epoch),
         )
 
     def to_value(self) -> ConsumerGroupCurrentMemberAssignmentValue:
         return ConsumerGroupCurrentMemberAssignmentValue(
-            self.epoch, self.previous_epoch, self.state, to_assigned(self.assigned), to_assigned(self.revoking)
+            self.epoch, self.previous_epoch, int(self.state), to_assigned(self.assigned), to_assigned(self.revoking)
         )
 
 
@@ -135,5 +137,6 @@ def _changed(
     revoking: Mapping[Partition, Epoch],
 ) -> Current:
     """The previous epoch is the one that the member may still be in, because its answer may be lost."""
-    found = replace(current, epoch=epoch, state=state, assigned=assigned, revoking=revoking)
-    return current if found == current else replace(found, previous_epoch=current.epoch)
+    if (epoch, state, assigned, revoking) == (current.epoch, current.state, current.assigned, current.revoking):
+        return current
+    return Current(epoch=epoch, previous_epoch=current.epoch, state=state, assigned=assigned, revoking=revoking)
