@@ -10,7 +10,7 @@ from broker.coordinator.groups.membership import unknown_or_fenced
 from broker.coordinator.groups.offset_table import OffsetTable, Partition, View
 from broker.coordinator.groups.rebalance import Rebalance
 from broker.coordinator.groups.subscription import CONSUMER, subscribed_topics
-from broker.coordinator.groups.turn import Call, Producer, Turn
+from broker.coordinator.groups.turn import Call, Producer, Turn, Write
 from broker.coordinator.steps import UNITS_A_STEP, Pace, Steps
 from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
@@ -112,27 +112,43 @@ class OffsetCalls:
         """expire: when its committer wants it to be forgotten. producer: in whose transaction it is committed; then
         the records have no topic id, as in Kafka."""
         results, pace = [], Pace(COMMITS_A_STEP)
+        writes: list[Write] = []  # of this step
         for topic in topics:
-            write = self._writer(group_id, topic, expire, producer)
+            write = self._writer(group_id, topic, expire, producer, writes)
             partitions = []
             for one in topic.partitions:
                 error = allowed(topic, one.index) or write(one)
                 partitions.append(OffsetCommitPartitionResult(index=one.index, error_code=error))
                 if pace.is_over():
+                    self._append(group_id, writes)
                     yield
+            self._append(group_id, writes)
             results.append(
                 OffsetCommitTopicResult(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
             )
         return tuple(results)
 
+    def _append(self, group_id: str, writes: list[Write]) -> None:
+        self._turn.append_all(group_id, writes)
+        writes.clear()
+
     def _writer(
-        self, group_id: str, topic: OffsetCommitTopic, expire: int, producer: Producer | None
+        self,
+        group_id: str,
+        topic: OffsetCommitTopic,
+        expire: int,
+        producer: Producer | None,
+        writes: list[Write],
     ) -> Callable[[OffsetCommitPartition], ErrorCode]:
-        """Writes the offset of one partition. What the records of a topic have in common is made once."""
+        """Adds the offset of one partition to `writes`. What the records of a topic have in common is made once.
+
+        All that was added before has been appended: the table tells whether there is room for more. Where that is not
+        sure, each is appended by itself.
+        """
         name, wall_ms = topic.name, self._turn.wall_ms
         topic_id = topic.topic_id if topic.topic_id and producer is None else ZERO_UUID
         begin, end = begin_of_keys(group_id, name), end_of(wall_ms, topic_id)
-        append, max_metadata = self._turn.append, self._config.metadata_max_bytes
+        max_metadata = self._config.metadata_max_bytes
         most = self._config.max_offsets
         has_room = self._table.has_room(group_id, len(topic.partitions), most)
 
@@ -146,7 +162,9 @@ class OffsetCalls:
                 value = value_of(one.committed_offset, one.committed_leader_epoch, metadata.encode(), end)
             else:
                 value = write_value(OffsetCommitValue(one.committed_offset, metadata, wall_ms, expire))
-            append(group_id, key_in(begin, one.index), value, producer)
+            writes.append(Write(key_in(begin, one.index), value, producer))
+            if not has_room:
+                self._append(group_id, writes)
             return ErrorCode.NONE
 
         return write
