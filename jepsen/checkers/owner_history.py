@@ -4,7 +4,8 @@ A member of the consumer protocol owns a unit from the answer that gives it unti
 session has run out since it sent the last heartbeat that was answered: its coordinator heard of it later than that.
 
 - group-units-shared (12): no unit has two owners at a time.
-- group-owner-fenced (17): no member commits for a unit that another one owns, or has owned since.
+- group-owner-fenced (17): no member commits for a unit that another one owns, or has owned since. An answer that comes
+  too late to be a claim gives the member the unit all the same: its session may not have run out at its coordinator.
 """
 
 from __future__ import annotations
@@ -88,15 +89,18 @@ class Claims:
 def check_owners(history: OwnerHistory) -> list[Finding]:
     by_unit: dict[int, list[Claim]] = {}
     for claim in sorted(history.claims, key=lambda one: one.from_ns):
-        if claim.from_ns < claim.until_ns:
-            by_unit.setdefault(claim.unit, []).append(claim)
+        by_unit.setdefault(claim.unit, []).append(claim)
     return [*_shared(by_unit), *_fenced(by_unit, history.committed)]
+
+
+def _is_one(claim: Claim) -> bool:
+    return claim.from_ns < claim.until_ns
 
 
 def _shared(by_unit: dict[int, list[Claim]]) -> Iterator[Finding]:
     for claims in by_unit.values():
         longest: dict[str, Claim] = {}  # by member: the one that ends last
-        for claim in claims:
+        for claim in filter(_is_one, claims):
             for member, other in longest.items():
                 if member != claim.member and other.until_ns > claim.from_ns:
                     yield Finding("group-units-shared", f"{claim} while {other}")
@@ -108,5 +112,7 @@ def _fenced(by_unit: dict[int, list[Claim]], committed: list[Committed]) -> Iter
     for commit in committed:
         claims = by_unit.get(commit.unit, [])
         at = bisect_left(claims, commit.invoked_ns, key=lambda one: one.from_ns)
-        if at and claims[at - 1].member != commit.member:
-            yield Finding("group-owner-fenced", f"{commit} was acknowledged behind {claims[at - 1]}")
+        before = (one for one in reversed(claims[:at]) if _is_one(one) or one.member == commit.member)
+        last = next(before, None)
+        if last is not None and last.member != commit.member:
+            yield Finding("group-owner-fenced", f"{commit} was acknowledged behind {last}")

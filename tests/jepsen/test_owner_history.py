@@ -15,12 +15,22 @@ GOOD = [
     ("it commits what it owns", [Claim(0, A, 10, 20), Claim(0, B, 20, 30)], [Committed(0, A, 12), Committed(0, B, 21)]),
     ("it commits behind its session, which nobody noticed", [Claim(0, A, 10, 20)], [Committed(0, A, 25)]),
     ("it commits another unit", [Claim(0, A, 10, 20), Claim(1, B, 10, 20)], [Committed(0, A, 15)]),
+    (
+        "an answer that comes too late to be a claim gives the unit all the same",
+        [Claim(0, A, 10, 20), Claim(0, B, 22, 21)],
+        [Committed(0, B, 23)],
+    ),
 ]
 BAD = [
     ("group-units-shared", [Claim(0, A, 10, 21), Claim(0, B, 20, 30)], []),
     ("group-units-shared", [Claim(0, A, 10, 99), Claim(0, A, 20, 30), Claim(0, B, 40, 50)], []),
     ("group-owner-fenced", [Claim(0, A, 10, 20), Claim(0, B, 20, 30)], [Committed(0, A, 21)]),
     ("group-owner-fenced", [Claim(0, A, 10, 20), Claim(0, B, 20, 21)], [Committed(0, A, 90)]),
+    (
+        "group-owner-fenced",
+        [Claim(0, A, 10, 20), Claim(0, B, 20, 21), Claim(0, "c", 30, 29)],
+        [Committed(0, A, 90)],
+    ),
 ]
 
 
