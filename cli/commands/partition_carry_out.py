@@ -14,7 +14,7 @@ from cli.commands.partition_reading import ASK_TIMEOUT_MS, with_min_isr
 from cli.commands.partition_view import plan_document, show_plan
 from cli.errors import CliError, Exit, exit_code
 from quorumlog.errors import ErrorCode
-from quorumlog.planner.cluster import ANYWHERE, CannotPlan
+from quorumlog.planner.cluster import ANYWHERE, CannotPlan, UnknownName
 from quorumlog.planner.faults import faults, told
 from quorumlog.planner.plan_file import write_plan
 
@@ -66,6 +66,8 @@ def planned(make: Callable[[], Plan]) -> Plan:
     """The plan. Raises CliError where none can be made."""
     try:
         return make()
+    except UnknownName as error:
+        raise CliError(Exit.NOT_FOUND, str(error)) from None
     except CannotPlan as error:
         raise CliError(Exit.PRECONDITION, str(error)) from None
 

@@ -290,9 +290,9 @@ def test_bad_usage_changes_nothing(
 
 
 CANNOT = [
-    (["drain", "9"], 6, "no broker 9"),
-    (["drain", "--rack", "x"], 6, "no broker is in rack"),
-    (["drain", "1", "--directory", "/x"], 6, "no log directory"),
+    (["drain", "9"], 7, "no broker 9"),
+    (["drain", "--rack", "x"], 7, "no broker is in rack"),
+    (["drain", "1", "--directory", "/x"], 7, "no log directory"),
     (["move", "t-7=1"], 7, "t-7"),
     (["move", "t-0=9"], 6, "not registered"),
     (["apply", "none.json"], 7, "none.json"),
