@@ -46,8 +46,8 @@ def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[Regi
     if existing is not None and not same_process and draft.state.sessions.is_valid(request.broker_id, draft.now_ms):
         raise ApiError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-            f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}; if that is not "
-            "an earlier process of this node, which is forgotten with its session, give this one another node.id",
+            f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}; if that is "
+            "not an earlier process of this node, which is forgotten with its session, give this one another node.id",
         )
     _check_identity(request)
     _check_features(draft.image, request)
