@@ -57,7 +57,7 @@ from broker.replicas.producer_report import ProducerReport
 from broker.replicas.registry import Registry
 from broker.replicas.replica import Replica
 from broker.replicas.stepper import PartitionStepper
-from broker.replicas.throttle import Throttles
+from broker.replicas.throttle import Throttles, rate_set
 from broker.replicas.topic_settings import TopicSettings
 from broker.replicas.unreadable import UnreadableLogs
 from broker.replication.alter_partition_manager import AlterPartitionManager
@@ -73,6 +73,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
+from quorumlog.throttle_settings import MOVE_RATE
 from quorumlog.turn import Turn
 from storage.retention.blocked import Blocked
 
@@ -140,6 +141,7 @@ class DataPlane:
         )
         self.delete_path = DeletePath(self.registry, self.delayed, step)
         self.import_path = ImportPath(self.registry, broker_epoch)
+        self._node_id = node_id
         self._throttles = Throttles.of(node_id, self.registry, clock)
         self.fetch_path = FetchPath(clock, self.registry, self.delayed, step, turn, self._throttles.leader)
         self.offset_queries = OffsetQueries(self.registry)
@@ -288,6 +290,7 @@ class DataPlane:
         self.cleaner.settings_changed()
         self.cordoned.refresh()
         self._throttles.settings_changed()
+        self.moves.settings_changed(rate_set(self.registry.image, self._node_id, MOVE_RATE))
 
     def _promised(self, key: PartitionKey) -> Uuid | None:
         return self.moves.promised(key)

@@ -80,6 +80,7 @@ _BY_ERROR_CODE = {
     ErrorCode.BROKER_ID_NOT_REGISTERED: Exit.NOT_FOUND,
     ErrorCode.VOTER_NOT_FOUND: Exit.NOT_FOUND,
     ErrorCode.LOG_DIR_NOT_FOUND: Exit.NOT_FOUND,
+    ErrorCode.REPLICA_NOT_AVAILABLE: Exit.NOT_FOUND,
     ErrorCode.OFFSET_OUT_OF_RANGE: Exit.NOT_FOUND,
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: Exit.NOT_FOUND,
     ErrorCode.GROUP_ID_NOT_FOUND: Exit.NOT_FOUND,
@@ -95,7 +96,7 @@ _BY_ERROR_CODE = {
     ErrorCode.INVALID_PRODUCER_EPOCH: Exit.PRECONDITION,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: Exit.NOT_AUTHORISED,
     ErrorCode.SASL_AUTHENTICATION_FAILED: Exit.NOT_AUTHORISED,
-    ErrorCode.POLICY_VIOLATION: Exit.NOT_AUTHORISED,
+    ErrorCode.POLICY_VIOLATION: Exit.PRECONDITION,
     ErrorCode.SECURITY_DISABLED: Exit.PRECONDITION,
     ErrorCode.REQUEST_TIMED_OUT: Exit.TIMED_OUT,
     ErrorCode.CORRUPT_MESSAGE: Exit.DATA_INVALID,
@@ -120,7 +121,8 @@ _BY_ERROR_CODE = {
 }
 
 _HINTS = {
-    Exit.UNREACHABLE: "quorumlog up starts a cluster here; quorumlog profile list shows the known clusters",
+    Exit.UNREACHABLE: "quorumlog broker list shows which brokers run; quorumlog up starts a cluster here; "
+    "quorumlog profile list shows the known clusters",
     Exit.UNHEALTHY: "quorumlog status shows which node is missing",
 }
 

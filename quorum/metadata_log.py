@@ -19,10 +19,10 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import BatchHeader, CorruptRecords, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.records.values import encode_values
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.batch import received_batches
 from storage.checkpointed_log import CheckpointedLog
 from storage.log_view import OffsetOutOfRange
-from storage.names import METADATA_TOPIC
 from storage.offset_files import OffsetFile
 from storage.worker import Worker, WorkerClosed, WorkerFull
 from storage.writer import AppendJob, CallJob, Outcome

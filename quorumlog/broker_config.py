@@ -59,15 +59,11 @@ CHANGEABLE: Mapping[str, ConfigKey] = {
 }  # of the broker itself
 BROKER_CONFIGS: Mapping[str, ConfigKey] = {**TOPIC_CONFIGS, **CHANGEABLE}  # by the names that are stored
 
-# Kafka changes it while brokers run; here only a broker's file sets it. kafka-reassign-partitions takes it back at its
-# end although nobody has set it, which is no change.
-ONLY_TAKEN_BACK = frozenset({"replica.alter.log.dirs.io.max.bytes.per.second"})
-
 
 def stored_name_of(name: str) -> str:
     """The name under which a broker setting is stored that is given by either name. Raises ApiError(INVALID_CONFIG)."""
     stored = TOPIC_SYNONYMS.get(name, name)
-    if stored in BROKER_CONFIGS or stored in ONLY_TAKEN_BACK:
+    if stored in BROKER_CONFIGS:
         return stored
     nearest = difflib.get_close_matches(name, sorted({*TOPIC_SYNONYMS, *BROKER_CONFIGS}), n=1)
     hint = f"; did you mean {nearest[0]}?" if nearest else ""

@@ -1,8 +1,8 @@
-"""Settings of the replication throttle (KIP-73): rates of brokers, and which replicas of a topic they concern.
+"""Settings of throttles: rates of brokers, and which replicas of a topic they concern (KIP-73, KIP-113).
 
-Rates are changed while brokers run, for one broker or for all (a `broker` resource of IncrementalAlterConfigs); they
-have no place in a broker's file, as in Kafka. Replicas are named by a setting of their topic: `*`, or words of the form
-PARTITION:BROKER.
+Rates are changed while brokers run, for one broker or for all (a `broker` resource of IncrementalAlterConfigs). Those
+of replication have no place in a broker's file, as in Kafka; that of moves between log directories has. Replicas are
+named by a setting of their topic: `*`, or words of the form PARTITION:BROKER.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from quorumlog.topic_config import (
 )
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
+MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LEADER_REPLICAS, FOLLOWER_REPLICAS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
 EVERY_REPLICA = "*"
 NO_RATE = MAX_LONG  # nothing is throttled
 
-_KEYS = (
+_REPLICATION = (
     ConfigKey(
         name=LEADER_RATE, kind=Kind.WHOLE, default=str(NO_RATE), minimum=0, maximum=MAX_LONG,
         doc="Bytes per second that this broker sends to followers of throttled replicas that are not in sync.",
@@ -35,7 +36,12 @@ _KEYS = (
         doc="Bytes per second that this broker fetches for its throttled replicas that are not in sync.",
     ),
 )  # fmt: skip
-THROTTLE_SETTINGS: Mapping[str, ConfigKey] = {key.name: key for key in _KEYS}
+_MOVES = ConfigKey(
+    name=MOVE_RATE, kind=Kind.WHOLE, default=str(NO_RATE), minimum=1, maximum=MAX_LONG,
+    doc="Most bytes that moves between log directories copy in a second, all together.",
+)  # fmt: skip
+THROTTLE_SETTINGS: Mapping[str, ConfigKey] = {key.name: key for key in (*_REPLICATION, _MOVES)}
+NOT_IN_A_FILE: Mapping[str, ConfigKey] = {key.name: key for key in _REPLICATION}
 
 
 @lru_cache(maxsize=1_024)

@@ -25,7 +25,6 @@ CUT_SUFFIX = ".cut"
 DELETED_SUFFIX = ".deleted"  # of a segment's files that have left the log; freed a little later
 CLEANED_SUFFIX, SWAP_SUFFIX = ".cleaned", ".swap"  # behind a segment's names: storage/cleaning/
 DELETE, STRAY, FUTURE = "delete", "stray", "future"
-METADATA_TOPIC = "__cluster_metadata"  # of the quorum's own log, which may lie beside the partitions
 
 MAX_NAME_BYTES = 255  # of one name, on every file system that we know
 OFFSET_DIGITS = 20

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quorumlog.ids import Uuid
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.disk import Disk, DiskError, FileMissing
 from storage.log_file import holds_records
 from storage.moves.mark import PromotionMark, read_mark
@@ -23,7 +24,6 @@ from storage.names import (
     DELETED_SUFFIX,
     FUTURE,
     LOG_SUFFIX,
-    METADATA_TOPIC,
     BadDirectoryName,
     marked_directory,
     parse_directory,
@@ -181,9 +181,11 @@ class PartitionDirectories:
 
         The order matters. Offsets without a directory do no harm (creating one removes them first); a directory
         without its offsets would bring deleted records back, if the move were undone by a power cut or an operator.
-        unique: any fresh id. mark: DELETE or STRAY. Raises DiskError.
+        unique: any fresh id. mark: DELETE or STRAY. The quorum's log stays, whatever asks for it. Raises DiskError.
         """
         name = marked_directory(*partition, unique, mark)
+        if partition[0] == METADATA_TOPIC:
+            return name
         try:
             self.disk.rename(self.path_of(partition), f"{self.path}/{name}")
             self.disk.sync_directory(self.path)

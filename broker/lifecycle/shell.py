@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from broker.lifecycle.controller_channel import ControllerChannel
+from broker.lifecycle.controller_channel import MOVED_ON, ControllerChannel
 from broker.lifecycle.lifecycle import (
     CallFailed,
     ControllerChanged,
@@ -30,9 +31,11 @@ from broker.lifecycle.states import LifecycleState
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, Offset
-from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest
+from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest, RegisterBrokerResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
+
+_log = logging.getLogger("quorumlog.broker")
 
 REGISTER_TIMEOUT_MS = 5_000
 HEARTBEAT_TIMEOUT_MS = 4_500  # half of the default session, as in Kafka
@@ -67,6 +70,7 @@ class LifecycleShell:
         self._call: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: asyncio.Event = asyncio.Event()
+        self._refusal = ""  # that was logged last
 
     @property
     def state(self) -> LifecycleState:
@@ -152,8 +156,17 @@ class LifecycleShell:
             self._post(CallFailed(str(error)))
         else:
             self._post(Registered(answer))
+            self._tell_refusal(request, answer)
             if answer.error_code == ErrorCode.NONE:
                 self._on_registered(request)
+
+    def _tell_refusal(self, request: RegisterBrokerRequest, answer: RegisterBrokerResponse) -> None:
+        """Each reason once: the core tries again for a minute, and whoever watches the start should know why."""
+        refused = answer.error_code not in (ErrorCode.NONE, *MOVED_ON)
+        refusal = answer.error_message or str(answer.error_code) if refused else ""
+        if refusal not in ("", self._refusal):
+            _log.warning("broker %d is not registered yet, and tries again: %s", request.broker_id, refusal)
+        self._refusal = refusal or self._refusal
 
     async def _send_heartbeat(self, request: BrokerHeartbeatRequest) -> None:
         try:

@@ -66,17 +66,25 @@ class Moves:
         self._registry, self._store, self._cleaning, self._clock = registry, store, cleaning, clock
         self._step, self._nursery = step, nursery
         self._movers: dict[PartitionKey, Mover] = {}
+        self._in_file = self._asked = config.bytes_per_s
+        self.set_rate(config.bytes_per_s)
         self._places = asyncio.Semaphore(config.threads or max(1, len(directories)))
         self._cancelled: set[PartitionKey] = set()  # whose future log lies in a directory that is offline
         self._closed = False
         self.ended = self.failed = 0
-        self.set_rate(config.bytes_per_s)
         store.on_leaving = self._leaving
         self.on_promises_changed: Callable[[], None] = _nobody
 
     def set_rate(self, bytes_per_s: float) -> None:
         """Of all moves together, from now on."""
         self._throttle = Throttle(bytes_per_s)
+
+    def settings_changed(self, rate: int | None) -> None:
+        """rate: as it is set while brokers run; None: that of the file counts."""
+        asked = self._in_file if rate is None else float(rate)
+        if asked != self._asked:
+            self._asked = asked
+            self.set_rate(asked)
 
     # --- what may be asked ---
 

@@ -31,6 +31,12 @@ class HasImage(Protocol):
     def image(self) -> Image: ...
 
 
+def rate_set(image: Image, node_id: NodeId, name: str) -> int | None:
+    """What is set first: for this broker, for all brokers. None: neither is."""
+    layers = (image.configs.get((BROKER_RESOURCE, broker)) for broker in (str(node_id), CLUSTER_DEFAULT))
+    return next((int(layer[name]) for layer in layers if layer and name in layer), None)
+
+
 class ReplicationThrottle:
     def __init__(self, node_id: NodeId, registry: HasImage, clock: Clock, *, rate: str, replicas: str) -> None:
         """rate, replicas: the names of the settings of this side."""
@@ -43,11 +49,8 @@ class ReplicationThrottle:
         return self._quota.is_on
 
     def settings_changed(self) -> None:
-        """First that is set: for this broker, for all brokers."""
-        configs = self._registry.image.configs
-        layers = (configs.get((BROKER_RESOURCE, name)) for name in (str(self._node_id), CLUSTER_DEFAULT))
-        rates = [int(layer[self._rate_name]) for layer in layers if layer and self._rate_name in layer]
-        self._quota.set_rate(rates[0] if rates else NO_RATE, self._clock.now_ms())
+        rate = rate_set(self._registry.image, self._node_id, self._rate_name)
+        self._quota.set_rate(NO_RATE if rate is None else rate, self._clock.now_ms())
 
     def counts(self, key: PartitionKey) -> bool:
         """The replica of this partition on this broker is named, and there is a rate."""

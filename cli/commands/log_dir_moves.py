@@ -94,7 +94,7 @@ def split(partition: str) -> tuple[str, int]:
 
 def only_node(admin: Admin, topic: str, index: int, path: str) -> int:
     """The one broker that holds the replica and has the directory. Raises CliError."""
-    described = admin.describe_log_dirs()
+    described = admin.describe_log_dirs(silent={})
     holds = places_in(described, topic, index)
     fits = [node_id for node_id in holds if any(one.path == path for one in described[node_id])]
     if len(fits) == 1:
@@ -111,7 +111,11 @@ def wait(admin: Admin, node_id: int, topic: str, index: int, path: str) -> None:
     """Until the replica lies in `path`, telling how far it is. Raises CliError where the move ends otherwise."""
     told_s, before = 0.0, (time.monotonic(), 0)
     while True:
-        place = places(admin, topic, index).get(node_id)
+        described = admin.describe_log_dirs(silent={})
+        place = places_in(described, topic, index).get(node_id)
+        if node_id not in described:
+            why = "it is fenced, or does not answer; the move goes on when it is back: quorumlog log-dirs list"
+            raise CliError(Exit.UNREACHABLE, f"node {node_id} does not tell how far it is: {why}")
         if place is None:
             raise CliError(Exit.UNHEALTHY, f"node {node_id} holds no replica of {topic}-{index} any more")
         if place.path == path:
@@ -140,7 +144,7 @@ def progress(place: Place, passed_s: float, copied: int) -> str:
 
 def places(admin: Admin, topic: str, index: int) -> dict[int, Place]:
     """By broker."""
-    return places_in(admin.describe_log_dirs(), topic, index)
+    return places_in(admin.describe_log_dirs(silent={}), topic, index)
 
 
 def places_in(described: dict[int, tuple[LogDirDescription, ...]], topic: str, index: int) -> dict[int, Place]:

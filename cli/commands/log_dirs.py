@@ -9,6 +9,7 @@ import typer
 
 from cli import output
 from cli.commands import log_dir_moves
+from cli.commands.partition_reading import ASK_TIMEOUT_MS
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
@@ -23,7 +24,7 @@ app = typer.Typer(
     help="Show log directories, move replicas between them, bring a repaired one back online.",
 )
 POLL_S = 0.5
-ONLINE, OFFLINE, VERIFYING = "online", "offline", "verifying"
+ONLINE, OFFLINE, VERIFYING, UNKNOWN = "online", "offline", "verifying", "unknown"
 
 app.command()(log_dir_moves.move)
 app.command()(log_dir_moves.cancel)
@@ -43,7 +44,7 @@ def list_(
 
     Replicas that move into it are shown with how far they are behind.
 
-    Exit code 5: one is not online.
+    A broker that is fenced or does not answer has one row, without a path. Exit code 5: one is not online.
     """
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
@@ -82,7 +83,11 @@ def online(
 def _wait(admin: Admin, node_id: int, path: str) -> None:
     told = ""
     while True:
-        row = next(row for row in _rows(admin, node_id) if row["path"] == path)
+        rows = [row for row in _rows(admin, node_id) if row["path"] in (path, None)]
+        if not rows or rows[0]["state"] == UNKNOWN:
+            why = rows[0]["why"] if rows else f"it has no log directory {path}"
+            raise CliError(Exit.UNHEALTHY, f"node {node_id} does not tell about {path} any more: {why}")
+        row = rows[0]
         if row["state"] == ONLINE:
             return
         if row["state"] == OFFLINE:
@@ -105,15 +110,22 @@ def _only_node(rows: list[dict[str, Any]], path: str) -> int:
 
 
 def _rows(admin: Admin, node: int | None) -> list[dict[str, Any]]:
-    described = admin.describe_log_dirs()
-    if node is not None and node not in described:
-        raise CliError(Exit.NOT_FOUND, f"there is no broker {node}; the brokers are {sorted(described)}")
-    return [
-        _row(node_id, one)
-        for node_id, directories in described.items()
-        if node in (None, node_id)
-        for one in directories
-    ]
+    silent: dict[int, str] = {}
+    described = admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS if node is None else None, silent=silent)
+    silent |= {one.node_id: "it is fenced" for one in admin.describe_cluster().brokers if one.fenced}
+    known = described.keys() | silent.keys()
+    if node is not None and node not in known:
+        raise CliError(Exit.NOT_FOUND, f"there is no broker {node}; the brokers are {sorted(known)}")
+    rows = [_row(node_id, one) for node_id, directories in described.items() for one in directories]
+    rows += [_unknown(node_id, why) for node_id, why in silent.items() if node_id not in described]
+    return sorted((row for row in rows if node in (None, row["node_id"])), key=lambda row: row["node_id"])
+
+
+def _unknown(node_id: int, why: str) -> dict[str, Any]:
+    """In place of the directories of a broker that says nothing of them."""
+    sizes: dict[str, Any] = dict.fromkeys(("partitions", "bytes", "free_bytes"))
+    head = {"node_id": node_id, "path": None, "state": UNKNOWN}
+    return {**head, **sizes, "moving_in": "", "why": why, "cordoned": False}
 
 
 def _row(node_id: int, one: LogDirDescription) -> dict[str, Any]:

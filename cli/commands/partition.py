@@ -9,7 +9,7 @@ import typer
 from cli import output
 from cli.commands import partition_apply, partition_plan, partition_status
 from cli.commands.partition_carry_out import DryRunOption
-from cli.commands.partition_reading import chosen_partitions, held_replicas
+from cli.commands.partition_reading import ASK_TIMEOUT_MS, chosen_partitions, held_replicas, told_silent
 from cli.commands.partition_view import LIST_COLUMNS, partition_row
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
@@ -18,6 +18,7 @@ from quorumlog.errors import ErrorCode
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
+    from quorumlog.ids import NodeId
 
 app = typer.Typer(
     add_completion=False,
@@ -70,7 +71,10 @@ def list_(
 
 def _rows(admin: Admin, names: list[str] | None) -> list[dict[str, Any]]:
     topics, under_way = admin.list_topics(), admin.list_partition_reassignments()
-    held = held_replicas(admin.describe_log_dirs())
+    silent: dict[NodeId, str] = {}
+    held = held_replicas(admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS, silent=silent))
+    if silent:
+        output.say(f"{told_silent(silent)}: BYTES are those of the other replicas")
     sizes: dict[tuple[str, int], int] = {}
     for (topic, index, _), copies in held.items():
         sizes[topic, index] = max([sizes.get((topic, index), 0), *(one.size_bytes for one in copies)])

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import typer
 
 from cli import output
 from cli.commands import partition_progress, partition_throttle
-from cli.commands.partition_reading import with_min_isr
+from cli.commands.partition_reading import ASK_TIMEOUT_MS, with_min_isr
 from cli.commands.partition_view import plan_document, show_plan
-from cli.errors import CliError, Exit
+from cli.errors import CliError, Exit, exit_code
 from quorumlog.errors import ErrorCode
-from quorumlog.planner.cluster import ANYWHERE, CannotPlan
+from quorumlog.planner.cluster import ANYWHERE, CannotPlan, UnknownName
 from quorumlog.planner.faults import faults, told
 from quorumlog.planner.plan_file import write_plan
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 TOLD_EVERY_S = 5.0
+SILENCE_S = 60.0  # for so long a cluster that does not answer is asked again
+Found = TypeVar("Found")
+_PASSING = (Exit.UNREACHABLE, Exit.TIMED_OUT, Exit.UNHEALTHY)
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show the plan, and change nothing.")]
 WaitOption = Annotated[bool, typer.Option("--wait", "-w", help="Wait until everything has moved.")]
@@ -63,6 +66,8 @@ def planned(make: Callable[[], Plan]) -> Plan:
     """The plan. Raises CliError where none can be made."""
     try:
         return make()
+    except UnknownName as error:
+        raise CliError(Exit.NOT_FOUND, str(error)) from None
     except CannotPlan as error:
         raise CliError(Exit.PRECONDITION, str(error)) from None
 
@@ -95,7 +100,8 @@ def carry_out(admin: Admin, plan: Plan, wish: Wish) -> None:
         text = f"{len(failed)} of {len(plan.moves)} partitions were refused; {topic}-{index}: {outcome.message}"
         raise CliError(Exit.PARTIAL if len(failed) < len(plan.moves) else Exit.FAILED, text)
     if not wish.wait:
-        output.say("begun; quorumlog partition status -w shows how far it is")
+        ends = "" if wish.throttle is None else "; with --finish it removes the throttle at the end"
+        output.say(f"begun; quorumlog partition status -w shows how far it is{ends}")
         return
     wait(admin, plan.assignments(), wish.timeout_s)
     if wish.throttle is not None:
@@ -161,7 +167,9 @@ def wait(admin: Admin, wanted: dict[TopicPartition, Assignment] | None, timeout_
 
     Raises CliError: TIMED_OUT; UNHEALTHY if it ended elsewhere.
     """
-    first, began_s = look(admin, wanted), time.monotonic()
+    began_s = time.monotonic()
+    patience = _Patience(began_s + timeout_s)
+    first = patience.ask(lambda: look(admin, wanted))
     found, told_s = first, began_s - TOLD_EVERY_S
     while not found.is_over:
         now_s = time.monotonic()
@@ -176,19 +184,45 @@ def wait(admin: Admin, wanted: dict[TopicPartition, Assignment] | None, timeout_
                 "it goes on: quorumlog partition status -w; quorumlog partition cancel ends it",
             )
         time.sleep(POLL_S)
-        found = look(admin, wanted)
-    amiss = [] if wanted is None else not_as_wanted(admin, wanted)
+        found = patience.ask(lambda: look(admin, wanted))
+    amiss = [] if wanted is None else patience.ask(lambda: not_as_wanted(admin, wanted))
     if amiss:
         raise CliError(Exit.UNHEALTHY, f"{len(amiss)} partitions are not where they should be: {told(amiss)}")
 
 
+class _Patience:
+    """A move goes on while a broker dies, or another controller takes over: who waits for it waits on, too."""
+
+    def __init__(self, deadline_s: float) -> None:
+        self._deadline_s = deadline_s
+
+    def ask(self, question: Callable[[], Found]) -> Found:
+        """The answer. Raises what the question raises, once it has for SILENCE_S or until the deadline."""
+        began_s, told = time.monotonic(), False
+        while True:
+            try:
+                return question()
+            except Exception as error:
+                now_s = time.monotonic()
+                passing = exit_code(error) in _PASSING
+                if not passing or now_s - began_s >= SILENCE_S or now_s >= self._deadline_s:
+                    raise
+                if not told:
+                    output.say(f"asking again: {error}")
+                    told = True
+            time.sleep(POLL_S)
+
+
 def look(admin: Admin, wanted: dict[TopicPartition, Assignment] | None = None) -> partition_progress.Sample:
     """What is under way; of these partitions only, unless None."""
-    described = admin.describe_log_dirs()
-    if wanted is None:
-        return partition_progress.sample(admin.list_partition_reassignments(), described)
-    found = partition_progress.sample(admin.list_partition_reassignments(list(wanted)), described)
-    return found._replace(copies=tuple(one for one in found.copies if one[:2] in wanted))
+    described = admin.describe_log_dirs(timeout_ms=ASK_TIMEOUT_MS, silent={})
+    keys = None if wanted is None else list(wanted)
+    found = partition_progress.sample(admin.list_partition_reassignments(keys), described)
+    copies = tuple(one for one in found.copies if wanted is None or one[:2] in wanted)
+    taking = {one.node_id for one in copies}
+    for after in (wanted or {}).values():
+        taking.update(node for node, path in zip(after.replicas, after.log_dirs, strict=True) if path != ANYWHERE)
+    return found._replace(copies=copies, away=tuple(sorted(taking - described.keys())))
 
 
 def not_as_wanted(admin: Admin, wanted: dict[TopicPartition, Assignment]) -> list[str]:

@@ -29,14 +29,18 @@ class Copy(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """reassignments: all that are under way, also those that only remove replicas."""
+    """reassignments: all that are under way, also those that only remove replicas.
+
+    away: brokers that are to get something, and that are fenced or do not answer.
+    """
 
     copies: tuple[Copy, ...]
     reassignments: Mapping[TopicPartition, Reassignment]
+    away: tuple[NodeId, ...] = ()
 
     @property
     def is_over(self) -> bool:
-        return not self.copies and not self.reassignments
+        return not self.copies and not self.reassignments and not self.away
 
     @property
     def done_bytes(self) -> int:
@@ -89,6 +93,14 @@ def left_s(found: Sample, bytes_per_s: float) -> float | None:
 
 def sentence(found: Sample, bytes_per_s: float) -> str:
     """One line for a person who waits."""
+    text = _progress(found, bytes_per_s)
+    if not found.away:
+        return text
+    ids = ", ".join(str(node_id) for node_id in found.away)
+    return f"{text}; waits for {'broker' if len(found.away) == 1 else 'brokers'} {ids}: fenced, or without an answer"
+
+
+def _progress(found: Sample, bytes_per_s: float) -> str:
     if not found.copies:
         return f"{output.counted(len(found.reassignments), 'partition')} left; nothing to copy"
     share = 100 * found.done_bytes // max(1, found.total_bytes)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quorumlog.messages.cluster import ClusterBroker, TopicMetadata
 
 Described = Mapping["NodeId", "tuple[LogDirDescription, ...]"]
+ASK_TIMEOUT_MS = 3_000  # of a broker, where others can be told of without it
 MIN_ISR = "min.insync.replicas"
 
 
@@ -42,10 +43,22 @@ def held_replicas(described: Described) -> dict[tuple[str, int, NodeId], list[He
 
 def read_picture(admin: Admin) -> Cluster:
     """Brokers, replicas and bytes as they are now. min_isr is not read: `with_min_isr` does, where it matters."""
-    described = admin.describe_log_dirs()
+    silent: dict[NodeId, str] = {}
+    described = admin.describe_log_dirs(silent=silent)
+    if silent:
+        raise CliError(
+            Exit.UNREACHABLE,
+            f"{told_silent(silent)}, and without its bytes and directories nothing can be planned",
+            "a broker that is dead is fenced once its session ends; then, or when it is back, try again",
+        )
     return picture(
         admin.describe_cluster().brokers, admin.list_topics(), described, admin.list_partition_reassignments()
     )
+
+
+def told_silent(silent: Mapping[NodeId, str]) -> str:
+    """silent: as `describe_log_dirs` fills it; not empty."""
+    return "; ".join(f"broker {node_id} does not answer ({why})" for node_id, why in sorted(silent.items()))
 
 
 def picture(

@@ -86,6 +86,7 @@ def _show(found: partition_progress.Sample, speed: float, amiss: list[str], remo
                 "total_bytes": found.total_bytes,
                 "bytes_per_second": round(speed),
                 "left_seconds": None if left is None else round(left, 1),
+                "waits_for_brokers": list(found.away),
                 "not_as_planned": amiss,
                 "throttles_removed": removed,
             }

@@ -43,7 +43,7 @@ def _move_row(move: Move) -> list[Any]:
 
 def cost_text(plan: Plan) -> str:
     if not plan.moves:
-        return "nothing has to move"
+        return "nothing has to move: all of it is where it should be, or on its way there"
     parts = [output.counted(len(plan.moves), "partition")]
     if plan.replicas_added:
         parts.append(f"{output.counted(plan.replicas_added, 'replica')} to other brokers")

@@ -16,11 +16,11 @@ from quorum.metadata.unsupported import UnsupportedMetadata
 from quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, decode_quorum_state
 from quorumlog.ids import format_uuid
 from quorumlog.records import CorruptRecords
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.audit.audit import AuditReport
 from storage.audit.directory_audit import DirectoryReport
 from storage.audit.log_audit import LogReport
 from storage.disk import Disk, DiskError, FileMissing
-from storage.names import METADATA_TOPIC
 
 INTERNAL_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _UNKNOWN_DIRECTORIES = 100  # ids below it are reserved: unassigned, lost, migrating

@@ -17,10 +17,11 @@ from cli.server.properties import ConfigError
 from quorumlog.ids import RESERVED_UUIDS, NodeId, Uuid, format_uuid, parse_uuid
 from quorumlog.records.control import Voter, VoterEndpoint, Voters
 from quorumlog.rpc.transport import Address
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.disk import Disk
 from storage.fetch_rule import SnapshotId
 from storage.log_file import holds_records
-from storage.names import METADATA_TOPIC, partition_directory
+from storage.names import partition_directory
 
 BOOTSTRAP = SnapshotId(0, 0)
 _KRAFT_VERSION = 1

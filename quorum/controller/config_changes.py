@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from quorumlog.broker_config import ONLY_TAKEN_BACK
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig
 from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind, validate, words
@@ -44,7 +43,7 @@ def _apply(
     keys: Mapping[str, ConfigKey],
 ) -> None:
     if change.operation == DELETE:
-        if name not in after and name not in ONLY_TAKEN_BACK:
+        if name not in after:
             _require_known(name, keys)
         after.pop(name, None)
         return

@@ -46,7 +46,8 @@ def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[Regi
     if existing is not None and not same_process and draft.state.sessions.is_valid(request.broker_id, draft.now_ms):
         raise ApiError(
             ErrorCode.DUPLICATE_BROKER_REGISTRATION,
-            f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}",
+            f"broker {request.broker_id} is alive as incarnation {format_uuid(existing.incarnation_id)}; if that is "
+            "not an earlier process of this node, which is forgotten with its session, give this one another node.id",
         )
     _check_identity(request)
     _check_features(draft.image, request)
@@ -169,7 +170,11 @@ def _check_directories(draft: Draft, request: RegisterBrokerRequest) -> None:
             raise _invalid(request, f"{directory.hex()} is not usable as a directory id")
         owner = _owner(draft, directory)
         if owner not in (None, request.broker_id):
-            raise _invalid(request, f"directory {format_uuid(directory)} belongs to broker {owner}")
+            raise _invalid(
+                request,
+                f"directory {format_uuid(directory)} belongs to broker {owner}; "
+                "take it out of log.dirs, or unregister that broker if it is gone",
+            )
 
 
 def _owner(draft: Draft, directory: Uuid) -> NodeId | None:

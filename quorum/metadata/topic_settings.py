@@ -14,6 +14,7 @@ from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE
 from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
+from quorumlog.throttle_settings import NOT_IN_A_FILE
 from quorumlog.topic_config import MAX_INT, TOPIC_CONFIGS, ConfigKey, Kind
 
 SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT = 1, 2, 3, 4, 5  # Kafka's numbers of sources
@@ -41,6 +42,11 @@ class Layers:
         """The settings for topics that a broker can change while it runs, by their names as broker settings."""
         for name in sorted(BROKER_NAMES.values()):
             yield _described(TOPIC_CONFIGS[_TOPIC_NAMES[name]], name, self._below())
+
+    def of_throttles(self) -> Iterator[DescribedConfig]:
+        """The rates of replication, which no file has: nothing else shows that one was left behind."""
+        for name, key in NOT_IN_A_FILE.items():
+            yield _described(key, name, self._below())
 
     def own(self, in_file: DescribedConfig) -> DescribedConfig:
         """A setting of the broker itself. in_file: as its file has it. What can be changed while it runs is layered."""

@@ -20,6 +20,7 @@ from quorumlog.messages.admin import (
     LogDirDescription,
 )
 from quorumlog.messages.imports import BeginImportResponse
+from quorumlog.rpc.transport import RpcError
 
 LOG_DIR_TIMEOUT_MS = 60_000  # the controller has to know first that it is offline; then it is locked and read
 
@@ -55,12 +56,26 @@ class LogAdmin:
         """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
         return await delete_records(self._link, before)
 
-    async def describe_log_dirs(self) -> dict[NodeId, tuple[LogDirDescription, ...]]:
-        """The log directories of every broker in the metadata, by broker id."""
+    async def describe_log_dirs(
+        self, *, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+        """The log directories of every broker that is not fenced, by broker id.
+
+        timeout_ms: of each broker; None: request.timeout.ms. silent: is given why a broker has not answered, and that
+        one is left out; a dead broker is not fenced before its session ends. Without it, raises RpcError.
+        """
         await self._link.refresh([])
         found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
         for node_id in sorted(self._link.cache.brokers):
-            response: DescribeLogDirsResponse = await self._link.call_node(node_id, DescribeLogDirsRequest())
+            try:
+                response: DescribeLogDirsResponse = await self._link.call_node(
+                    node_id, DescribeLogDirsRequest(), timeout_ms
+                )
+            except RpcError as error:
+                if silent is None:
+                    raise
+                silent[node_id] = str(error)
+                continue
             check(response)
             found[node_id] = response.directories
         return found

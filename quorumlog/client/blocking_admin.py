@@ -157,8 +157,11 @@ class Admin(Blocking):
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return self._thread.run(self._client.delete_records(before))
 
-    def describe_log_dirs(self) -> dict[int, tuple[LogDirDescription, ...]]:
-        return self._thread.run(self._client.describe_log_dirs())
+    def describe_log_dirs(
+        self, *, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+        """See `AsyncAdmin.describe_log_dirs`."""
+        return self._thread.run(self._client.describe_log_dirs(timeout_ms=timeout_ms, silent=silent))
 
     def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, int], str]) -> None:
         self._thread.run(self._client.alter_replica_log_dirs(wanted))

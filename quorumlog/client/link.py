@@ -60,7 +60,8 @@ class Link:
         """Send to one broker, in the order of the calls. Raises NotDelivered if its address is not known."""
         address = self.cache.brokers.get(node_id)
         if address is None:
-            raise NotDelivered(f"no address of broker {node_id} is known")
+            live = ", ".join(map(str, sorted(self.cache.brokers))) or "none"
+            raise NotDelivered(f"broker {node_id} is fenced or not registered; those in service are {live}")
         return self.connection(address).call(request, timeout_ms or self.options.request_timeout_ms)
 
     async def call_any(

@@ -18,6 +18,10 @@ class CannotPlan(Exception):
     """What was asked for cannot be done with these brokers. The text says why, and what would help."""
 
 
+class UnknownName(CannotPlan):
+    """There is no such broker, rack, directory or partition."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
     """usable_bytes: free space of its file system; UNKNOWN_BYTES where nobody said. takes_new: online, not cordoned."""

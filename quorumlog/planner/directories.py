@@ -19,6 +19,7 @@ from quorumlog.planner.cluster import (
     Cluster,
     Directory,
     Partition,
+    UnknownName,
 )
 from quorumlog.planner.evacuate import replace_replicas
 from quorumlog.planner.plan import Plan, make_plan
@@ -28,11 +29,11 @@ def drain_directory(cluster: Cluster, node_id: NodeId, path: str) -> Plan:
     """Nothing is left in this directory of this broker. Raises CannotPlan."""
     broker = cluster.brokers.get(node_id)
     if broker is None:
-        raise CannotPlan(f"there is no broker {node_id}; the brokers are {sorted(cluster.brokers)}")
+        raise UnknownName(f"there is no broker {node_id}; the brokers are {sorted(cluster.brokers)}")
     directory = next((one for one in broker.directories if one.path == path), None)
     if directory is None:
         known = [one.path for one in broker.directories]
-        raise CannotPlan(f"broker {node_id} has no log directory {path}; it has {known}")
+        raise UnknownName(f"broker {node_id} has no log directory {path}; it has {known}")
     held = [one for one in cluster.partitions.values() if node_id in one.replicas and one.path_on(node_id) == path]
     if not directory.is_online:
         return replace_replicas(cluster, held, {node_id}, cluster.brokers.keys() - {node_id})

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Set
 
 from quorumlog.ids import NodeId
-from quorumlog.planner.cluster import Assignment, CannotPlan, Cluster, Partition, TopicPartition
+from quorumlog.planner.cluster import Assignment, CannotPlan, Cluster, Partition, TopicPartition, UnknownName
 from quorumlog.planner.plan import Plan, make_plan
 from quorumlog.planner.target_pool import TargetPool
 
@@ -25,7 +25,7 @@ def drain_brokers(cluster: Cluster, leaving: Collection[NodeId]) -> Plan:
     held = {node_id for node_id, _ in cluster.replicas()}
     unknown = sorted(gone - cluster.brokers.keys() - held)
     if unknown:
-        raise CannotPlan(f"there is no broker {unknown[0]}; the brokers are {sorted(cluster.brokers)}")
+        raise UnknownName(f"there is no broker {unknown[0]}; the brokers are {sorted(cluster.brokers)}")
     return replace_replicas(cluster, cluster.partitions.values(), gone, cluster.brokers.keys() - gone)
 
 
@@ -34,7 +34,7 @@ def drain_rack(cluster: Cluster, rack: str) -> Plan:
     leaving = cluster.in_rack(rack)
     if not leaving:
         known = sorted({broker.rack for broker in cluster.brokers.values() if broker.rack})
-        raise CannotPlan(f"no broker is in rack {rack!r}; the racks are {known}")
+        raise UnknownName(f"no broker is in rack {rack!r}; the racks are {known}")
     return drain_brokers(cluster, leaving)
 
 
@@ -43,7 +43,7 @@ def move_to_brokers(cluster: Cluster, keys: Iterable[TopicPartition], brokers: C
     allowed = frozenset(brokers)
     unknown = sorted(allowed - cluster.brokers.keys())
     if unknown:
-        raise CannotPlan(f"there is no broker {unknown[0]}; the brokers are {sorted(cluster.brokers)}")
+        raise UnknownName(f"there is no broker {unknown[0]}; the brokers are {sorted(cluster.brokers)}")
     chosen = [_of(cluster, key) for key in keys]
     leaving = {node_id for one in chosen for node_id in one.replicas} - allowed
     return replace_replicas(cluster, chosen, leaving, allowed)
@@ -51,7 +51,7 @@ def move_to_brokers(cluster: Cluster, keys: Iterable[TopicPartition], brokers: C
 
 def _of(cluster: Cluster, key: TopicPartition) -> Partition:
     if key not in cluster.partitions:
-        raise CannotPlan(f"there is no partition {key[0]}-{key[1]}")
+        raise UnknownName(f"there is no partition {key[0]}-{key[1]}")
     return cluster.partitions[key]
 
 

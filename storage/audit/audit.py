@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.audit.compare import compare_replicas
 from storage.audit.directory_audit import (
     DirectoryReport,
@@ -23,7 +24,6 @@ from storage.audit.log_audit import LogReport, Progress, audit_log
 from storage.directory import LOCK_NAME
 from storage.disk import Disk, Lock, name_of, parent_of
 from storage.meta_properties import META_PROPERTIES
-from storage.names import METADATA_TOPIC
 
 
 @dataclass(slots=True, kw_only=True)

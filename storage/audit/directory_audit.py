@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from quorumlog.ids import Offset
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.audit import files as names
 from storage.audit.finding import Findings
 from storage.audit.log_audit import About, LogReport, Progress, audit_log
 from storage.disk import Disk, DiskError, FileMissing
 from storage.meta_properties import META_PROPERTIES, MetaProperties
-from storage.names import METADATA_TOPIC, BadDirectoryName, PartitionName, parse_directory
+from storage.names import BadDirectoryName, PartitionName, parse_directory
 from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, parse_offsets
 from storage.properties import BadProperties
 from storage.text_checkpoint import CorruptCheckpoint

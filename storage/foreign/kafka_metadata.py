@@ -11,8 +11,9 @@ from __future__ import annotations
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, decode_batch, headers, verify_crc
 from quorumlog.records.flexible import INT8, Reader
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.disk import Disk, DiskError
-from storage.names import LOG_SUFFIX, METADATA_TOPIC, OFFSET_DIGITS
+from storage.names import LOG_SUFFIX, OFFSET_DIGITS
 
 TOPIC_RESOURCE = 2
 FRAME_VERSION = 1

@@ -120,6 +120,8 @@ EXITS = [
     ("unknown topic", RequestFailed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "t"), Exit.NOT_FOUND),
     ("exists", RequestFailed(ErrorCode.TOPIC_ALREADY_EXISTS, "t"), Exit.PRECONDITION),
     ("not authorised", RequestFailed(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ""), Exit.NOT_AUTHORISED),
+    ("over a limit", RequestFailed(ErrorCode.POLICY_VIOLATION, ""), Exit.PRECONDITION),
+    ("no such replica", RequestFailed(ErrorCode.REPLICA_NOT_AVAILABLE, ""), Exit.NOT_FOUND),
     ("too few replicas", RequestFailed(ErrorCode.NOT_ENOUGH_REPLICAS, ""), Exit.UNHEALTHY),
     ("an api error", ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, ""), Exit.USAGE),
     ("an unlisted code", RequestFailed(ErrorCode.UNKNOWN_SERVER_ERROR, ""), Exit.FAILED),

@@ -18,6 +18,7 @@ from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Re
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.cluster import ClusterBroker, PartitionMetadata, TopicMetadata
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 DONE = PartitionOutcome(ErrorCode.NONE)
 REFUSED = PartitionOutcome(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "no such broker")
@@ -31,6 +32,8 @@ class Admin:
         self.leaders = {("t", 0): 2, ("t", 1): 2}
         self.targets: dict[tuple[str, int], tuple[int, ...]] = {}
         self.polls = 2
+        self.dead: set[int] = set()  # brokers that are not fenced yet
+        self.failures: list[Exception] = []  # of the next questions for reassignments
         self.refused: dict[tuple[str, int], PartitionOutcome] = {}
         self.elected: list[Any] = []
         self.paths: dict[tuple[str, int, int], str] = {}
@@ -49,8 +52,15 @@ class Admin:
         )
         return [TopicMetadata(name="t", partitions=parts)]
 
-    def describe_log_dirs(self) -> dict[int, tuple[LogDirDescription, ...]]:
-        return {node: (self._directory(node, "/a"), self._directory(node, "/b")) for node in (1, 2, 3, 4)}
+    def describe_log_dirs(
+        self, *, timeout_ms: int | None = None, silent: dict[int, str] | None = None
+    ) -> dict[int, tuple[LogDirDescription, ...]]:
+        if self.dead and silent is None:
+            raise NotDelivered("no connection")
+        for node in self.dead:
+            silent[node] = "no connection"  # type: ignore[index]
+        answering = [node for node in (1, 2, 3, 4) if node not in self.dead]
+        return {node: (self._directory(node, "/a"), self._directory(node, "/b")) for node in answering}
 
     def _directory(self, node: int, path: str) -> LogDirDescription:
         here = [
@@ -61,6 +71,8 @@ class Admin:
         return LogDirDescription(path=path, topics=(LogDirTopic(name="t", partitions=tuple(here)),))
 
     def list_partition_reassignments(self, keys: Any = None) -> dict[Any, Reassignment]:
+        if self.targets and self.failures:
+            raise self.failures.pop(0)
         if self.targets and self.polls == 0:
             self.replicas |= self.targets
             self.targets = {}
@@ -201,6 +213,29 @@ def test_a_wait_that_takes_too_long_ends_with_10(admin: Admin, capsys: pytest.Ca
     assert "quorumlog partition status" in capsys.readouterr().err
 
 
+def test_a_wait_survives_a_broker_that_dies(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ended with exit code 3 while the move went on, and left the throttle behind."""
+    admin.polls, admin.dead = 3, {1}
+    Path("plan.json").write_text('{"partitions":[{"topic":"t","partition":1,"replicas":[4,3]}]}')
+    assert "broker 1 does not answer" in run(capsys, "apply", "plan.json", code=3), "a plan needs all of them"
+    assert not admin.targets
+    admin.targets, admin.dead = {("t", 1): (4, 3)}, {4}
+    found = run(capsys, "status")
+    assert (found["waits_for_brokers"], found["copies"][0]["done_bytes"]) == ([4], 0)
+    assert main(["partition", "list", "-b", "h:1"]) == 0
+    assert "broker 4 does not answer (no connection)" in capsys.readouterr().err
+    admin.polls, admin.failures = 4, [NotDelivered("no controller"), OutcomeUnknown("closed")]
+    assert main(["partition", "status", "--wait", "-b", "h:1"]) == 0
+    told = capsys.readouterr().err
+    assert "asking again: no controller" in told and "waits for broker 4: fenced, or without an answer" in told
+
+
+def test_a_wait_gives_up_where_the_cluster_stays_silent(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.commands.partition_carry_out.SILENCE_S", 0)
+    admin.targets, admin.failures = {("t", 1): (4, 3)}, [NotDelivered("no controller")]
+    assert main(["partition", "status", "--wait", "-b", "h:1"]) == 3
+
+
 def test_status_and_cancel(admin: Admin, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "status")["partitions"] == 0
     assert "nothing of this moves" in run(capsys, "cancel", "--all", code=7)
@@ -255,9 +290,9 @@ def test_bad_usage_changes_nothing(
 
 
 CANNOT = [
-    (["drain", "9"], 6, "no broker 9"),
-    (["drain", "--rack", "x"], 6, "no broker is in rack"),
-    (["drain", "1", "--directory", "/x"], 6, "no log directory"),
+    (["drain", "9"], 7, "no broker 9"),
+    (["drain", "--rack", "x"], 7, "no broker is in rack"),
+    (["drain", "1", "--directory", "/x"], 7, "no log directory"),
     (["move", "t-7=1"], 7, "t-7"),
     (["move", "t-0=9"], 6, "not registered"),
     (["apply", "none.json"], 7, "none.json"),

@@ -44,7 +44,25 @@ def topics(place: Place) -> None:
     assert f"Topic: {name}" in run(kafka.TOPICS, place, "--describe", "--topic", name)
     run(kafka.TOPICS, place, "--alter", "--topic", name, "--partitions", "3")
     assert name in run(kafka.TOPICS, place, "--list")
-    run(kafka.TOPICS, place, "--delete", "--topic", name)
+    chosen = (*("--topic", f"{name}-chosen"), "--replica-assignment")
+    run(kafka.TOPICS, place, "--create", *chosen, "1:2,2:3", "--config", "retention.ms=3600007")
+    run(kafka.TOPICS, place, "--create", *chosen[:2], "--if-not-exists")
+    with pytest.raises(ToolFailed, match="exists"):
+        run(kafka.TOPICS, place, "--create", *chosen[:2])
+    run(kafka.TOPICS, place, "--alter", *chosen, "1:2,2:3,3:1", "--partitions", "3")
+    assert "Replicas: 3,1" in run(kafka.TOPICS, place, "--describe", *chosen[:2])
+    assert "retention.ms=3600007" in run(kafka.TOPICS, place, "--describe", "--topics-with-overrides")
+    assert f"{name}-chosen" in run(kafka.TOPICS, place, "--describe", "--at-min-isr-partitions")
+    for lacking in ("under-replicated", "unavailable", "under-min-isr"):
+        assert f"{name}-chosen" not in run(kafka.TOPICS, place, "--describe", f"--{lacking}-partitions")
+    assert name in run(kafka.TOPICS, place, "--list", "--exclude-internal")
+    for wrong in (("bad name",), (f"{name}-2", "--replication-factor", "9"), ("__cluster_metadata",)):
+        with pytest.raises(ToolFailed, match=r"(Topic|Factor)Exception"):
+            run(kafka.TOPICS, place, "--create", "--topic", *wrong)
+    run(kafka.TOPICS, place, "--alter", "--topic", f"{name}-none", "--partitions", "3", "--if-exists")
+    run(kafka.TOPICS, place, "--delete", "--topic", f"{name}-none", "--if-exists")
+    run(kafka.TOPICS, place, "--delete", "--topic", f"{name}|{name}-chosen")
+    assert name not in run(kafka.TOPICS, place, "--list")
 
 
 def producer_perf(place: Place) -> None:
@@ -83,6 +101,20 @@ def configs(place: Place) -> None:
     assert "retention.ms=3600007" in run(kafka.CONFIGS, place, *entity, "--describe")
     run(kafka.CONFIGS, place, *entity, "--alter", "--delete-config", "retention.ms")
     assert "min.insync.replicas" in run(kafka.CONFIGS, place, *entity, "--describe", "--all")
+
+
+def broker_configs(place: Place) -> None:
+    """Of one broker and of all brokers; what was set is shown, the rates of throttles, too."""
+    of = ("--entity-type", "brokers")
+    for entity in ((*of, "--entity-name", "1"), (*of, "--entity-default")):
+        for key, value in (("log.cleaner.backoff.ms", "14007"), ("leader.replication.throttled.rate", "1000007")):
+            run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", f"{key}={value}")
+            assert f"{key}={value}" in run(kafka.CONFIGS, place, *entity, "--describe")
+            run(kafka.CONFIGS, place, *entity, "--alter", "--delete-config", key)
+            assert f"{key}={value}" not in run(kafka.CONFIGS, place, *entity, "--describe")
+        for wrong in ("no.such.key=1", "log.retention.ms=soon", "node.id=7"):
+            with pytest.raises(ToolFailed, match="InvalidConfigurationException"):
+                run(kafka.CONFIGS, place, *entity, "--alter", "--add-config", wrong)
 
 
 def metadata_quorum(place: Place) -> None:
@@ -217,12 +249,13 @@ def new_consumer_perf(place: Place) -> None:
 TOOLS = {
     tool.name: tool
     for tool in (
-        Tool("kafka-topics", "create, describe, list, delete topics, add partitions", topics),
+        Tool("kafka-topics", "create, describe, list, delete topics, add partitions; all options", topics),
         Tool("kafka-producer-perf-test", "produce, idempotent by default", producer_perf),
         Tool("kafka-verifiable-producer", "produce, every record acknowledged", verifiable_producer),
         Tool("kafka-console-producer, kafka-console-consumer", "produce; consume with `--partition`", console),
         Tool("kafka-get-offsets", "earliest and latest offsets", get_offsets),
         Tool("kafka-configs", "describe, change, unset a topic's settings", configs),
+        Tool("kafka-configs, brokers", "the same of a broker and of all brokers", broker_configs),
         Tool("kafka-metadata-quorum", "describe the quorum's status and replication", metadata_quorum),
         Tool("kafka-metadata-quorum, changing voters", "remove a controller and add it again", change_controllers),
         Tool("kafka-features", "describe, upgrade and downgrade quorumlog.metadata.version, `--dry-run`", features),

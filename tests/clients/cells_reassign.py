@@ -38,10 +38,37 @@ def reassign(place: Place) -> None:
             listed = ", ".join(map(str, replicas)).replace(" ", "")
             assert f"Replicas: {listed}" in run(kafka.TOPICS, place, "--describe", "--topic", place.topic)
         assert "None of the specified" in run(kafka.REASSIGN, place, "--cancel", *file)
+        cancel(place, wanted)
         partition["replicas"] = [1, 9]
         wanted.write_text(json.dumps({"version": 1, "partitions": [partition]}))
         with pytest.raises(ToolFailed, match="9"):
             run(kafka.REASSIGN, place, "--execute", *file)
+
+
+def cancel(place: Place, wanted: Path) -> None:
+    """A reassignment that goes on, as its throttle lets almost nothing through, is cancelled with its throttles."""
+    get_kafka().run(
+        kafka.PRODUCER_PERF, "--topic", place.topic, "--num-records", "3000", "--record-size", "1000",
+        "--throughput", "-1", "--command-property", f"bootstrap.servers={place.servers}",
+    )  # fmt: skip
+    wanted.write_text(json.dumps({"version": 1, "partitions": [_only(place, [1, 2])]}))
+    file = ("--reassignment-json-file", str(wanted))
+    rates = ("--throttle", "1000", "--replica-alter-log-dirs-throttle", "1000000")
+    said = run(kafka.REASSIGN, place, "--execute", *file, *rates)
+    assert "The inter-broker throttle limit was set" in said and "replica-alter-dir throttle limit was set" in said
+    assert "adding: 1" in run(kafka.REASSIGN, place, "--list")
+    with pytest.raises(ToolFailed, match="--additional"):
+        run(kafka.REASSIGN, place, "--execute", *file)
+    assert "still in progress" in run(kafka.REASSIGN, place, "--verify", *file, "--preserve-throttles")
+    of_broker = ("--entity-type", "brokers", "--entity-name", "1", "--describe")
+    assert "follower.replication.throttled.rate=1000" in run(kafka.CONFIGS, place, *of_broker)
+    assert "Successfully cancelled" in run(kafka.REASSIGN, place, "--cancel", *file)
+    assert "throttled" not in run(kafka.CONFIGS, place, *of_broker)
+    assert "Replicas: 2,3" in run(kafka.TOPICS, place, "--describe", "--topic", place.topic)
+
+
+def _only(place: Place, replicas: list[int]) -> dict[str, object]:
+    return {"topic": place.topic, "partition": 0, "replicas": replicas}
 
 
 def elect(place: Place) -> None:

@@ -87,7 +87,7 @@ def test_legal_names(name: str) -> None:
     validate_topic_name(name)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a\x00"])
+@pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a\x00", "__cluster_metadata"])
 def test_illegal_names(name: str) -> None:
     with pytest.raises(ApiError) as raised:
         validate_topic_name(name)

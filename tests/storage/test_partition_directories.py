@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from storage_samples import disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
+from quorumlog.topic_name import METADATA_TOPIC
 from storage.disk import DiskError
 from storage.log_config import LogConfig
-from storage.names import DELETE, METADATA_TOPIC, STRAY, log_name
+from storage.names import DELETE, STRAY, log_name
 from storage.partition_directories import PartitionDirectories
 from storage.partition_log import PartitionLog
 
@@ -67,6 +68,17 @@ def test_a_move_of_what_is_not_there_still_forgets_its_offsets() -> None:
     directories.log_starts.update({("t", 0): 4})
     directories.move_away(("t", 0), UNIQUE, DELETE)
     assert not directories.log_starts.offsets
+
+
+def test_the_quorums_log_is_never_moved_away() -> None:
+    disk = disk_with_data()
+    path = f"/data/{METADATA_TOPIC}-0"
+    disk.make_directory(path)
+    directories = PartitionDirectories(disk, "/data")
+    directories.recovery_points.update({(METADATA_TOPIC, 0): 4})
+    for mark in (DELETE, STRAY):
+        directories.move_away((METADATA_TOPIC, 0), UNIQUE, mark)
+    assert disk.exists(path) and directories.recovery_points.offsets == {(METADATA_TOPIC, 0): 4}
 
 
 def held_bytes(disk: SimDisk) -> int:

@@ -12,10 +12,10 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
+from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog.wire.convert.mirror import from_values, to_values
 from quorumlog.wire.schema import Values
 
-METADATA_TOPIC = "__cluster_metadata"
 _UNKNOWN_TOPIC = 3
 
 

@@ -67,6 +67,7 @@ from quorumlog.messages.quorum import (
     TransferLeadershipResponse,
 )
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+from quorumlog.throttle_settings import FOLLOWER_RATE, LEADER_RATE, NO_RATE
 
 TOPIC, BROKER = 2, 4
 
@@ -500,6 +501,17 @@ def test_settings_of_the_cleaner_are_layered_over_the_brokers_file() -> None:
     backoff, enable = found("1")["log.cleaner.backoff.ms"], found("1")["log.cleaner.enable"]
     assert (backoff.value, backoff.source, backoff.read_only, enable.read_only) == ("1", 4, False, True)
     assert [(name, one.value) for name, one in found("").items()] == [("log.cleaner.threads", "2")]
+
+
+def test_a_rate_of_replication_that_was_left_behind_is_shown() -> None:
+    """No file has it, so that only DescribeConfigs can tell why a broker is slow."""
+    fakes = Fakes()
+    left = ConfigRecord(resource_type=BROKER, resource_name="1", name=LEADER_RATE, value="1000")
+    fakes.subscription.image = image_of([left], usual_image())
+    request = DescribeConfigsRequest(resources=(ConfigResource(resource_type=BROKER, resource_name="1"),))
+    (result,) = asyncio.run(HANDLERS[DescribeConfigsRequest](fakes.services(), FakeContext(), request)).results
+    found = {config.name: (config.value, config.source) for config in result.configs}
+    assert found[LEADER_RATE] == ("1000", 2) and found[FOLLOWER_RATE] == (str(NO_RATE), 5)
 
 
 def test_too_large_a_step_of_the_cleaners_threads_is_refused_by_the_broker_and_the_rest_is_forwarded() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
 
+import pytest
 from broker_fakes import uuid
 
 from broker.lifecycle.controller_channel import ControllerChannel
@@ -15,6 +16,7 @@ from broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssign
 from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
 from broker.lifecycle.shell import LifecycleShell
 from broker.lifecycle.states import LifecycleState
+from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import (
     AssignReplicasToDirectoriesRequest,
     AssignReplicasToDirectoriesResponse,
@@ -41,6 +43,7 @@ class FakeChannel:
     """A controller that agrees with everything, unless `silent`; `lost`: so many calls fail first."""
 
     lost: int = 0
+    refusals: list[str] = field(default_factory=list)  # of the first registrations
     silent: bool = False
     asked: list[Any] = field(default_factory=list)
     callbacks: list[Callable[[], None]] = field(default_factory=list)
@@ -55,6 +58,9 @@ class FakeChannel:
             raise NotDelivered("refused")
         if self.silent:
             await asyncio.get_running_loop().create_future()
+        if self.refusals and isinstance(request, RegisterBrokerRequest):
+            text = self.refusals.pop(0)
+            return RegisterBrokerResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION, error_message=text)
         return answer(request)
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
@@ -128,6 +134,21 @@ def test_from_registration_to_an_orderly_end() -> None:
 
     play(channel, scene)
     assert [type(request) for request in channel.asked[:3]] == [RegisterBrokerRequest] * 3
+
+
+def test_a_refused_registration_is_told_once_for_each_reason(caplog: pytest.LogCaptureFixture) -> None:
+    """Another process with the same node.id waits for a minute; it said nothing before the end of that."""
+    channel = FakeChannel(refusals=["1 is alive", "1 is alive", "a directory belongs to 2", "1 is alive"])
+
+    async def scene(shell: LifecycleShell, _states: list[LifecycleState]) -> None:
+        shell.start()
+        shell.on_metadata(6, ready=True)
+        await until(lambda: shell.state is LifecycleState.RUNNING)
+        await shell.stop(controlled=False)
+
+    play(channel, scene)
+    told = "broker 1 is not registered yet, and tries again: "
+    assert caplog.messages == [told + "1 is alive", told + "a directory belongs to 2", told + "1 is alive"]
 
 
 def test_a_new_controller_is_called_though_the_old_one_has_not_answered() -> None:

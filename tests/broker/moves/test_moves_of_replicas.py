@@ -10,9 +10,12 @@ from replica_cluster import TOPIC_ID, batch, fail_writes_of, next_generation
 
 from broker.moves.progress import Phase, Rate, eta_s
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation, no_faults
+from quorum.metadata.image import BROKER_RESOURCE
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records.plain import encode_batch
 from quorumlog.records.record import Record
+from quorumlog.throttle_settings import MOVE_RATE
 
 SMALL = {"segment_bytes": "1048576"}
 
@@ -318,6 +321,30 @@ def test_a_move_is_throttled() -> None:
     cluster.move(2, target)
     cluster.run_until(lambda: moved(cluster, 2, target))
     assert cluster.scheduler.now_ns / 1e6 - before_ms > 3_000
+
+
+def test_the_rate_of_moves_is_changed_while_they_go_on() -> None:
+    """First that of the broker, then that of all brokers, then that of the file."""
+    cluster = moving_cluster(400)
+    size, target = cluster.nodes[2].log().size_bytes, cluster.other(2)
+
+    def change(broker: str, rate: int | None) -> None:
+        text = None if rate is None else str(rate)
+        cluster.commit(ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=broker, name=MOVE_RATE, value=text))
+        cluster.run_for(100)
+
+    change("", 1_000_000_000)
+    change("2", size // 20)
+    cluster.move(2, target)
+    cluster.run_for(8_000)
+    assert not moved(cluster, 2, target)
+    change("2", None)
+    cluster.run_for(15_000)  # what was copied at the old rate is paid for
+    assert moved(cluster, 2, target)
+    change("", None)
+    cluster.move(2, cluster.other(2))
+    cluster.run_for(2_000)
+    assert cluster.path_of(2) != target
 
 
 def test_the_cleaner_leaves_a_log_alone_while_it_moves() -> None:

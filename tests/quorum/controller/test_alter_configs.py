@@ -95,13 +95,15 @@ def test_refused(kind: int, name: str, changes: list[Change], want: ErrorCode) -
     assert world.tip is before
 
 
-def test_what_only_the_file_of_a_broker_sets_can_be_taken_back_and_not_set() -> None:
-    """kafka-reassign-partitions takes it back at its end."""
+def test_the_rate_of_moves_can_be_set_and_taken_back_whether_it_was_set_or_not() -> None:
+    """kafka-reassign-partitions takes it back at its end, and sets it with --replica-alter-log-dirs-throttle."""
     world, key = topic_world(), "replica.alter.log.dirs.io.max.bytes.per.second"
     before = world.tip
     assert code(alter(world, (key, DELETE, None), kind=BROKER, name="1")) is ErrorCode.NONE
-    assert code(alter(world, (key, SET, "1000"), kind=BROKER, name="1")) is ErrorCode.INVALID_CONFIG
     assert world.tip is before
+    assert code(alter(world, (key, SET, "0"), kind=BROKER, name="1")) is ErrorCode.INVALID_CONFIG
+    assert code(alter(world, (key, SET, "1000"), kind=BROKER, name="1")) is ErrorCode.NONE
+    assert dict(world.tip.configs[BROKER, "1"]) == {key: "1000"}
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,8 @@ def test_a_request_to_an_elected_controller_waits_no_longer_than_its_leadership(
     bench.do(lambda: bench.service.on_leader_change(1, 1, CONTROLLER))
     asked = bench.start(bench.ask(registration(1)))
     bench.do(lambda: bench.service.on_leader_change(2, 2, CONTROLLER))
+    bench.wait(1)
+    assert asked.done(), "at once, not when its time is over"
     assert refusal(bench, asked).code is ErrorCode.NOT_CONTROLLER
 
 
