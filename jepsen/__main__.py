@@ -29,12 +29,11 @@ from jepsen.live.controllers import command as controllers_command
 from jepsen.live.transactions import command as transactions_command
 from jepsen.mutation.mutant import changed_since
 from jepsen.mutation.trial import run_mutants
-from jepsen.pool.job import QUORUM
-from jepsen.sim.quorum.options import add_cuts, cuts_of
-from jepsen.sim.quorum.run import run_quorum
-from jepsen.sim.quorum.shrunk import shrink
+from jepsen.pool.job import Job
 from jepsen.sim.result import Result, Verdict, rate_of
-from jepsen.sim.run import run
+from jepsen.sim.shrink.options import add_cuts, cuts_of, replay, unfit
+from jepsen.sim.shrink.shrunk import shrink_in_children
+from jepsen.sim.simulate import simulate
 from jepsen.soak import command as soak_command
 from jepsen.swarm import TURNS, swarm
 
@@ -45,8 +44,8 @@ WHOLE_SEEDS = 1  # of the crash sweep: one reaches more than 50,000 distinct cra
 def main(argv: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
-    if options.verb == "sim" and options.profile != QUORUM and (options.shrink or cuts_of(options).options):
-        parser.error("only plans of the profile quorum can be cut: --profile quorum")
+    if options.verb == "sim" and (why := unfit(cuts_of(options), options.profile)):
+        parser.error(why)
     logging.getLogger("quorumlog").setLevel(logging.CRITICAL)  # killed nodes log many errors
     if options.verb == "sim":
         return _sim(options)
@@ -80,8 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     sim.add_argument("--json", action="store_true", help="one line of JSON for programs")
     sim.add_argument("--ballast", type=int, default=0, help="objects to allocate first, which moves the heap")
     add_cuts(sim)
-    sim.add_argument("--shrink", action="store_true", help="profile quorum: search for the smallest plan that fails")
-    many = verbs.add_parser("swarm", help="simulated clusters of successive seeds")
+    sim.add_argument(
+        "--shrink", action="store_true", help="if the seed fails: search for a smaller run that fails alike"
+    )
+    many = verbs.add_parser("swarm", help="simulated clusters of successive seeds; failing ones are shrunk")
     many.add_argument("--first", type=int, default=1, help="the first seed")
     many.add_argument("--seeds", type=int, help="number of seeds (default 50)")
     many.add_argument("--minutes", type=float, help="stop after this many minutes")
@@ -139,7 +140,8 @@ def _chosen(options: argparse.Namespace) -> Chosen:
 
 def _sim(options: argparse.Namespace) -> int:
     if options.shrink:
-        command = shrink(options.seed, options.seconds, cuts_of(options))
+        job = Job(seed=options.seed, profile=options.profile, seconds=options.seconds, cuts=cuts_of(options))
+        command = shrink_in_children(job)
         print(f"replay: {command}" if command else f"seed {options.seed} does not fail")
         return 1 if command else 0
     ballast = [bytearray(_BALLAST_BYTES + number % 977) for number in range(options.ballast)]
@@ -157,9 +159,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def _simulate(options: argparse.Namespace, trace: TextIO | None) -> Result:
-    if options.profile == QUORUM:
-        return run_quorum(options.seed, seconds=options.seconds, cuts=cuts_of(options), trace=trace)
-    return run(options.seed, profile=options.profile, seconds=options.seconds, trace=trace)
+    return simulate(options.seed, options.profile, options.seconds, cuts_of(options), trace)
 
 
 def report(result: Result, seconds: int, took_s: float, processor_s: float) -> str:
@@ -169,13 +169,8 @@ def report(result: Result, seconds: int, took_s: float, processor_s: float) -> s
     lines.append("  exercised: " + ", ".join(f"{name} {count}" for name, count in result.exercised.items()))
     lines.extend(f"  {finding}" for finding in result.findings[:20])
     if result.verdict is not Verdict.VALID:
-        lines.append(f"  replay: {replay(result, seconds)}")
+        lines.append(f"  replay: {replay(result.seed, result.plan.name, seconds, result.options)}")
     return "\n".join(lines)
-
-
-def replay(result: Result, seconds: int) -> str:
-    profile = "" if result.plan.name == "swarm" else f" --profile {result.plan.name}"
-    return f"./dev sim --seed {result.seed}{profile} --seconds {seconds}{result.options}"
 
 
 def as_json(result: Result, processor_s: float) -> str:
@@ -189,6 +184,9 @@ def as_json(result: Result, processor_s: float) -> str:
         "processor_s": processor_s,
         "findings": [asdict(finding) for finding in result.findings[:20]],
         "exercised": result.exercised,
+        "blows": [asdict(blow) for blow in result.blows],
+        "began_ns": result.began_ns,
+        "seconds": result.seconds,
     }
     return json.dumps(fields)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +11,8 @@ from jepsen.pool.job import QUORUM, Job
 from jepsen.pool.pool import results
 from jepsen.sim.profiles.plan import PROFILES
 from jepsen.sim.result import rate_of
+from jepsen.sim.shrink.options import replay
+from jepsen.sim.shrink.shrunk import shrink_in_children
 
 MAX_SHRUNK = 3  # failing seeds of a swarm that are cut down: a mistake fails many
 TURNS = ("swarm", QUORUM, *sorted(PROFILES))  # the profiles of successive seeds, if none is chosen
@@ -43,7 +43,7 @@ def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: 
         if result["verdict"] != "VALID":
             bad += 1
         print(line_of(job, result), flush=True)
-        if result["verdict"] == "INVALID" and job.profile == QUORUM and (shrunk := shrunk + 1) <= MAX_SHRUNK:
+        if result["verdict"] == "INVALID" and (shrunk := shrunk + 1) <= MAX_SHRUNK:
             _shrink(job)
     print("exercised: " + ", ".join(f"{name} {times}" for name, times in totals.items()))
     print(rate_of(lines, processor_s))
@@ -52,8 +52,9 @@ def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: 
 
 
 def _shrink(job: Job) -> None:
-    """Print the smallest plan that fails; the other processes go on meanwhile."""
-    subprocess.run([sys.executable, "-m", "jepsen", *job.options, "--shrink"], check=False)
+    """Print the smallest run that fails; the other processes go on meanwhile."""
+    command = shrink_in_children(job, say=lambda line: print(line, flush=True))
+    print(f"  replay: {command}" if command else f"  seed {job.seed} did not fail again", flush=True)
 
 
 def line_of(job: Job, result: Mapping[str, Any]) -> str:
@@ -61,13 +62,8 @@ def line_of(job: Job, result: Mapping[str, Any]) -> str:
     line += f" acked {result['exercised'].get('acked', 0)}"
     if result["verdict"] == "VALID":
         return line
-    return "\n".join([line, *_evidence(result["findings"]), f"  replay: {_replay(job)}"])
+    return "\n".join([line, *_evidence(result["findings"]), f"  replay: {replay(job.seed, job.profile, job.seconds)}"])
 
 
 def _evidence(findings: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"  {finding['name']}: {finding['text']}" for finding in findings[:3]]
-
-
-def _replay(job: Job) -> str:
-    profile = "" if job.profile == "swarm" else f" --profile {job.profile}"
-    return f"./dev sim --seed {job.seed}{profile} --seconds {job.seconds}"

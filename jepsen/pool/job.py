@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from jepsen.checkers.findings import SIMULATION_ERROR
+from jepsen.sim.shrink.cuts import Cuts
 
 QUORUM = "quorum"  # the profile that has no partitions: jepsen/sim/quorum
 
@@ -16,16 +19,18 @@ class Job:
     seed: int
     profile: str
     seconds: int
+    cuts: Cuts = field(default_factory=Cuts)
     folder: Path | None = None
     noting: bool = False
 
     @property
     def options(self) -> list[str]:
         """The command line after `jepsen`; it prints one line of JSON."""
-        return ["sim", "--seed", str(self.seed), "--profile", self.profile, "--seconds", str(self.seconds), "--json"]
+        run = ["--seed", str(self.seed), "--profile", self.profile, "--seconds", str(self.seconds)]
+        return ["sim", *run, *self.cuts.options.split(), "--json"]
 
 
 def broken(why: str) -> dict[str, Any]:
     """The result of a simulation that gave none."""
-    finding = {"name": "simulation-error", "text": why, "at_ns": -1}
+    finding = {"name": SIMULATION_ERROR, "text": why, "at_ns": -1}
     return {"verdict": "BROKEN", "wire": "-", "trace": "", "exercised": {}, "findings": [finding]}

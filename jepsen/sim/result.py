@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Protocol
 
 from jepsen.checkers.findings import Finding
+from jepsen.sim.strikes.blow import Blow
 
 
 class Verdict(Enum):
@@ -27,7 +28,9 @@ class AnyPlan(Protocol):
 class Result:
     """wire: the transport of the data. steps: of the scheduler. lines: of the trace.
 
-    options: of the command, where the plan was cut.
+    options: of the command, where the run was cut. blows: the strikes of this run, in their order.
+    began_ns: virtual time of the first moment at which one may strike; -1: the run ended before. seconds: from then on
+    to the end of the strikes, if nothing was found.
     exercised: what happened, and how often; 0 for a fault that never struck.
     """
 
@@ -42,6 +45,9 @@ class Result:
     virtual_s: float
     exercised: dict[str, int] = field(default_factory=dict)
     options: str = ""
+    blows: tuple[Blow, ...] = ()
+    began_ns: int = -1
+    seconds: int = 0
 
 
 def rate_of(lines: int, processor_s: float) -> str:

@@ -17,6 +17,7 @@ from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import BALANCED, BROKERS, INDEX_ROT, PAGE_CACHE, REASSIGN, RETENTION, Plan
 from jepsen.sim.result import Result, Verdict
+from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.phases import Phases
@@ -31,14 +32,16 @@ CONVERGING_S = 1
 _ACKED_PER_S_MIN = 0.5  # a run with fewer acknowledgements proves nothing
 
 
-def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO | None = None) -> Result:
+def run(
+    seed: int, *, profile: str = "swarm", seconds: int = 60, cuts: Cuts | None = None, trace: TextIO | None = None
+) -> Result:
     """seconds: virtual, of the safety phase; fewer with more brokers, which cost more time.
 
     The garbage collector is off, because it runs finalizers at any time.
     """
     gc.collect()
     gc.disable()
-    simulation = _Simulation(seed, profile, seconds, trace)
+    simulation = _Simulation(seed, profile, seconds, cuts or Cuts(), trace)
     try:
         return simulation.run()
     finally:
@@ -48,10 +51,10 @@ def run(seed: int, *, profile: str = "swarm", seconds: int = 60, trace: TextIO |
 
 
 class _Simulation:
-    def __init__(self, seed: int, profile: str, seconds: int, trace: TextIO | None) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, profile: str, seconds: int, cuts: Cuts, trace: TextIO | None) -> None:
+        self.seed, self._cuts = seed, cuts
         self.trace = Trace(trace)
-        self.plan = Plan.of(profile, Scheduler(seed).rng("plan"))
+        self.plan = Plan.of(profile, Scheduler(seed).rng("plan")).cut(cuts)
         layout = _layout(profile, seed)
         self.seconds = layout.seconds(seconds)
         self.cluster = SimCluster(
@@ -71,8 +74,9 @@ class _Simulation:
         self.scheduler = self.cluster.scheduler
         self._phases = Phases(self.cluster, self.cluster.problems)
         self.workload = Workload(self.cluster, self.plan)
-        self.nemesis = Nemesis(self.cluster, self.plan)
+        self.nemesis = Nemesis(self.cluster, self.plan, cuts)
         self.healing_ms = 0
+        self._began_ns = -1
         self.history_findings: list[Finding] = []
 
     def run(self) -> Result:
@@ -92,6 +96,10 @@ class _Simulation:
             lines=self.trace.lines,
             virtual_s=self.scheduler.now_ns / NS_PER_S,
             exercised=self._exercised(),
+            options=self._cuts.options,
+            blows=tuple(self.nemesis.struck),
+            began_ns=self._began_ns,
+            seconds=self.seconds,
         )
 
     def drop(self) -> None:
@@ -110,6 +118,7 @@ class _Simulation:
         self._phases.until(ready, START_S, "cluster-starts")
 
     def _safety(self) -> None:
+        self._began_ns = self.scheduler.now_ns
         self.nemesis.start()
         if self.cluster.sizes.rots:
             self.cluster.invariants.rot.start(self.scheduler)

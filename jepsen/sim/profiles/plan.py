@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
+from jepsen.sim.shrink.cuts import Cuts
+
 PROCESS = (
     "kill-controller",
     "kill-broker",
@@ -88,6 +90,8 @@ MOVES = "moves"  # the profile in which replicas move between log directories al
 _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
 _MOVES_SHARE = 0.7  # of those
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
+_PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "moves", "reassigns")  # fields of `Plan`
+EXTRAS = (*CHORES, VOTERS, *_PARTS)  # what can be taken out of a plan beside its strikes
 _OWN_CHORES = {VOTERS: (VOTERS,), REASSIGN: ("topics-anew", "partitions-added")}  # of profiles
 _WITH_CHORES = ("topics", BROKERS, "retention", DIRECTORIES, MOVES)  # profiles, like the next two
 _WITH_BURSTS, _WITH_LEVELS = ("full-buffers",), ("levels",)
@@ -241,6 +245,19 @@ class Plan:
     def delays_requests(self) -> bool:
         """A message may arrive twice, or after its answer was given up."""
         return any(fault in self.faults for fault in ("holding", "duplicating"))
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """Those of EXTRAS that it has."""
+        return (*self.chores, *(name for name in _PARTS if getattr(self, name)))
+
+    def cut(self, cuts: Cuts) -> Plan:
+        """Its faults stay: strikes are taken out one by one (strikes/nemesis.py)."""
+        kept = cuts.extras
+        if kept is None:
+            return self
+        parts = {name: getattr(self, name) and name in kept for name in _PARTS}
+        return replace(self, chores=tuple(chore for chore in self.chores if chore in kept), **parts)  # type: ignore[arg-type]
 
     @classmethod
     def swarm(cls, rng: random.Random) -> Plan:

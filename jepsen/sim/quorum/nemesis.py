@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from functools import partial
 
 from jepsen.sim.quorum.cluster import QuorumCluster
-from jepsen.sim.quorum.plan import OF_TWO, Blow, QuorumPlan
+from jepsen.sim.quorum.plan import OF_TWO, QuorumPlan
 from jepsen.sim.quorum.strikes import quorum_strikes
+from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.strikes.disks import disk_strikes
-from jepsen.sim.strikes.network import network_strikes
+from jepsen.sim.strikes.network import Links, network_strikes
 from jepsen.sim.strikes.processes import process_strikes
 from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing, undo_all
 
@@ -19,10 +20,11 @@ _KEEP_UP_MS = 500
 
 
 class QuorumNemesis:
-    """`BaseCluster.counts` tells how often each kind of fault struck."""
+    """`BaseCluster.counts` tells how often each kind of fault struck; struck: the strikes so far, in their order."""
 
     def __init__(self, cluster: QuorumCluster, plan: QuorumPlan) -> None:
         self._cluster, self._plan = cluster, plan
+        self.struck: list[Blow] = []
         self._active: dict[int, Undo] = {}
         self._healed = False
         self._everything = Stage(cluster, cluster.scheduler.rng("healing"))
@@ -43,6 +45,7 @@ class QuorumNemesis:
         alone = len(self._cluster.machines) == 1
         if self._healed or len(self._active) >= _MAX_AT_ONCE or (alone and blow.kind in OF_TWO):
             return
+        self.struck.append(blow)
         self._cluster.count(blow.kind)
         self._cluster.scheduler.record("nemesis", blow.kind)
         stage = Stage(self._cluster, self._cluster.scheduler.rng(f"blow/{blow.number}"))
@@ -66,7 +69,7 @@ class QuorumNemesis:
 def _strikes(stage: Stage[QuorumCluster]) -> Mapping[str, Strike]:
     return {
         **process_strikes(stage),
-        **network_strikes(stage),
+        **network_strikes(stage, Links(stage.network)),
         **disk_strikes(stage),
         **quorum_strikes(stage),
     }

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from jepsen.sim.quorum.layout import Layout
+from jepsen.sim.shrink.cuts import Cuts
+from jepsen.sim.strikes.blow import Blow
 
 CUT_OFF, DAMAGED, LOST, UPGRADE = "cut-off-leader", "damaged-snapshot", "lost-snapshot", "upgrade"
 WIPED, ROTTEN = "wiped-disk", "rotten-snapshot"
@@ -45,38 +47,6 @@ _OPERATIONS_PER_S = (3.0, 6.0)
 _RECONFIGURED = 0.4  # of the quorums change their voters
 _OLDER = 0.25  # of the quorums begin with older software
 _VOTERS = (1, 2, 3, 3, 3, 4, 5)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Blow:
-    """One strike. number: its place in the uncut plan. at_leader: its victim is the quorum's leader, if it has one."""
-
-    number: int
-    kind: str
-    at_ms: int
-    lasts_ms: int
-    at_leader: bool
-
-    def __str__(self) -> str:
-        aim = " at the leader" if self.at_leader else ""
-        return f"{self.number}: {self.kind}{aim} from {self.at_ms} ms for {self.lasts_ms} ms"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cuts:
-    """What is taken out of a plan; None: nothing. blows: the numbers of those that stay."""
-
-    blows: tuple[int, ...] | None = None
-    operations: int | None = None
-    voters: int | None = None
-    brokers: int | None = None
-
-    @property
-    def options(self) -> str:
-        """As the command line takes them."""
-        blows = None if self.blows is None else ",".join(str(number) for number in self.blows) or "none"
-        named = (("blows", blows), ("operations", self.operations), ("voters", self.voters), ("brokers", self.brokers))
-        return "".join(f" --{name} {value}" for name, value in named if value is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,9 @@ from jepsen.checkers.findings import Finding
 from jepsen.sim.quorum.clients import QuorumClients
 from jepsen.sim.quorum.cluster import QuorumCluster
 from jepsen.sim.quorum.nemesis import QuorumNemesis
-from jepsen.sim.quorum.plan import Cuts, drawn
+from jepsen.sim.quorum.plan import drawn
 from jepsen.sim.result import Result, Verdict
+from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.phases import Phases
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
@@ -22,7 +23,6 @@ from jepsen.sim.trace import Trace
 from jepsen.sim.truth.disk_events import METADATA_REMOVED, METADATA_SEGMENTS
 
 START_S = 20
-START_NS = NS_PER_S  # the earliest time of a strike, about: a quorum starts within a second
 AGREES_S = 20  # after healing: a leader, all nodes serving, and everything committed shown by each
 IDLE_S = 10  # until the clients have ended their last operations
 COMMIT_S = 5  # for a change after that
@@ -53,7 +53,7 @@ class _Simulation:
         self._phases = Phases(self._cluster, self._cluster.problems)
         self._clients = QuorumClients(self._cluster, self._plan)
         self._nemesis = QuorumNemesis(self._cluster, self._plan)
-        self._healing_ms = 0
+        self._healing_ms, self._began_ns = 0, -1
         self._findings: list[Finding] = []  # of the history
 
     def run(self) -> Result:
@@ -74,6 +74,9 @@ class _Simulation:
             virtual_s=self._scheduler.now_ns / NS_PER_S,
             exercised=self._exercised(),
             options=self._cuts.options,
+            blows=tuple(self._nemesis.struck),
+            began_ns=self._began_ns,
+            seconds=self._seconds,
         )
 
     def drop(self) -> None:
@@ -90,6 +93,7 @@ class _Simulation:
         self._phases.until(self._cluster.agrees, START_S, "quorum-starts")
 
     def _safety(self) -> None:
+        self._began_ns = self._scheduler.now_ns
         self._clients.start()
         self._nemesis.start()
         self._phases.pass_time(self._seconds)

@@ -36,7 +36,8 @@ def older_disk(cluster: SimCluster, rng: random.Random) -> Script:
     if not voter.alive:
         return
     copy = voter.disk.copy_of(METADATA_LOG)
-    log_only = cluster.counts.get(OLDER_LOGS, 0) <= cluster.counts.get(OLDER_DISKS, 0)  # by turns
+    done = cluster.counts.get(OLDER_LOGS, 0) + cluster.counts.get(OLDER_DISKS, 0)
+    log_only = (done + cluster.scheduler.seed) % 2 == 1  # by turns; another one first in the next seed
     try:
         yield from pause(cluster, rng.randint(3_000, 6_000))
         others = [machine for machine in cluster.controllers if machine is not voter]

@@ -8,12 +8,13 @@ from dataclasses import replace
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST
 from jepsen.sim.network.link import LinkProfile
+from jepsen.sim.network.network import Network
 from jepsen.sim.strikes.stage import Stage, Strike, Undo
 from jepsen.sim.time.scheduler import NS_PER_MS
 
 
-def network_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
-    rng, links = stage.rng, _Links(stage)
+def network_strikes(stage: Stage[BaseCluster], links: Links) -> Mapping[str, Strike]:
+    rng = stage.rng
     return {
         "isolate": lambda: _isolate(stage),
         "split": lambda: _split(stage),
@@ -30,11 +31,11 @@ def network_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     }
 
 
-class _Links:
+class Links:
     """The profile of all links; several faults may change it at the same time."""
 
-    def __init__(self, stage: Stage[BaseCluster]) -> None:
-        self._network = stage.network
+    def __init__(self, network: Network) -> None:
+        self._network = network
         self._profile = LinkProfile()
 
     def change(self, **changes: float | int) -> Undo:

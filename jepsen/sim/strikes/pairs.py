@@ -6,6 +6,7 @@ Independent strikes meet in this way too seldom.
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from jepsen.sim.cluster import SimCluster
@@ -20,33 +21,33 @@ _GAPS_MS = (0, 5, 50, 500)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """first_at, second_at: the victims of each fault, the main one first."""
-
     relation: str
     first: str
     second: str
-    first_at: tuple[Machine, Machine]
-    second_at: tuple[Machine, Machine]
     gap_ms: int
 
+    @property
+    def is_same(self) -> bool:
+        """Whether the second fault strikes where the first one did."""
+        return self.relation == SAME
 
-def draw_pair(stage: Stage[SimCluster], plan: Plan) -> Pair | None:
+
+def draw_pair(rng: random.Random, plan: Plan) -> Pair | None:
     """None if the plan has no faults that can be aimed."""
-    rng = stage.rng
     faults = [fault for fault in plan.faults if fault in AIMED]
     if not faults:
         return None
-    first, second = rng.choice(faults), rng.choice(faults)
-    victims = _voters(stage) if first in OF_CONTROLLERS or second in OF_CONTROLLERS else _partners(stage)
-    relation = rng.choice((SAME, PARTNERS))
     return Pair(
-        relation=relation,
-        first=first,
-        second=second,
-        first_at=victims,
-        second_at=victims if relation == SAME else (victims[1], victims[0]),
+        relation=rng.choice((SAME, PARTNERS)),
+        first=rng.choice(faults),
+        second=rng.choice(faults),
         gap_ms=rng.randint(0, rng.choice(_GAPS_MS)),
     )
+
+
+def victims_of(pair: Pair, stage: Stage[SimCluster]) -> tuple[Machine, Machine]:
+    """Of the first fault, the main one first. The second fault strikes the same, or the other one first."""
+    return _voters(stage) if pair.first in OF_CONTROLLERS or pair.second in OF_CONTROLLERS else _partners(stage)
 
 
 def _partners(stage: Stage[SimCluster]) -> tuple[Machine, Machine]:

@@ -1,0 +1,17 @@
+"""One simulation of any profile: of a whole cluster, or of a quorum alone."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from jepsen.pool.job import QUORUM
+from jepsen.sim.quorum.run import run_quorum
+from jepsen.sim.result import Result
+from jepsen.sim.run import run
+from jepsen.sim.shrink.cuts import Cuts
+
+
+def simulate(seed: int, profile: str, seconds: int, cuts: Cuts, trace: TextIO | None = None) -> Result:
+    if profile == QUORUM:
+        return run_quorum(seed, seconds=seconds, cuts=cuts, trace=trace)
+    return run(seed, profile=profile, seconds=seconds, cuts=cuts, trace=trace)
