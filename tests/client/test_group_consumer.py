@@ -262,7 +262,7 @@ def test_manual_commits_with_offsets_and_metadata() -> None:
             await consumer.subscribe("t")
             records = await consumer.poll(7, timeout_ms=5_000)
             key = (records[0].topic, records[0].partition)
-            assert await consumer.committed() == {} and consumer.position(*key) == 7
+            assert await consumer.committed() == {} and await consumer.position(*key) == 7
             await consumer.commit()
             assert (await consumer.committed([key]))[key].offset == 7
             await consumer.commit({key: CommittedOffset(3, -1, "half"), ("t", 9): 5})
@@ -383,9 +383,66 @@ def test_seek_pause_and_resume() -> None:
             (record, *_) = await poll_on(consumer)
             assert (record.partition, record.offset) == (first, 10)
             await consumer.seek("t", other, "latest")
-            assert consumer.position("t", other) == RECORDS
+            assert await consumer.position("t", other) == RECORDS
             with pytest.raises(NotAssigned, match="t-7 is not assigned"):
                 await consumer.seek("t", 7, 0)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("reset", "bare"), [("earliest", 0), ("latest", RECORDS)])
+def test_a_callback_learns_where_it_begins(reset: str, bare: int) -> None:
+    found: list[int] = []
+
+    async def scenario() -> None:
+        async with make(filled(), auto_offset_reset=reset) as consumer:
+
+            async def assigned(partitions: list[TopicPartition]) -> None:
+                found.extend([await consumer.position(*key) for key in partitions])
+
+            await consumer.commit({("t", 1): 25})
+            await consumer.subscribe("t", on_assigned=assigned)
+            record = (await poll_on(consumer))[0]
+            assert await consumer.position("t", record.partition) > record.offset, "it goes on from there"
+            with pytest.raises(NotAssigned, match="t-7 is not assigned"):
+                await consumer.position("t", 7)
+
+    run(scenario())
+    assert found == [bare, 25, bare]
+
+
+def test_a_callback_that_finds_no_position_may_seek() -> None:
+    refused: list[str] = []
+
+    async def scenario() -> None:
+        async with make(filled(partitions=1), auto_offset_reset="none") as consumer:
+
+            async def assigned(partitions: list[TopicPartition]) -> None:
+                with pytest.raises(NoCommittedOffset) as error:
+                    await consumer.position("t", 0)
+                refused.append(str(error.value))
+                await consumer.seek("t", 0, 30)
+                assert await consumer.position("t", 0) == 30
+
+            await consumer.subscribe("t", on_assigned=assigned)
+            assert (await poll_on(consumer))[0].offset == 30
+
+    run(scenario())
+    assert len(refused) == 1 and "t-0" in refused[0]
+
+
+def test_a_position_waits_for_the_search_that_a_poll_began() -> None:
+    cluster = filled(partitions=1)
+
+    def fetches() -> int:
+        return sum(isinstance(request, OffsetFetchRequest) for _, request in cluster.requests)
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.subscribe("t")
+            while not consumer.assignment:
+                await consumer.poll(timeout_ms=0)
+            assert await consumer.position("t", 0) == 0 and fetches() == 1
 
     run(scenario())
 
@@ -397,7 +454,7 @@ def test_pausing_in_the_middle_of_a_batch_repeats_and_loses_nothing() -> None:
             offsets: list[int] = []
             while len(offsets) < RECORDS:
                 offsets += [one.offset for one in await consumer.poll(3, timeout_ms=50)]
-                consumer.pause([("t", 0)])
+                consumer.pause(consumer.assignment)
                 consumer.resume([("t", 0)])
             assert offsets == list(range(RECORDS))
 

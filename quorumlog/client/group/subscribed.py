@@ -138,12 +138,17 @@ class GroupMember:
         asked = self.assignment if partitions is None else list(partitions)
         return await self._grouped().commits.fetch(asked) if asked else {}
 
-    def position(self, topic: str, partition: int) -> Offset:
-        """Of the next record that a poll returns. Raises NotAssigned, also before the first position is known."""
-        found = self._progress.read_to.get((topic, partition))
-        if found is None:
-            raise NotAssigned(f"{topic}-{partition} has no position: it is not assigned, or was not looked up yet")
-        return found.offset
+    async def position(self, topic: str, partition: int) -> Offset:
+        """Of the next record that a poll returns. Waits for the first one: the committed offset is fetched.
+
+        Raises NotAssigned, and if there is no first one, NoCommittedOffset, Unavailable, RequestFailed, RpcError.
+        """
+        key = topic, partition
+        self._check_reads(key)
+        if self._group is not None:
+            await self._group.locate(key)
+            self._check_reads(key)
+        return self._progress.read_to[key].offset
 
     async def seek(self, topic: str, partition: int, start: Start) -> None:
         """Read on from there: the next poll returns that record. Raises NotAssigned."""
