@@ -598,6 +598,14 @@ def test_a_fenced_member_says_so_in_each_poll() -> None:
                 while True:
                     await old.poll(timeout_ms=20)
             assert caught.value.code is ErrorCode.FENCED_INSTANCE_ID
+        assert old.assignment == [], "it has nothing left to commit"
+        for offsets in (None, {("t", 0): 1}):
+            for commit in (old.commit, old.commit_async):
+                with pytest.raises(CommitFailed, match="has joined with this group_instance_id") as refused:
+                    await commit(offsets)
+                assert refused.value.code is ErrorCode.FENCED_INSTANCE_ID
+        with pytest.raises(CommitFailed, match="has joined with this group_instance_id"):
+            old.group_metadata()
         await old.close()
         await new.stop()
 

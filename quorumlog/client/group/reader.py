@@ -260,6 +260,8 @@ class GroupReader:
         self, offsets: Mapping[TopicPartition, CommittedOffset], *, at_the_end: bool = False
     ) -> None:
         """What has changed. What cannot be committed is read again: the promise is at least once."""
+        if self.session.core.state is State.FENCED:
+            return  # each poll says so
         changed = {key: one for key, one in offsets.items() if self._known.get(key) != one.offset}
         try:
             await self.commit(changed, at_the_end=at_the_end)
