@@ -39,7 +39,10 @@ class WokenUp(QuorumlogError):
 
 
 class CalledBack(QuorumlogError):
-    """A callback of a rebalance may commit, seek and ask for positions. It cannot poll, unsubscribe or close: a poll has called it."""
+    """A callback of a rebalance may commit, seek and ask for positions.
+
+    It cannot poll, unsubscribe or close: a poll has called it.
+    """
 
 
 class NotAssigned(QuorumlogError):
