@@ -31,7 +31,9 @@ from quorumlog.messages.groups import (
     GroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    OffsetCommitPartition,
     OffsetCommitRequest,
+    OffsetCommitTopic,
     OffsetFetchRequest,
     SyncGroupRequest,
 )
@@ -365,6 +367,22 @@ def test_an_error_of_a_callback_is_raised_by_the_poll_and_the_rebalance_goes_on(
             with pytest.raises(ZeroDivisionError):
                 await poll_on(consumer)
             assert await poll_on(consumer) and len(consumer.assignment) == 3
+
+    run(scenario())
+
+
+def test_a_negative_offset_of_another_client_is_none() -> None:
+    cluster = filled(partitions=1)
+    part = OffsetCommitPartition(index=0, committed_offset=-5)
+    topics = (OffsetCommitTopic(name="t", partitions=(part,)),)
+
+    async def scenario() -> None:
+        await cluster._of_member(2, OffsetCommitRequest(group_id="g", generation_id=-1, member_id="", topics=topics))
+        async with make(cluster, auto_offset_reset="none") as consumer:
+            assert await consumer.committed([("t", 0)]) == {}
+            await consumer.subscribe("t")
+            with pytest.raises(NoCommittedOffset):
+                await poll_on(consumer)
 
     run(scenario())
 
