@@ -16,6 +16,7 @@ from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, f
 from cli.errors import CliError, Exit, exit_code
 from cli.output import Format, OutputOption
 from quorumlog.ids import format_uuid
+from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_internal
 
 if TYPE_CHECKING:
     from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
@@ -24,6 +25,10 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help="Create, list
 
 TopicArgument = Annotated[str, typer.Argument(metavar="TOPIC")]
 SET_ON_TOPIC = 1  # Kafka's number for a config that is set on the topic
+_HELD = {
+    CONSUMER_OFFSETS: "every group, and every offset that one has committed",
+    TRANSACTION_STATE: "the state of every transaction, and what fences an old producer",
+}
 
 
 @app.command()
@@ -121,6 +126,10 @@ def describe(
 def delete(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...")],
     if_exists: Annotated[bool, typer.Option("--if-exists", help="Succeed if a topic does not exist.")] = False,
+    unsafe: Annotated[
+        bool,
+        typer.Option("--unsafe", help="Yes: also the cluster's own topics, with all groups or transactions."),
+    ] = False,
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
@@ -130,6 +139,8 @@ def delete(
     from quorumlog.client.errors import RequestFailed
 
     output.use(output_format)
+    if not unsafe:
+        _refuse_internal(topics)
     deleted: list[str] = []
     failures: dict[str, RequestFailed] = {}
     with connected(find_target(servers, profile, options)) as cluster:
@@ -148,6 +159,17 @@ def delete(
         output.say(f"deleted {', '.join(deleted)}")
     if failures:
         raise CliError(Exit.PARTIAL, "; ".join(f"{name}: {error}" for name, error in failures.items()))
+
+
+def _refuse_internal(topics: Sequence[str]) -> None:
+    """Raises CliError if one of them is the cluster's own, so that nothing is deleted."""
+    for name in topics:
+        if is_internal(name):
+            raise CliError(
+                Exit.USAGE,
+                f"{name} is the cluster's own topic: with it goes {_HELD.get(name, 'what brokers keep there')}",
+                "say --unsafe to accept that",
+            )
 
 
 app.command()(alter)

@@ -6,12 +6,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.server.consumer_group_keys import CONSUMER_GROUP_KEYS, consumer_group_config
-from cli.server.node_key import MAX_INT, number, size
+from cli.server.node_key import MAX_INT, NodeKey, number, size
 from cli.server.properties import ConfigError
+from cli.server.values import parse_int, parse_list
 from quorumlog.group_config import GroupConfig
 from quorumlog.offsets_topic import OffsetsTopicConfig
 
 _MINUTE_MS = 60_000
+_NO_CODEC = 0  # Kafka's number
+_SERVED, _NOT_SERVED = ("classic", "consumer"), ("share", "streams")
+
+
+def _parse_codec(text: str) -> int:
+    codec = parse_int(text)
+    if codec != _NO_CODEC:
+        raise ValueError(f"{text.strip()} is a codec, but commits are written without compression here; 0 says so")
+    return codec
+
+
+def _parse_protocols(text: str) -> tuple[str, ...]:
+    """Kafka's list of protocols that are on. Whoever leaves one out wants it off, and must not be deceived."""
+    given = parse_list(text)
+    for name in given:
+        if name not in (*_SERVED, *_NOT_SERVED):
+            raise ValueError(f"{name!r} is no protocol; there are {' and '.join(_SERVED)}")
+    if any(name not in given for name in _SERVED):
+        raise ValueError(
+            f"{text!r} turns a protocol off; here {' and '.join(_SERVED)} stand together, and "
+            "`quorumlog feature downgrade group.version=0` turns the consumer protocol off for the whole cluster"
+        )
+    return given
+
 
 GROUP_KEYS = (
     number("group.min.session.timeout.ms", 6_000, 1, "Shortest session time-out that a member may ask for."),
@@ -42,6 +67,19 @@ GROUP_KEYS = (
         1,
         "Replicas of __consumer_offsets when it is made; until there are so many brokers no group can be used.",
         maximum=32_767,
+    ),
+    NodeKey(
+        name="offsets.topic.compression.codec",
+        parse=_parse_codec,
+        default=str(_NO_CODEC),
+        doc="Compression of committed offsets: 0, none, is the only one.",
+    ),
+    NodeKey(
+        name="group.coordinator.rebalance.protocols",
+        parse=_parse_protocols,
+        default=",".join(_SERVED),
+        doc="Protocols of groups: classic and consumer, always both; the feature group.version turns the second one "
+        "off. share and streams may stand here, too, and are not served.",
     ),
     size("offsets.topic.segment.bytes", 104_857_600, 1 << 20, "Segment size of __consumer_offsets when it is made."),
     *CONSUMER_GROUP_KEYS,

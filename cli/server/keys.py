@@ -322,8 +322,12 @@ WITHOUT_EFFECT = frozenset(
         "log.flush.scheduler.interval.ms",
         "log.flush.start.offset.checkpoint.interval.ms",
         "background.threads",
-        # what a turn of the loop brings is one batch, a coordinator has no thread, and a load is cut into slices
+        # what a turn of the loop brings is one batch, a coordinator has no threads and no buffers, and a load is cut
+        # into slices, as is an assignment
+        "group.consumer.assignor.offload.enable",
         "group.coordinator.append.linger.ms",
+        "group.coordinator.background.threads",
+        "group.coordinator.cached.buffer.max.bytes",
         "group.coordinator.threads",
         "offsets.load.buffer.size",
         "num.io.threads",

@@ -10,6 +10,15 @@ from cli.server.values import parse_bool
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 
+
+def _parse_two_phase(text: str) -> bool:
+    if parse_bool(text):
+        raise ValueError(
+            "no producer may prepare a transaction for a coordinator outside of the cluster here; say false"
+        )
+    return False
+
+
 TRANSACTION_KEYS = (
     number(
         "transaction.max.timeout.ms",
@@ -55,6 +64,12 @@ TRANSACTION_KEYS = (
         10_000,
         1,
         "Most batches that wait on this broker until the coordinators of their transactions have answered.",
+    ),
+    NodeKey(
+        name="transaction.two.phase.commit.enable",
+        parse=_parse_two_phase,
+        default="false",
+        doc="Transactions that a coordinator outside of the cluster decides (KIP-939): false, they are not served.",
     ),
     number("transaction.coordinator.max.ids", 100_000, 1, "Most transactional ids in one partition of their topic."),
     number(

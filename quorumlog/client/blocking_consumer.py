@@ -129,7 +129,7 @@ class Consumer(Blocking):
     # --- positions ---
 
     def position(self, topic: str, partition: int) -> int:
-        return self._client.position(topic, partition)
+        return self._thread.run(self._client.position(topic, partition))
 
     def lag(self, topic: str, partition: int) -> int:
         return self._client.lag(topic, partition)

@@ -29,7 +29,8 @@ class RequestFailed(QuorumlogError):
 class CommitFailed(RequestFailed):
     """The group has given the partitions to another member, or is about to. Their records will be read again.
 
-    Poll on; with REBALANCE_IN_PROGRESS a later commit may succeed.
+    Poll on; with REBALANCE_IN_PROGRESS a later commit may succeed. With FENCED_INSTANCE_ID another consumer has joined
+    with its group_instance_id, and this one never commits again: close it.
     """
 
 
@@ -38,7 +39,10 @@ class WokenUp(QuorumlogError):
 
 
 class CalledBack(QuorumlogError):
-    """A callback of a rebalance may commit and seek. It cannot poll, unsubscribe or close: a poll has called it."""
+    """A callback of a rebalance may commit, seek and ask for positions.
+
+    It cannot poll, unsubscribe or close: a poll has called it.
+    """
 
 
 class NotAssigned(QuorumlogError):

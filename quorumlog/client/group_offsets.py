@@ -97,7 +97,7 @@ def _found(topics: Iterable[OffsetFetchTopicResult], group_id: str) -> dict[Topi
             if one.error_code != ErrorCode.NONE:
                 where = f"committed offset of {topic.name}-{one.index}, group {group_id!r}"
                 raise RequestFailed(ErrorCode(one.error_code), where)
-            if one.committed_offset != NO_OFFSET:
+            if one.committed_offset > NO_OFFSET:  # other clients may commit any number; a negative one is none
                 found[topic.name, one.index] = CommittedOffset(
                     one.committed_offset, one.committed_leader_epoch, one.metadata
                 )

@@ -75,6 +75,20 @@ def test_callbacks_run_in_the_polling_thread_and_may_call_the_consumer(cluster: 
     assert committed(cluster) == {("t", index): 17 for index in range(3)}
 
 
+def test_a_callback_learns_where_it_begins(cluster: GroupCluster) -> None:
+    found: list[int] = []
+    with Cluster("b2") as client:
+
+        def assigned(partitions: list[TopicPartition]) -> None:
+            found.extend(consumer.position(*key) for key in partitions)
+
+        consumer = client.consumer(group="g", enable_auto_commit=False)
+        consumer.commit({("t", 1): 25})
+        consumer.subscribe("t", on_assigned=assigned, stop="latest")
+        assert len(list(consumer)) == 40 + 15 + 40
+    assert found == [0, 25, 0]
+
+
 def test_an_error_of_a_callback_is_raised_by_the_poll(cluster: GroupCluster) -> None:
     def assigned(partitions: list[TopicPartition]) -> None:
         raise ZeroDivisionError

@@ -31,7 +31,9 @@ from quorumlog.messages.groups import (
     GroupHeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
+    OffsetCommitPartition,
     OffsetCommitRequest,
+    OffsetCommitTopic,
     OffsetFetchRequest,
     SyncGroupRequest,
 )
@@ -262,7 +264,7 @@ def test_manual_commits_with_offsets_and_metadata() -> None:
             await consumer.subscribe("t")
             records = await consumer.poll(7, timeout_ms=5_000)
             key = (records[0].topic, records[0].partition)
-            assert await consumer.committed() == {} and consumer.position(*key) == 7
+            assert await consumer.committed() == {} and await consumer.position(*key) == 7
             await consumer.commit()
             assert (await consumer.committed([key]))[key].offset == 7
             await consumer.commit({key: CommittedOffset(3, -1, "half"), ("t", 9): 5})
@@ -369,6 +371,22 @@ def test_an_error_of_a_callback_is_raised_by_the_poll_and_the_rebalance_goes_on(
     run(scenario())
 
 
+def test_a_negative_offset_of_another_client_is_none() -> None:
+    cluster = filled(partitions=1)
+    part = OffsetCommitPartition(index=0, committed_offset=-5)
+    topics = (OffsetCommitTopic(name="t", partitions=(part,)),)
+
+    async def scenario() -> None:
+        await cluster._of_member(2, OffsetCommitRequest(group_id="g", generation_id=-1, member_id="", topics=topics))
+        async with make(cluster, auto_offset_reset="none") as consumer:
+            assert await consumer.committed([("t", 0)]) == {}
+            await consumer.subscribe("t")
+            with pytest.raises(NoCommittedOffset):
+                await poll_on(consumer)
+
+    run(scenario())
+
+
 def test_seek_pause_and_resume() -> None:
     async def scenario() -> None:
         async with make(filled(partitions=2)) as consumer:
@@ -383,9 +401,66 @@ def test_seek_pause_and_resume() -> None:
             (record, *_) = await poll_on(consumer)
             assert (record.partition, record.offset) == (first, 10)
             await consumer.seek("t", other, "latest")
-            assert consumer.position("t", other) == RECORDS
+            assert await consumer.position("t", other) == RECORDS
             with pytest.raises(NotAssigned, match="t-7 is not assigned"):
                 await consumer.seek("t", 7, 0)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("reset", "bare"), [("earliest", 0), ("latest", RECORDS)])
+def test_a_callback_learns_where_it_begins(reset: str, bare: int) -> None:
+    found: list[int] = []
+
+    async def scenario() -> None:
+        async with make(filled(), auto_offset_reset=reset) as consumer:
+
+            async def assigned(partitions: list[TopicPartition]) -> None:
+                found.extend([await consumer.position(*key) for key in partitions])
+
+            await consumer.commit({("t", 1): 25})
+            await consumer.subscribe("t", on_assigned=assigned)
+            record = (await poll_on(consumer))[0]
+            assert await consumer.position("t", record.partition) > record.offset, "it goes on from there"
+            with pytest.raises(NotAssigned, match="t-7 is not assigned"):
+                await consumer.position("t", 7)
+
+    run(scenario())
+    assert found == [bare, 25, bare]
+
+
+def test_a_callback_that_finds_no_position_may_seek() -> None:
+    refused: list[str] = []
+
+    async def scenario() -> None:
+        async with make(filled(partitions=1), auto_offset_reset="none") as consumer:
+
+            async def assigned(partitions: list[TopicPartition]) -> None:
+                with pytest.raises(NoCommittedOffset) as error:
+                    await consumer.position("t", 0)
+                refused.append(str(error.value))
+                await consumer.seek("t", 0, 30)
+                assert await consumer.position("t", 0) == 30
+
+            await consumer.subscribe("t", on_assigned=assigned)
+            assert (await poll_on(consumer))[0].offset == 30
+
+    run(scenario())
+    assert len(refused) == 1 and "t-0" in refused[0]
+
+
+def test_a_position_waits_for_the_search_that_a_poll_began() -> None:
+    cluster = filled(partitions=1)
+
+    def fetches() -> int:
+        return sum(isinstance(request, OffsetFetchRequest) for _, request in cluster.requests)
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.subscribe("t")
+            while not consumer.assignment:
+                await consumer.poll(timeout_ms=0)
+            assert await consumer.position("t", 0) == 0 and fetches() == 1
 
     run(scenario())
 
@@ -397,7 +472,7 @@ def test_pausing_in_the_middle_of_a_batch_repeats_and_loses_nothing() -> None:
             offsets: list[int] = []
             while len(offsets) < RECORDS:
                 offsets += [one.offset for one in await consumer.poll(3, timeout_ms=50)]
-                consumer.pause([("t", 0)])
+                consumer.pause(consumer.assignment)
                 consumer.resume([("t", 0)])
             assert offsets == list(range(RECORDS))
 
@@ -541,6 +616,14 @@ def test_a_fenced_member_says_so_in_each_poll() -> None:
                 while True:
                     await old.poll(timeout_ms=20)
             assert caught.value.code is ErrorCode.FENCED_INSTANCE_ID
+        assert old.assignment == [], "it has nothing left to commit"
+        for offsets in (None, {("t", 0): 1}):
+            for commit in (old.commit, old.commit_async):
+                with pytest.raises(CommitFailed, match="has joined with this group_instance_id") as refused:
+                    await commit(offsets)
+                assert refused.value.code is ErrorCode.FENCED_INSTANCE_ID
+        with pytest.raises(CommitFailed, match="has joined with this group_instance_id"):
+            old.group_metadata()
         await old.close()
         await new.stop()
 

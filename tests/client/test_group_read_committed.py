@@ -86,7 +86,7 @@ def read_async(cluster: GroupCluster, way: Callable[[AsyncConsumer], Awaitable[l
     async def scenario() -> Found:
         async with make(cluster, isolation_level="read_committed") as consumer:
             await consumer.subscribe("t", stop="latest")
-            return await way(consumer), consumer.position(*KEY), consumer.lag(*KEY)
+            return await way(consumer), await consumer.position(*KEY), consumer.lag(*KEY)
 
     found: Found = run(scenario())
     return found
@@ -185,7 +185,7 @@ def test_the_next_member_goes_on_behind_the_last_record(script: str, count: int,
             seen = 0
             while seen < count:
                 seen += len(await consumer.poll(1, timeout_ms=200))
-            assert consumer.position(*KEY) == offset and consumer.lag(*KEY) == len(script) - offset
+            assert await consumer.position(*KEY) == offset and consumer.lag(*KEY) == len(script) - offset
 
     run(scenario())
     assert committed(cluster) == offset
@@ -207,7 +207,7 @@ def test_a_member_waits_at_an_open_transaction_and_goes_on_behind_it() -> None:
             await consumer.subscribe("t")
             assert await next_record(consumer) == 0
             assert await consumer.poll(timeout_ms=100) == []
-            assert (consumer.position(*KEY), consumer.lag(*KEY)) == (1, 0)
+            assert (await consumer.position(*KEY), consumer.lag(*KEY)) == (1, 0)
             end = control_batch(
                 [EndTxnMarker(False, 1)], base_offset=3, timestamp_ms=5, producer_id=13, producer_epoch=0
             )
@@ -215,7 +215,7 @@ def test_a_member_waits_at_an_open_transaction_and_goes_on_behind_it() -> None:
             log.aborted.append((PRODUCERS["o"], 1, 3))
             log.end, log.first_open = 4, None
             assert await next_record(consumer) == 2
-            while consumer.position(*KEY) < 4:
+            while await consumer.position(*KEY) < 4:
                 assert await consumer.poll(timeout_ms=50) == []
 
     run(scenario())

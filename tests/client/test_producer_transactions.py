@@ -412,5 +412,7 @@ def test_offsets_that_are_none(bad: Any) -> None:
                 await producer.send_offsets(bad, GROUP)
             with pytest.raises(ConfigError, match="group_metadata"):
                 await producer.send_offsets({("in", 0): 5}, GroupMetadata(""))
+            with pytest.raises(ConfigError, match=r"not a group's metadata: 'g'; pass consumer.group_metadata"):
+                await producer.send_offsets({("in", 0): 5}, "g")  # type: ignore[arg-type]
 
     run(scenario)

@@ -135,6 +135,19 @@ ERRORS = [
     ("assignors", {"group.consumer.assignors": ","}, "is no assignor"),
     ("assignor twice", {"group.consumer.assignors": "range,range"}, "names an assignor twice"),
     ("migration", {"group.consumer.migration.policy": "both"}, "must be one of bidirectional, upgrade"),
+    (
+        "codec",
+        {"offsets.topic.compression.codec": "1"},
+        "offsets.topic.compression.codec: 1 is a codec, but commits are",
+    ),
+    ("codec's name", {"offsets.topic.compression.codec": "gzip"}, "'gzip' is not a whole number"),
+    (
+        "one protocol",
+        {"group.coordinator.rebalance.protocols": "classic"},
+        "quorumlog feature downgrade group.version=0",
+    ),
+    ("protocol", {"group.coordinator.rebalance.protocols": "classic,consumer,raft"}, "'raft' is no protocol"),
+    ("two phases", {"transaction.two.phase.commit.enable": "true"}, "no producer may prepare a transaction"),
     ("regex refresh", {"group.consumer.regex.refresh.interval.ms": "9999"}, "below"),
     ("log format", {"log.format": "xml"}, "must be one of console, json"),
     ("directory twice", {"log.dirs": "/a,/b,/a"}, "/a is given twice"),
@@ -190,6 +203,60 @@ def test_every_synonym_names_a_topic_config_and_no_key_twice() -> None:
     assert all(name in TOPIC_CONFIGS for name, _unit in COARSER.values())
     assert len(all_keys()) == len(set(all_keys()))
     assert not set(NODE_KEYS) & set(TOPIC_SYNONYMS)
+
+
+COORDINATORS_OF_KAFKA = {  # group.coordinator.*, group.consumer.*, offsets.*, transaction.*: its defaults
+    "group.consumer.assignment.interval.ms": "1000",
+    "group.consumer.assignor.offload.enable": "true",
+    "group.consumer.assignors": "uniform,range",
+    "group.consumer.heartbeat.interval.ms": "5000",
+    "group.consumer.max.assignment.interval.ms": "15000",
+    "group.consumer.max.heartbeat.interval.ms": "15000",
+    "group.consumer.max.session.timeout.ms": "60000",
+    "group.consumer.max.size": "2147483647",
+    "group.consumer.migration.policy": "bidirectional",
+    "group.consumer.min.assignment.interval.ms": "0",
+    "group.consumer.min.heartbeat.interval.ms": "5000",
+    "group.consumer.min.session.timeout.ms": "45000",
+    "group.consumer.regex.refresh.interval.ms": "600000",
+    "group.consumer.session.timeout.ms": "45000",
+    "group.coordinator.append.linger.ms": "-1",
+    "group.coordinator.background.threads": "2",
+    "group.coordinator.cached.buffer.max.bytes": "1048588",
+    "group.coordinator.rebalance.protocols": "classic,consumer,streams",
+    "group.coordinator.threads": "4",
+    "offset.metadata.max.bytes": "4096",
+    "offsets.commit.timeout.ms": "5000",
+    "offsets.load.buffer.size": "5242880",
+    "offsets.retention.check.interval.ms": "600000",
+    "offsets.retention.minutes": "10080",
+    "offsets.topic.compression.codec": "0",
+    "offsets.topic.num.partitions": "50",
+    "offsets.topic.replication.factor": "3",
+    "offsets.topic.segment.bytes": "104857600",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "10000",
+    "transaction.max.timeout.ms": "900000",
+    "transaction.partition.verification.enable": "true",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "3600000",
+    "transaction.state.log.load.buffer.size": "5242880",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": "50",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.segment.bytes": "104857600",
+    "transaction.two.phase.commit.enable": "false",
+    "transactional.id.expiration.ms": "604800000",
+}
+
+
+def test_a_file_with_every_key_of_kafkas_coordinators_is_the_same_as_one_with_none() -> None:
+    node = from_values({**MINIMAL, **COORDINATORS_OF_KAFKA})
+    without = from_values(MINIMAL)
+    assert (node.groups, node.transactions) == (without.groups, without.transactions)
+    assert (node.offsets_topic, node.transactions_topic) == (without.offsets_topic, without.transactions_topic)
+    (warning,) = node.warnings
+    assert warning == "no effect here: " + ", ".join(
+        sorted(key for key in COORDINATORS_OF_KAFKA if key not in NODE_KEYS)
+    )
 
 
 def test_unknown_environment_variables_are_ignored() -> None:

@@ -336,13 +336,13 @@ class Workload:
         history = self.history
         async with self._consumer(f"final/{key[0]}/{key[1]}", self.loop) as consumer:
             await consumer.assign([(*key, "earliest")], stop="latest")
-            history.final_starts[key] = consumer.position(*key)
+            history.final_starts[key] = await consumer.position(*key)
             log = history.final.setdefault(key, {})
             while not consumer.finished:
                 for record in await consumer.poll(timeout_ms=_POLL_MS):
                     assert record.value is not None
                     log[record.offset] = record.value.decode()
-            history.final_ends[key] = consumer.position(*key)
+            history.final_ends[key] = await consumer.position(*key)
 
     def note_losses(self, losses: Sequence[Loss]) -> None:
         """For the checkers: what was lost as the promise of its topic allows it."""

@@ -105,7 +105,7 @@ class Clients:
         )  # fmt: skip
         async with consumer:
             await consumer.assign([(part.kind.name, part.index, "earliest")], stop="latest")
-            start = consumer.position(part.kind.name, part.index)
+            start = await consumer.position(part.kind.name, part.index)
             while not consumer.finished:
                 for record in await consumer.poll(timeout_ms=5_000):
                     found[record.offset] = (record.key, record.value)

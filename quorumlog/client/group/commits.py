@@ -13,6 +13,7 @@ from quorumlog.client.consumer_protocol import NO_GENERATION
 from quorumlog.client.errors import CommitFailed, RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group.effects import CALL_TIMEOUT_MS, GroupSettings, State
+from quorumlog.client.group.requests import refusal
 from quorumlog.client.group.session import Core
 from quorumlog.client.group_coordinator import GroupCoordinator
 from quorumlog.client.group_offsets import CommittedOffset, fetch_offsets, topics_to_commit
@@ -57,7 +58,9 @@ class Commits:
     async def commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], turn: Turn | None = None, *, at_the_end: bool = False
     ) -> None:
-        """at_the_end: the member leaves, and no later commit will mend this one. So it waits, too, for a group whose
+        """A member that is fenced is told so even if it has nothing left to commit.
+
+        at_the_end: the member leaves, and no later commit will mend this one. So it waits, too, for a group whose
         leader has not synced; a member that stays polls on.
 
         Raises CommitFailed if the member has lost its place, RequestFailed for other errors, RpcError.
@@ -66,6 +69,8 @@ class Commits:
         try:
             if before is not None:
                 await asyncio.shield(before)
+            if self._core.state is State.FENCED:
+                raise self.no_member()
             await self._retried(offsets, at_the_end=at_the_end)
         finally:
             end_turn(mine)
@@ -101,8 +106,7 @@ class Commits:
         core = self._core
         is_member = core.state is not State.LEFT
         if is_member and not core.is_member:
-            text = "the consumer is not in its group's generation now; poll, and it joins again"
-            raise CommitFailed(ErrorCode.UNKNOWN_MEMBER_ID, text)
+            raise self.no_member()
         member_id, generation = (core.member_id, core.generation) if is_member else ("", NO_GENERATION)
         response: OffsetCommitResponse = await self._coordinator.once(self._request(left, member_id, generation))
         check(response)
@@ -116,6 +120,14 @@ class Commits:
                     errors.append(self._refusal(ErrorCode(one.error_code), where, member_id, generation))
         if errors:
             raise min(errors, key=lambda error: error.code.retriable)
+
+    def no_member(self) -> CommitFailed:
+        """Why it may not commit what it has read."""
+        if self._core.state is State.FENCED:
+            fenced = refusal(self._settings, ErrorCode.FENCED_INSTANCE_ID)
+            return CommitFailed(fenced.code, fenced.message)
+        text = "the consumer is not in its group's generation now; poll, and it joins again"
+        return CommitFailed(ErrorCode.UNKNOWN_MEMBER_ID, text)
 
     def _refusal(self, code: ErrorCode, where: str, member_id: str, generation: int) -> RequestFailed:
         text = f"offset of {where}, group {self._settings.group_id!r}"

@@ -1,4 +1,7 @@
-"""What an application wants to hear of a rebalance. Each may be a coroutine function; partitions come in order."""
+"""What an application wants to hear of a rebalance. Each may be a coroutine function; partitions come in order.
+
+Coroutines of the asynchronous consumer (`seek`, `position`, `commit`) need a callback that is one, too.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class GroupReader:
         self.assigned: dict[TopicPartition, None] = {}
         self._link, self._options, self._nursery = link, options, nursery
         self._loop, self._progress, self._resolve, self._drop = loop, progress, resolve, drop
-        self._locating: dict[TopicPartition, object] = {}
+        self._locating: dict[TopicPartition, asyncio.Event] = {}  # set when that search ends, also without a position
         self._committing: asyncio.Task[None] | None = None
         self._commit_ms: int | None = None  # when the next automatic one is due
         self._known: dict[TopicPartition, Offset] = {}  # what the group has committed, as far as this consumer knows
@@ -157,14 +157,37 @@ class GroupReader:
         """The application has said where to read."""
         self._locating.pop(key, None)
 
-    def _locate(self) -> None:
-        missing = [key for key in self.assigned if key not in self._loop.positions and key not in self._locating]
-        if missing:
-            token = object()
-            self._locating.update(dict.fromkeys(missing, token))
-            self._nursery.start(self._find_starts(missing, token), "first positions")
+    async def locate(self, key: TopicPartition) -> None:
+        """Wait until it has a position, or is not assigned any more. Needs no poll.
 
-    async def _find_starts(self, keys: list[TopicPartition], token: object) -> None:
+        Raises NoCommittedOffset, Unavailable, RequestFailed, RpcError.
+        """
+        while key in self.assigned and key not in self._loop.positions:
+            if (ended := self._locating.get(key)) is not None:
+                await ended.wait()  # what it fails with is the next poll's to raise
+            else:
+                await self._find_starts(*self._missing())
+
+    def _locate(self) -> None:
+        keys, ended = self._missing()
+        if keys:
+            self._nursery.start(self._find_starts_quietly(keys, ended), "first positions")
+
+    def _missing(self) -> tuple[list[TopicPartition], asyncio.Event]:
+        """What nobody has begun to look for, and what marks the search that the caller begins now."""
+        keys = [key for key in self.assigned if key not in self._loop.positions and key not in self._locating]
+        ended = asyncio.Event()
+        self._locating.update(dict.fromkeys(keys, ended))
+        return keys, ended
+
+    async def _find_starts_quietly(self, keys: list[TopicPartition], ended: asyncio.Event) -> None:
+        """The next poll raises what it fails with."""
+        try:
+            await self._find_starts(keys, ended)
+        except (QuorumlogError, RpcError) as error:
+            self._loop.fail(error)
+
+    async def _find_starts(self, keys: list[TopicPartition], ended: asyncio.Event) -> None:
         try:
             committed = await self.commits.fetch(keys)
             reset = self._options.auto_offset_reset
@@ -175,25 +198,34 @@ class GroupReader:
                 raise NoCommittedOffset(text)
             starts = await self._resolve(dict.fromkeys(bare, reset)) if bare else {}
             stops = await self._resolve(dict.fromkeys(keys, self.stop)) if self.stop is not None else {}
-        except (QuorumlogError, RpcError) as error:
-            if any(self._locating.get(key) is token for key in keys):
-                self._loop.fail(error)
-            self._forget(keys, token)
-            return
+        except (QuorumlogError, RpcError):
+            if any(self._locating.get(key) is ended for key in keys):  # else nobody wants them any more
+                raise
+        else:
+            self._begin_at(keys, ended, committed, starts, stops)
+        finally:
+            for key in keys:
+                if self._locating.get(key) is ended:
+                    del self._locating[key]
+            ended.set()
+            self._loop.arrived.set()
+
+    def _begin_at(
+        self,
+        keys: Iterable[TopicPartition],
+        ended: asyncio.Event,
+        committed: Mapping[TopicPartition, CommittedOffset],
+        starts: Mapping[TopicPartition, Offset],
+        stops: Mapping[TopicPartition, Offset],
+    ) -> None:
+        """Where the application has sought meanwhile, that counts."""
         for key in keys:
-            if self._locating.get(key) is token:
+            if self._locating.get(key) is ended:
                 start = committed.get(key) or CommittedOffset(starts[key])
                 self._known.update({key: start.offset} if key in committed else {})
                 self._progress.start(key, start.offset, start.leader_epoch)
                 position = Position(*key, start.offset, stops.get(key), last_epoch=start.leader_epoch)
                 self._loop.add(position)
-        self._forget(keys, token)
-        self._loop.arrived.set()
-
-    def _forget(self, keys: Iterable[TopicPartition], token: object) -> None:
-        for key in keys:
-            if self._locating.get(key) is token:
-                del self._locating[key]
 
     # --- commits ---
 
@@ -228,6 +260,8 @@ class GroupReader:
         self, offsets: Mapping[TopicPartition, CommittedOffset], *, at_the_end: bool = False
     ) -> None:
         """What has changed. What cannot be committed is read again: the promise is at least once."""
+        if self.session.core.state is State.FENCED:
+            return  # each poll says so
         changed = {key: one for key, one in offsets.items() if self._known.get(key) != one.offset}
         try:
             await self.commit(changed, at_the_end=at_the_end)

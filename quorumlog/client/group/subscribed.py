@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from quorumlog.client.errors import CommitFailed, ConfigError, NotAssigned
+from quorumlog.client.errors import ConfigError, NotAssigned
 from quorumlog.client.fetch_loop import FetchLoop
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group.commits import end_turn
@@ -100,8 +100,7 @@ class GroupMember:
         if core.state is State.LEFT:
             return GroupMetadata(self.options.group_id)
         if not core.is_member:
-            text = "the consumer is not in its group's generation now; poll, and it joins again"
-            raise CommitFailed(ErrorCode.UNKNOWN_MEMBER_ID, text)
+            raise self._grouped().commits.no_member()
         instance_id = self.options.group_instance_id or None
         return GroupMetadata(self.options.group_id, core.generation, core.member_id, instance_id)
 
@@ -110,8 +109,8 @@ class GroupMember:
     async def commit(self, offsets: Offsets | None = None) -> None:
         """Commit what polls have returned, or these offsets. They are durable when it returns.
 
-        Raises CommitFailed if the partitions were given to another member, ConfigError for what is no offset,
-        RequestFailed, RpcError.
+        Raises CommitFailed if the partitions were given to another member, or another one has its instance id;
+        ConfigError for what is no offset, RequestFailed, RpcError.
         """
         group = self._grouped()
         await group.commit(group.read_to() if offsets is None else _committed(offsets))
@@ -138,12 +137,17 @@ class GroupMember:
         asked = self.assignment if partitions is None else list(partitions)
         return await self._grouped().commits.fetch(asked) if asked else {}
 
-    def position(self, topic: str, partition: int) -> Offset:
-        """Of the next record that a poll returns. Raises NotAssigned, also before the first position is known."""
-        found = self._progress.read_to.get((topic, partition))
-        if found is None:
-            raise NotAssigned(f"{topic}-{partition} has no position: it is not assigned, or was not looked up yet")
-        return found.offset
+    async def position(self, topic: str, partition: int) -> Offset:
+        """Of the next record that a poll returns. Waits for the first one: the committed offset is fetched.
+
+        Raises NotAssigned, and if there is no first one, NoCommittedOffset, Unavailable, RequestFailed, RpcError.
+        """
+        key = topic, partition
+        self._check_reads(key)
+        if self._group is not None:
+            await self._group.locate(key)
+            self._check_reads(key)
+        return self._progress.read_to[key].offset
 
     async def seek(self, topic: str, partition: int, start: Start) -> None:
         """Read on from there: the next poll returns that record. Raises NotAssigned."""

@@ -229,6 +229,8 @@ class TransactionDriver:
 
 
 def _check_offsets(offsets: Mapping[TopicPartition, int], group: GroupMetadata) -> None:
+    if not isinstance(group, GroupMetadata):
+        raise ConfigError(f"not a group's metadata: {group!r}; pass consumer.group_metadata()")
     if not group.group_id:
         raise ConfigError("send_offsets needs the group's id: pass consumer.group_metadata()")
     for key, offset in offsets.items():

@@ -65,6 +65,14 @@ def test_a_group_without_members_commits(world: GroupWorld) -> None:
     assert [(one.group_id, one.state, one.protocol_type) for one in world.shard.list()] == [(G, "Empty", "")]
 
 
+def test_a_negative_offset_is_committed_as_any_other(world: GroupWorld) -> None:
+    """Kafka checks the metadata of a commit and no more; its clients take a negative offset for none."""
+    assert world.commit_code({A: -1}) == E.NONE and world.commit_code({B: -5}) == E.NONE
+    assert world.fetched(A, B) == world.fetched() == {A: -1, B: -5}
+    world.fail_over()
+    assert world.fetched(A, B) == world.fetched() == {A: -1, B: -5}
+
+
 def test_who_may_commit(world: GroupWorld) -> None:
     assert world.commit_code({A: 1}, "who", 1) == E.GROUP_ID_NOT_FOUND, "there is no group yet"
     (leader, _), generation = world.stable(2)
