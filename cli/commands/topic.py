@@ -9,6 +9,7 @@ import typer
 
 from cli import output
 from cli.commands.config_values import keys_and_values
+from cli.commands.replica_assignment import AssignmentOption, parse_assignment
 from cli.commands.topic_alter import alter
 from cli.commands.topic_offsets import offsets
 from cli.commands.topic_truncate import truncate
@@ -41,6 +42,7 @@ def create(
     configs: Annotated[
         list[str] | None, typer.Option("-c", "--config", metavar="KEY=VALUE", help="A topic config; may be repeated.")
     ] = None,
+    assignment: AssignmentOption = None,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Succeed if it exists already.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Let the controller check the change, but change nothing.")
@@ -52,10 +54,20 @@ def create(
 ) -> None:
     """Create a topic. Exit code 6 if it exists already."""
     output.use(output_format)
-    values = keys_and_values(configs or ())
+    values, placed = keys_and_values(configs or ()), parse_assignment(assignment)
+    if placed is not None and (partitions, replication) != (-1, -1):
+        raise CliError(
+            Exit.USAGE, "--replica-assignment says how many partitions and replicas there are; leave out both"
+        )
     with connected(find_target(servers, profile, options)) as cluster:
         result = cluster.admin.create_topic(
-            topic, partitions, replication, values, exist_ok=if_not_exists, validate_only=dry_run
+            topic,
+            partitions,
+            replication,
+            values,
+            assignment=placed,
+            exist_ok=if_not_exists,
+            validate_only=dry_run,
         )
     existed = result.error_code != 0
     if output.is_json():

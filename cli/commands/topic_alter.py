@@ -8,6 +8,7 @@ import typer
 
 from cli import output
 from cli.commands.config_values import keys_and_values
+from cli.commands.replica_assignment import AssignmentOption, parse_assignment
 from cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from cli.errors import CliError, Exit
 from cli.output import Format, OutputOption
@@ -21,6 +22,7 @@ def alter(
     configs: Annotated[
         list[str] | None, typer.Option("-c", "--config", metavar="KEY=VALUE", help="A topic config; may be repeated.")
     ] = None,
+    assignment: AssignmentOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Let the controller check the change, but change nothing.")
     ] = False,
@@ -31,14 +33,18 @@ def alter(
 ) -> None:
     """Add partitions or change configs. Existing records do not move, but keys may map to other partitions."""
     output.use(output_format)
-    values = keys_and_values(configs or ())
+    values, placed = keys_and_values(configs or ()), parse_assignment(assignment)
     if partitions is None and not values:
         raise CliError(Exit.USAGE, "nothing to alter; give --partitions N or -c KEY=VALUE")
+    if partitions is None and placed is not None:
+        raise CliError(
+            Exit.USAGE, "--replica-assignment is of new partitions; give --partitions N, how many there will be"
+        )
     with connected(find_target(servers, profile, options)) as cluster:
         if values:
             cluster.admin.alter_configs(topic, dict(values), validate_only=dry_run)
         if partitions is not None:
-            cluster.admin.create_partitions(topic, partitions, validate_only=dry_run)
+            cluster.admin.create_partitions(topic, partitions, assignment=placed, validate_only=dry_run)
     if output.is_json():
         output.show_json({"topic": topic, "partitions": partitions, "configs": values, "altered": not dry_run})
         return

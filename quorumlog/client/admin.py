@@ -105,11 +105,16 @@ class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin,
         replication: int = -1,
         configs: Mapping[str, str] | None = None,
         *,
+        assignment: Sequence[Sequence[int]] | None = None,
         exist_ok: bool = False,
         validate_only: bool = False,
     ) -> CreateTopicResult:
-        """Raises RequestFailed: TOPIC_ALREADY_EXISTS unless exist_ok, INVALID_CONFIG, INVALID_REPLICATION_FACTOR..."""
-        topic = NewTopic(name=name, partitions=partitions, replication=replication, configs=configs)
+        """See `NewTopic`. Raises RequestFailed: TOPIC_ALREADY_EXISTS unless exist_ok, INVALID_CONFIG,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT...
+        """
+        topic = NewTopic(
+            name=name, partitions=partitions, replication=replication, configs=configs, assignment=assignment
+        )
         (result,) = await self.create_topics([topic], validate_only=validate_only)
         if not (exist_ok and result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS):
             _check_result(result, f"topic {name!r}")

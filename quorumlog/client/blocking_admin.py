@@ -49,12 +49,19 @@ class Admin(Blocking):
         replication: int = -1,
         configs: Mapping[str, str] | None = None,
         *,
+        assignment: Sequence[Sequence[int]] | None = None,
         exist_ok: bool = False,
         validate_only: bool = False,
     ) -> CreateTopicResult:
         return self._thread.run(
             self._client.create_topic(
-                name, partitions, replication, configs, exist_ok=exist_ok, validate_only=validate_only
+                name,
+                partitions,
+                replication,
+                configs,
+                assignment=assignment,
+                exist_ok=exist_ok,
+                validate_only=validate_only,
             )
         )
 

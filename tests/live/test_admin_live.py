@@ -209,3 +209,17 @@ def test_the_commands(nodes: LocalCluster, capsys: pytest.CaptureFixture[str]) -
     assert [(row["first_offset"], row["end_offset"], row["offset_at"]) for row in rows[:2]] == [(0, 2, 0), (2, 2, None)]
     assert main(["topic", "truncate", "commands", "-b", nodes.bootstrap_servers]) == 2
     assert main(["config", "set", "commands", "flush.mss=5", "-b", nodes.bootstrap_servers]) == 2
+
+
+def test_replicas_are_placed_by_hand(nodes: LocalCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*words: str) -> int:
+        return main(["topic", *words, "-b", nodes.bootstrap_servers])
+
+    assert run("create", "placed", "--replica-assignment", "3:1,2:3") == 0
+    assert run("alter", "placed", "--partitions", "3", "--replica-assignment", "1:2") == 0
+    with Cluster(nodes.bootstrap_servers) as client:
+        found = client.admin.describe_topic("placed").partitions
+        assert [tuple(one.replicas) for one in found] == [(3, 1), (2, 3), (1, 2)]
+    capsys.readouterr()
+    assert run("create", "elsewhere", "--replica-assignment", "1:9") == 2
+    assert "broker 9 is not registered" in capsys.readouterr().err
