@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -37,6 +38,15 @@ OF_CLUSTER: list[Axis] = [STRIKES, Parts("extras", ("settings", "moves", "levels
 FAILED = Failure("x", 30.0)
 
 Needs = Callable[[Case], bool]
+
+
+@pytest.fixture(autouse=True)
+def level_of_the_log() -> Iterator[None]:
+    """The command silences all nodes of its process, and so those of other tests."""
+    logger = logging.getLogger("quorumlog")
+    before = logger.level
+    yield
+    logger.setLevel(before)
 
 
 def silent(_line: str) -> None:
