@@ -41,7 +41,7 @@ OTHERS = (
     Suite(name="losses", budget_s=2 * 60, folders=("losses",)),
     Suite(name="sim", budget_s=18 * 60, folders=("sim", "soak")),
     Suite(name="crash", budget_s=4 * 60, folders=("crash",)),
-    Suite(name="live", budget_s=14 * 60, folders=("live",)),
+    Suite(name="live", budget_s=15 * 60, folders=("live",)),
     Suite(name="faults", budget_s=5 * 60, folders=("faults",)),
     Suite(name="clients", budget_s=6 * 60, folders=("clients", "spark")),
     Suite(name="applications", budget_s=5 * 60, folders=("applications",)),
