@@ -17,7 +17,6 @@ import argparse
 import asyncio
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +46,7 @@ from bench import (
 )
 from bench.compiled import compile_tree
 from bench.ending import exit_on_sigterm
+from bench.folders import new_folder
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
 from bench.subject import Subject
@@ -105,7 +105,7 @@ def main(argv: list[str]) -> int:
     settings = {"parts": parts, "rounds": rounds, "quick": options.quick, "partitions": options.partitions}
     report = Report(settings=settings, machine=machine.facts())
     print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
-    folder = Path(tempfile.mkdtemp(prefix="quorumlog-bench-", dir=options.folder))
+    folder = new_folder("bench", options.folder)
     try:
         _run(parts, report, folder, rounds, options)
     except BaseException:

@@ -15,13 +15,13 @@ import argparse
 import shutil
 import statistics
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from bench import machine
 from bench.ending import exit_on_sigterm
+from bench.folders import new_folder
 from bench.java_load import LOADS, Cost, JavaLoad, run_load
 from bench.kafka_clients import new_topic
 from bench.kafka_tools import Unavailable, get_kafka
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
         print(f"not measured: {reason}", file=sys.stderr)
         return 1
     config = {"durability": options.durability} if options.durability else {}
-    folder = Path(tempfile.mkdtemp(prefix="quorumlog-trees-", dir=options.folder))
+    folder = new_folder("trees", options.folder)
     print(", ".join(f"{name} {value}" for name, value in machine.facts().items()))
     with ExitStack() as running:
         clusters = []

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -36,6 +35,7 @@ from bench import (
     kafka_transactions,
     machine,
 )
+from bench.folders import new_folder
 from bench.kafka_figures import Size, measure
 from bench.kafka_peer import KafkaPeer
 from bench.kafka_rows import PARTS, rows
@@ -60,7 +60,7 @@ def main(argv: list[str]) -> int:
     parts = options.parts or list(PARTS)
     report = Report(settings={"parts": parts, "kafka": VERSION, "size": size.as_json()}, machine=machine.facts())
     print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
-    folder = Path(tempfile.mkdtemp(prefix="quorumlog-kafka-", dir=options.folder))
+    folder = new_folder("kafka", options.folder)
     theirs, ours = _measure_both(kafka, folder, size, parts, report, options.json)
     print_heading(f"ours beside Kafka {VERSION}")
     found = rows(parts, theirs, ours)

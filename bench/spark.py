@@ -19,13 +19,13 @@ import json
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from bench import machine
 from bench.failover import start_cluster
+from bench.folders import new_folder
 from bench.kafka_tools import Unavailable
 from bench.loads import make_load
 from bench.report import Report, print_heading
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     wanted = options.records or (QUICK_RECORDS if options.quick else RECORDS)
     report = Report(settings={"rounds": count, "records": wanted, "quick": options.quick}, machine=machine.facts())
     print(", ".join(f"{name} {value}" for name, value in report.machine.items()))
-    folder = Path(tempfile.mkdtemp(prefix="quorumlog-spark-", dir=options.folder))
+    folder = new_folder("spark", options.folder)
     try:
         measured, records = _measure(tools, folder, count, wanted, QUICK_READS if options.quick else READS)
     except BaseException:
