@@ -10,22 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.client import admin, consumer, producer
-from quorumlog.client.edge import SystemClock, make_rng, merged, transport_of
+from quorumlog.client.edge import on_real_edges
 
 
 class AsyncProducer(producer.AsyncProducer):
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        given = merged(config, options)
-        super().__init__(transport_of(given), given, clock=SystemClock(), rng=make_rng())
+        on_real_edges(super().__init__, config, options)
 
 
 class AsyncConsumer(consumer.AsyncConsumer):
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        given = merged(config, options)
-        super().__init__(transport_of(given), given, clock=SystemClock(), rng=make_rng())
+        on_real_edges(super().__init__, config, options)
 
 
 class AsyncAdmin(admin.AsyncAdmin):
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        given = merged(config, options)
-        super().__init__(transport_of(given), given, clock=SystemClock(), rng=make_rng())
+        on_real_edges(super().__init__, config, options)

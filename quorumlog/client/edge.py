@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorumlog.rpc.transport import Transport
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin
     from quorumlog.client.consumer import AsyncConsumer
     from quorumlog.client.producer import AsyncProducer
+
+T = TypeVar("T")
 
 
 class SystemClock:
@@ -36,39 +38,35 @@ def make_transport(kind: str = "auto") -> Transport:
     return RoutingTransport(identity=None, by_lane=frozenset() if kind == "grpc" else BY_LANE)
 
 
-def transport_of(options: Mapping[str, Any]) -> Transport:
-    """The transport that the options of a client name."""
-    return make_transport(options.get("transport", "auto"))
-
-
-def merged(config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keywords win. One dict, because the option `transport` has the name of a parameter of the clients."""
-    return {**(config or {}), **options}
-
-
 def make_rng() -> random.Random:
     return random.Random(int.from_bytes(os.urandom(8), "big"))
+
+
+def on_real_edges(make: Callable[..., T], config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> T:
+    """What `make` returns, given the edges and all options; keywords win.
+
+    One dict, because the option `transport` has the name of a parameter of the clients.
+    """
+    given = {**(config or {}), **options}
+    return make(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
     """An AsyncProducer on the real edges."""
     from quorumlog.client.producer import AsyncProducer
 
-    given = merged(config, options)
-    return AsyncProducer(transport_of(given), given, clock=SystemClock(), rng=make_rng())
+    return on_real_edges(AsyncProducer, config, options)
 
 
 def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
     """An AsyncConsumer on the real edges."""
     from quorumlog.client.consumer import AsyncConsumer
 
-    given = merged(config, options)
-    return AsyncConsumer(transport_of(given), given, clock=SystemClock(), rng=make_rng())
+    return on_real_edges(AsyncConsumer, config, options)
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     """An AsyncAdmin on the real edges."""
     from quorumlog.client.admin import AsyncAdmin
 
-    given = merged(config, options)
-    return AsyncAdmin(transport_of(given), given, clock=SystemClock(), rng=make_rng())
+    return on_real_edges(AsyncAdmin, config, options)
