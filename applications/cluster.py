@@ -39,7 +39,7 @@ class Cluster:
         self._quorumlog("down")
 
     def _quorumlog(self, verb: str, *options: str) -> str:
-        command = [sys.executable, "-m", "cli.main", verb, "--data", str(self._data), *options]
+        command = [sys.executable, "-m", "quorumlog_cli.main", verb, "--data", str(self._data), *options]
         tree = Path(__file__).resolve().parents[1]
         done = subprocess.run(command, cwd=tree, text=True, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
         assert done.returncode == 0, f"quorumlog {verb} ended with {done.returncode}: {done.stdout}{done.stderr}"

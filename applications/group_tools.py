@@ -60,7 +60,7 @@ class Tools:
 
     def ours(self, verb: str, *options: str, codes: tuple[int, ...] = (0,)) -> str:
         """What it prints. Raises Failed for another exit code than those."""
-        command = [sys.executable, "-m", "cli.main", "group", verb, *options, "-b", self._servers]
+        command = [sys.executable, "-m", "quorumlog_cli.main", "group", verb, *options, "-b", self._servers]
         tree = Path(__file__).resolve().parents[1]
         done = subprocess.run(command, cwd=tree, text=True, capture_output=True, timeout=TIMEOUT_S, check=False)
         if done.returncode not in codes:

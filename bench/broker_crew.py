@@ -25,19 +25,6 @@ from typing import Any, TextIO
 
 from bench.measured_node import LightNode  # first: it limits what a node's process loads
 from bench.turns import MeasuredLoop, write_turns
-from broker.lifecycle.controller_channel import ControllerChannel
-from broker.lifecycle.lifecycle import Lifecycle
-from broker.lifecycle.shell import LifecycleShell
-from broker.lifecycle.states import LifecycleState
-from cli.server import process
-from cli.server.config import NodeConfig
-from cli.server.edges import Edges
-from cli.server.internal_requests import internal_handler
-from cli.server.parts import broker_config
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
-from quorum.subscription import ActiveController
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, NO_NODE, NodeId
 from quorumlog.messages.common import Endpoint
@@ -47,6 +34,19 @@ from quorumlog.nursery import Nursery
 from quorumlog.records import headers
 from quorumlog.rpc.transport import Address, Connection, Context, Identity, Listener, RpcError, Server, Transport
 from quorumlog.testing.ports import HOST
+from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle
+from quorumlog_broker.lifecycle.shell import LifecycleShell
+from quorumlog_broker.lifecycle.states import LifecycleState
+from quorumlog_cli.server import process
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.edges import Edges
+from quorumlog_cli.server.internal_requests import internal_handler
+from quorumlog_cli.server.parts import broker_config
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.subscription import ActiveController
 
 WAIT_MS, CALL_TIMEOUT_MS, MAX_BYTES = 500, 5_000, 1 << 20
 AGAIN_S = 0.1

@@ -17,11 +17,11 @@ from bench.fencing import CONTROLLERS, NOTHING, format_roles, turns_file
 from bench.idle import processor_time_s
 from bench.machine import MEGABYTE
 from bench.turns import Turns, read_turns
-from quorum.snapshots import parse_snapshot_name
 from quorumlog.ids import NodeId, Offset
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
+from quorumlog_quorum.snapshots import parse_snapshot_name
 
 HOSTS = (4, 5)  # the processes that the brokers share
 VICTIM = 6

@@ -7,7 +7,7 @@
   fixed pace; the 99th percentile while a cleaner is at work, as a share of the one while none is. Both are measured in
   each round.
 
-It is the process that a node starts (cli/server/cleaner_process.py), on real files.
+It is the process that a node starts (quorumlog_cli/server/cleaner_process.py), on real files.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from typing import Any
 
 from bench.log_engine import make_batch
 from bench.report import Row
-from cli.server.cleaner_process import CleanerProcess
 from quorumlog.records import Record, encode_batch, headers
-from storage.batch import stamped_batches
-from storage.cleaning.spec import RoundDone, RoundSpec
-from storage.edge.disk import RealDisk
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_cli.server.cleaner_process import CleanerProcess
+from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.cleaning.spec import RoundDone, RoundSpec
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 RECORD_BYTES, BATCH_RECORDS = 1024, 16
 RECORDS, QUICK_RECORDS = 400_000, 60_000
 SEGMENT_BYTES = 64 << 20
 FEW_KEYS = 20_000
 WHAT = {True: "overwritten records", False: "records that stay"}
-FORMS = ("plain", "compiled")  # of the work with keys (storage/edge/cleaner.py)
+FORMS = ("plain", "compiled")  # of the work with keys (quorumlog_storage/edge/cleaner.py)
 RATE_GOAL_MB_S = 100.0
 APPEND_GOAL = 2.0
 PACE_S = 0.005

@@ -10,10 +10,10 @@ import compileall
 from pathlib import Path
 
 TREE = Path(__file__).parent.parent
-PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli")
+FOLDERS = ("quorumlog", "storage", "quorum", "broker", "cli")
 
 
 def compile_tree() -> None:
     """Compiles only files that are new or changed."""
-    for package in PACKAGES:
-        compileall.compile_dir(TREE / package, quiet=1)
+    for folder in FOLDERS:
+        compileall.compile_dir(TREE / folder, quiet=1)

@@ -21,15 +21,6 @@ from typing import Any, cast
 from bench.long_turns import LongTurns
 from bench.report import Row
 from bench.turns import MeasuredLoop, Turns
-from broker.coordinator.runtime.coordinator import State
-from broker.coordinator.runtime.loading import Portion
-from broker.coordinator.runtime.peers import Peers
-from broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
-from broker.coordinator.runtime.transaction_coordinators import TransactionCoordinators
-from broker.coordinator.transactions.shard import TransactionShard
-from broker.produce.own_appends import OwnAppends
-from broker.replicas.replica import Replica
-from cli.server.freezing import freeze_survivors
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId, Offset
@@ -53,6 +44,15 @@ from quorumlog.records.coordinator.transactions import (
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime.coordinator import State
+from quorumlog_broker.coordinator.runtime.loading import Portion
+from quorumlog_broker.coordinator.runtime.peers import Peers
+from quorumlog_broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
+from quorumlog_broker.coordinator.runtime.transaction_coordinators import TransactionCoordinators
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.produce.own_appends import OwnAppends
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_cli.server.freezing import freeze_survivors
 
 COUNT, QUICK_COUNT = 10_000, 2_000
 GOAL_MS = 10.0

@@ -13,15 +13,15 @@ import time
 
 from bench.report import Row
 from bench.snapshot_start import BROKERS, EPOCH, records_of
-from broker.replicas.reconciler import changes_of
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import MetadataRecord, encode_record
-from quorum.metadata.image import Image
-from quorum.metadata.loader import MetadataLoader
 from quorumlog.messages.metadata_records import PartitionChangeRecord
 from quorumlog.records.values import encode_values
+from quorumlog_broker.replicas.reconciler import changes_of
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.loader import MetadataLoader
 
 SMALL, LARGE = 2_000, 200_000
 CHANGES, QUICK_CHANGES = 3_000, 500

@@ -82,7 +82,7 @@ def _run(arguments: list[str], least_lines: int) -> tuple[float, float]:
     """Seconds of one command, and of its processor time. Raises AssertionError if it fails, or says too little."""
     before, start = _children_s(), time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "cli.main", *arguments], capture_output=True, text=True,
+        [sys.executable, "-P", "-m", "quorumlog_cli.main", *arguments], capture_output=True, text=True,
         timeout=COMMAND_TIMEOUT_S, check=False,
     )  # fmt: skip
     elapsed, processor = time.perf_counter() - start, _children_s() - before

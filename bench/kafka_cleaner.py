@@ -23,11 +23,11 @@ from bench.kafka_samples import Samples
 from bench.kafka_tools import Kafka
 from bench.machine import MEGABYTE
 from bench.peer import START_TIMEOUT_S, remaining
-from cli.server.cleaner_process import CleanerProcess
-from storage.cleaning.spec import GroupCleaned
-from storage.edge.disk import RealDisk
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_cli.server.cleaner_process import CleanerProcess
+from quorumlog_storage.cleaning.spec import GroupCleaned
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 WARM_UP = 2  # copies that each cleaner takes first
 CLEAN_TIMEOUT_S = 300.0

@@ -14,10 +14,6 @@ from collections.abc import Callable, Iterator
 from itertools import chain, count
 
 from bench.report import Row
-from broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Call
-from broker.coordinator.steps import Steps
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
@@ -38,6 +34,10 @@ from quorumlog.records.coordinator.offsets import (
     MemberMetadata,
     OffsetCommitValue,
 )
+from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Call
+from quorumlog_broker.coordinator.steps import Steps
 
 MEMBERS, QUICK_MEMBERS = 5_000, 1_000
 PARTITIONS = 10_000

@@ -20,13 +20,13 @@ from statistics import median, quantiles
 
 from bench.log_engine import make_batch
 from bench.report import Row
-from broker.fetch.time_search import FirstSince, LatestTime, TimeSearch
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
-from storage.batch import StoredBatch, stamped_batches
-from storage.edge.disk import RealDisk
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_broker.fetch.time_search import FirstSince, LatestTime, TimeSearch
+from quorumlog_storage.batch import StoredBatch, stamped_batches
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 BATCH_BYTES = 64 * 1024
 BATCHES_PER_TURN = 16

@@ -15,7 +15,9 @@ import time
 from itertools import count
 
 from bench.report import Row
-from quorum.raft import (
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse, VoteResponse
+from quorumlog_quorum.raft import (
     AppendRequested,
     LogState,
     LogSynced,
@@ -35,10 +37,8 @@ from quorum.raft import (
     VoterKey,
     VoterSet,
 )
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.voters import Voter
-from quorumlog.messages.common import Endpoint
-from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse, VoteResponse
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.voters import Voter
 
 VOTERS = (1, 2, 3)
 KEY = VoterKey(VOTERS[0])

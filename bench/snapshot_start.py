@@ -22,19 +22,19 @@ from pathlib import Path
 
 from bench.report import Row
 from bench.turns import MeasuredLoop, Turns
-from broker.replicas.reconciler import changes_of
-from cli.server.freezing import Freezer
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
-from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.loader import MetadataLoader
-from quorum.metadata.snapshot_records import slices_of
-from quorum.snapshots import SnapshotHeading, SnapshotId, SnapshotReader, parse_snapshot_name, write_snapshot
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.nursery import Nursery
-from storage.edge.disk import RealDisk
+from quorumlog_broker.replicas.reconciler import changes_of
+from quorumlog_cli.server.freezing import Freezer
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.snapshot_records import slices_of
+from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, SnapshotReader, parse_snapshot_name, write_snapshot
+from quorumlog_storage.edge.disk import RealDisk
 
 PARTITIONS, QUICK_PARTITIONS = 200_000, 20_000
 PARTITIONS_PER_TOPIC = 100

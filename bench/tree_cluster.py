@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bench.compiled import PACKAGES
+from bench.compiled import FOLDERS
 from bench.peer import NODES
 
 COMMAND_TIMEOUT_S = 120.0
-WHERE = "import cli, sys; print(cli.__file__)"
+WHERE = "import quorumlog; print(quorumlog.__file__)"
 
 
 class TreeCluster:
@@ -30,7 +30,7 @@ class TreeCluster:
         module = Path(self._run("-c", WHERE).strip())
         if not module.is_relative_to(self.tree):
             raise TreeError(f"the environment of {self.tree} runs {module}; run ./dev setup in {self.tree}")
-        self._run("-m", "compileall", "-q", *PACKAGES)
+        self._run("-m", "compileall", "-q", *FOLDERS)
         self._state: dict[str, Any] = json.loads(self._quorumlog("up", "--detach", "-o", "json"))
 
     @property
@@ -49,7 +49,7 @@ class TreeCluster:
         return self.tree / ".venv" / "bin" / "python"
 
     def _quorumlog(self, verb: str, *options: str) -> str:
-        return self._run("-m", "cli.main", verb, "--data", str(self._root), *options)
+        return self._run("-m", "quorumlog_cli.main", verb, "--data", str(self._root), *options)
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.node import Broker
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
 from quorumlog.messages.common import Endpoint
+from quorumlog_broker.node import Broker
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import Image
 
 
 class LightBroker(Broker):

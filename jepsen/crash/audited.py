@@ -5,8 +5,8 @@ from __future__ import annotations
 from jepsen.crash.check import require
 from jepsen.crash.process import DATA
 from jepsen.crash.world import World
-from quorum.metadata_log import METADATA_DIRECTORY
-from storage.audit.directory_audit import audit_directory
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_storage.audit.directory_audit import audit_directory
 
 
 def recovered_state(world: World) -> str:
@@ -15,7 +15,7 @@ def recovered_state(world: World) -> str:
 
 
 def _state_of(log: object) -> str:
-    from storage.log import Log
+    from quorumlog_storage.log import Log
 
     assert isinstance(log, Log)
     did = "cut" if log.recovery.cut_bytes else "scanned" if log.recovery.scanned_bytes else "trusted"

@@ -10,12 +10,12 @@ from jepsen.crash.process import DATA, Process
 from jepsen.crash.world import PRODUCER_ID, World, partition_of
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.page_cache import FileNode, Node
-from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import CorruptRecords, decode_batch, headers, verify_crc
-from storage.log import Log
-from storage.log_file import CorruptBatch
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
 
 READ_BYTES = 300
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import random
 
-from cli.server.config import NodeConfig, from_values
-from cli.server.directories import NodeDirectories, open_directories
-from cli.server.first_voters import FirstVoters
-from cli.server.format import Formatted, format_node
-from cli.server.secret import new_secret
 from jepsen.crash.check import require
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.crash.world import World
-from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.metadata_survey import survey
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.directories import NodeDirectories, open_directories
+from quorumlog_cli.server.first_voters import FirstVoters
+from quorumlog_cli.server.format import Formatted, format_node
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.metadata_survey import survey
 
 CLUSTER = "crash-sweep"
 SECRET = new_secret(bytes(range(32)))

@@ -12,16 +12,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import TypeVar, cast
 
-from broker.logdirs.busy import Busy
-from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
-from broker.produce.import_path import ImportPath
-from broker.replicas.registry import Registry
 from jepsen.crash.check import check, require
 from jepsen.crash.expected import payload
 from jepsen.crash.instant_worker import InstantWorker
 from jepsen.crash.process import DATA, LAZY, on_loop
 from jepsen.crash.world import BATCH_RECORDS, BROKER_EPOCH, FIRST_MS, META, PRODUCER_ID, World
-from quorum.metadata.registration import IMPORTING
 from quorumlog.client import import_topic
 from quorumlog.client.import_topic import OtherSource, TopicImport
 from quorumlog.client.link import Link
@@ -36,7 +31,12 @@ from quorumlog.messages.imports import (
     ImportRecordsResponse,
 )
 from quorumlog.records import BatchHeader, Record, encode_batch, headers
-from storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_broker.produce.import_path import ImportPath
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_quorum.metadata.registration import IMPORTING
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
 
 NODE: NodeId = 1
 FIRST, START = 42, 43  # of the source: base of its first segment, and its log start, inside the first batch

@@ -1,13 +1,15 @@
-"""`storage.worker.Worker` without a loop and without a thread: each job is a turn, done when `submit` returns."""
+"""`quorumlog_storage.worker.Worker` without a loop and without a thread: each job is a turn, done when `submit`
+returns.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from storage.stall_watch import OpenCall
-from storage.worker import Answer, run_read
-from storage.writer import DirectoryWriter, Job
+from quorumlog_storage.stall_watch import OpenCall
+from quorumlog_storage.worker import Answer, run_read
+from quorumlog_storage.writer import DirectoryWriter, Job
 
 
 class InstantWorker:

@@ -1,7 +1,7 @@
 """The workloads of moves: a log goes from one log directory to another one, and starts find a move half done.
 
-The calls are those of both directories' writers and jobs, in the order in which `broker/moves/` makes them. Whatever a
-crash leaves, exactly one of the two copies counts, and it holds all that was acknowledged.
+The calls are those of both directories' writers and jobs, in the order in which `quorumlog_broker/moves/` makes them.
+Whatever a crash leaves, exactly one of the two copies counts, and it holds all that was acknowledged.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from jepsen.crash.process import CONFIG, DATA, FREE_STEP_BYTES
 from jepsen.crash.world import BATCH_RECORDS, FIRST_MS, PRODUCER_ID, World
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
-from storage.batch import StoredBatch, stamped_batches
-from storage.moves import promotion
-from storage.moves.fates import Fate, fate_of
-from storage.moves.future_log import FutureLog, future_name
-from storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, StartOver, next_step, span_of
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_storage.batch import StoredBatch, stamped_batches
+from quorumlog_storage.moves import promotion
+from quorumlog_storage.moves.fates import Fate, fate_of
+from quorumlog_storage.moves.future_log import FutureLog, future_name
+from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, StartOver, next_step, span_of
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 M, LINE = "m", ("m", 0)
 OTHER = "/other"
@@ -48,7 +48,7 @@ class Moving:
         return self.world.process.logs[M]
 
     def open(self) -> None:
-        """As a broker starts: what is found decides which copy is the log (storage/moves/fates.py)."""
+        """As a broker starts: what is found decides which copy is the log (quorumlog_storage/moves/fates.py)."""
         world, topic_id = self.world, self.world.known[M]
         found = [(here, here.find()) for here in (self.source, self.target)]
         places = [here for here, listed in found if (topic_id, 0) in listed.partitions]

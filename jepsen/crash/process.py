@@ -15,19 +15,19 @@ from typing import Any, TypeVar
 from jepsen.crash.instant_worker import InstantWorker
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.sim.machine.disk import SimDisk
-from quorum.metadata_directory import MetadataDirectory
-from quorum.metadata_log import METADATA_DIRECTORY, MetadataLog
-from quorum.raft import QuorumState
-from quorum.snapshots.opening import OpenedSnapshots
 from quorumlog.ids import Offset, Uuid
-from storage.directory import LockedDirectory
-from storage.directory_life import Generation
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.names import STRAY
-from storage.partition_directories import FoundPartitions, PartitionDirectories
-from storage.partition_log import PartitionLog
-from storage.writer import CallJob, DirectoryWriter, Job, Outcome
+from quorumlog_quorum.metadata_directory import MetadataDirectory
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, MetadataLog
+from quorumlog_quorum.raft import QuorumState
+from quorumlog_quorum.snapshots.opening import OpenedSnapshots
+from quorumlog_storage.directory import LockedDirectory
+from quorumlog_storage.directory_life import Generation
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.names import STRAY
+from quorumlog_storage.partition_directories import FoundPartitions, PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.writer import CallJob, DirectoryWriter, Job, Outcome
 
 DATA = "/data"
 SEGMENT_BYTES = 580  # three batches

@@ -6,15 +6,15 @@ import random
 
 from jepsen.crash.process import DATA
 from jepsen.crash.world import BATCH_RECORDS, World
-from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.raft.quorum_state import (
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.raft.quorum_state import (
     QUORUM_STATE_NAME,
     CorruptQuorumState,
     QuorumState,
     read_quorum_state,
     renew_quorum_state,
 )
-from storage.epochs import CHECKPOINT_NAME
+from quorumlog_storage.epochs import CHECKPOINT_NAME
 
 
 def metadata(world: World) -> None:

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import random
 
-from cli.server.adopt import adopt
-from cli.server.directories import open_directories
-from cli.server.recover import recover
 from jepsen.crash.check import require
 from jepsen.crash.formatting import CLUSTER, config, format_and_open
 from jepsen.crash.reports import ToldAsError
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.crash.world import World
-from quorum.lost_majority import RecoveryRefused
-from quorum.metadata.frame import encode_record
-from quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
-from quorum.metadata_survey import MetadataSurvey, survey
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.records.values import encode_values
-from storage.batch import received_batches
-from storage.checkpointed_log import CheckpointedLog
-from storage.log_config import LogConfig
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_cli.server.adopt import adopt
+from quorumlog_cli.server.directories import open_directories
+from quorumlog_cli.server.recover import recover
+from quorumlog_quorum.lost_majority import RecoveryRefused
+from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
+from quorumlog_storage.batch import received_batches
+from quorumlog_storage.checkpointed_log import CheckpointedLog
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
 
 LOG = f"/meta/{METADATA_DIRECTORY}"
 ADOPTED_INTO = ClusterIncarnation(1, bytes([7]) * 16)

@@ -6,16 +6,16 @@ import asyncio
 from types import SimpleNamespace
 from typing import cast
 
-from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
-from broker.logdirs.partition_store import PartitionStore
-from broker.replicas.directory_report import DirectoryReport
-from broker.replicas.registry import Registry
 from jepsen.crash.instant_worker import InstantWorker
 from jepsen.crash.process import DATA
 from jepsen.crash.world import META, World
 from quorumlog.errors import ErrorCode
-from storage.directory_life import DirectoryLife, LifeEvent
-from storage.writer import DirectoryWriter
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_broker.logdirs.partition_store import PartitionStore
+from quorumlog_broker.replicas.directory_report import DirectoryReport
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer import DirectoryWriter
 
 
 class ToldAsError(Exception):

@@ -8,7 +8,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cli.server.directories import DirectoryProblem
 from jepsen.crash.audited import recovered_state, require_clean_audit
 from jepsen.crash.check import Violation, check_while_changing, image_hash, require
 from jepsen.crash.faults import CRASHES, DONE, SURVIVES, Fault, Variant, applicable, variants
@@ -16,9 +15,10 @@ from jepsen.crash.reports import ToldAsError
 from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
 from jepsen.crash.workloads import WORKLOADS, Workload
 from jepsen.crash.world import World
-from storage.directory_life import DirectoryOffline
-from storage.disk import DiskError
-from storage.log_errors import LogClosed, LogUnreadable
+from quorumlog_cli.server.directories import DirectoryProblem
+from quorumlog_storage.directory_life import DirectoryOffline
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.log_errors import LogClosed, LogUnreadable
 
 UNEXPECTED = "unexpected exception"  # what is broken where no promise is named
 HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang

@@ -1,4 +1,5 @@
-"""Every place in the production code that calls a method of `storage.disk`'s Disk or File, found from the syntax tree.
+"""Every place in the production code that calls a method of `quorumlog_storage.disk`'s Disk or File, found from the
+syntax tree.
 
 A call counts by its receiver:
 
@@ -9,9 +10,9 @@ A call counts by its receiver:
    its receiver is. So a new way to hold a Disk or a File cannot slip through.
 4. A Disk's or File's method that is not called where it is named (a bound method) is ambiguous, too.
 
-Looked at is every file of storage/, and each file of the other packages that names storage.disk or something called a
-disk: the others can hold none. `storage/edge` implements the two Protocols and is left out. So is `storage/audit`: it
-reads the files of stopped nodes, and a crash of it leaves what was there.
+Looked at is every file of storage/, and each file of the other packages that names quorumlog_storage.disk or something
+called a disk: the others can hold none. `quorumlog_storage/edge` implements the two Protocols and is left out. So is
+`quorumlog_storage/audit`: it reads the files of stopped nodes, and a crash of it leaves what was there.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("storage", "quorum", "broker", "cli", "quorumlog")
-SEAM = "storage/disk.py"
+from jepsen.tree import ROOT
+
+FOLDERS = ("storage", "quorum", "broker", "cli", "quorumlog")
+SEAM = "storage/quorumlog_storage/disk.py"
 DISKS = ("disk", "_disk")
 FILES = ("file", "_file", "source", "target", "copy")
 WRITE_FULLY = "write_fully"
@@ -119,17 +121,17 @@ def production_sites() -> Sites:
 
 
 def find_sites(root: Path) -> Sites:
-    """root: of a tree that holds storage/disk.py and what calls it."""
+    """root: of a tree that holds quorumlog_storage/disk.py and what calls it."""
     methods = protocol_methods((root / SEAM).read_text())
     found: list[Site] = []
     ambiguous: list[str] = []
-    for package in PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
             name = path.relative_to(root).as_posix()
-            if name == SEAM or name.startswith(("storage/edge/", "storage/audit/")):
+            if name == SEAM or name.startswith(("storage/quorumlog_storage/edge/", "storage/quorumlog_storage/audit/")):
                 continue
             tree = ast.parse(path.read_text(), filename=name)
-            if package == "storage" or _may_hold_a_disk(tree):
+            if folder == SEAM.partition("/")[0] or _may_hold_a_disk(tree):
                 module = _Module(name, tree, methods)
                 found.extend(module.sites())
                 ambiguous.extend(module.ambiguous())
@@ -137,7 +139,7 @@ def find_sites(root: Path) -> Sites:
 
 
 def protocol_methods(seam: str) -> dict[str, frozenset[str]]:
-    """The names of the methods of Disk and of File, from the text of storage/disk.py."""
+    """The names of the methods of Disk and of File, from the text of quorumlog_storage/disk.py."""
     classes = [node for node in ast.parse(seam).body if isinstance(node, ast.ClassDef)]
     return {
         one.name: frozenset(item.name for item in one.body if isinstance(item, ast.FunctionDef))
@@ -148,7 +150,7 @@ def protocol_methods(seam: str) -> dict[str, frozenset[str]]:
 
 def _may_hold_a_disk(tree: ast.AST) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "storage.disk":
+        if isinstance(node, ast.ImportFrom) and node.module == "quorumlog_storage.disk":
             return True
         if isinstance(node, ast.Attribute) and node.attr in DISKS:
             return True

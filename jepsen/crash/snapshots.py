@@ -13,10 +13,10 @@ from collections.abc import Callable
 from jepsen.crash.check import check, require
 from jepsen.crash.process import DATA, StoppedClock
 from jepsen.crash.world import FIRST_MS, World
-from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.served_snapshots import ServedSnapshots
-from quorum.snapshot_store import SnapshotStore
-from quorum.snapshots import (
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.served_snapshots import ServedSnapshots
+from quorumlog_quorum.snapshot_store import SnapshotStore
+from quorumlog_quorum.snapshots import (
     PartFile,
     SnapshotEncoder,
     SnapshotHeading,
@@ -25,9 +25,9 @@ from quorum.snapshots import (
     damaged_name,
     snapshot_path,
 )
-from quorum.snapshots.removing import free_deleted, set_deleted
-from storage.disk import DiskError
-from storage.writer import CallJob, Outcome
+from quorumlog_quorum.snapshots.removing import free_deleted, set_deleted
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.writer import CallJob, Outcome
 
 PATH = f"{DATA}/{METADATA_DIRECTORY}"
 UNIQUE = "5eed"

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from jepsen.crash.faults import CRASHES, ERRNO, Fault
-from jepsen.crash.sites import ROOT, SEAM, WRITE_FULLY, Site, production_sites
+from jepsen.crash.sites import SEAM, WRITE_FULLY, Site, production_sites
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from jepsen.sim.machine.disk_faults import Fail, Operation, ShortWrite
 from jepsen.sim.machine.lock import SimLock
-from storage.disk import Buffer, DiskError, FileMissing
+from jepsen.tree import ROOT
+from quorumlog_storage.disk import Buffer, DiskError, FileMissing
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ class Strike:
 
 
 class StruckDisk:
-    """`storage.disk.Disk`. Calls are noted, and may be struck, only while they are watched."""
+    """`quorumlog_storage.disk.Disk`. Calls are noted, and may be struck, only while they are watched."""
 
     def __init__(self, disk: SimDisk) -> None:
         self.disk, self.resources = disk, disk.resources
@@ -77,7 +78,7 @@ class StruckDisk:
         self.ended = True
         self.release.set()
 
-    # --- storage.disk.Disk ---
+    # --- quorumlog_storage.disk.Disk ---
 
     def open(self, path: str, create: bool = False) -> StruckFile:
         return StruckFile(self, path, self.call("open", path, lambda: self.disk.open(path, create)))
@@ -174,7 +175,7 @@ class StruckDisk:
 
 
 class StruckFile:
-    """`storage.disk.File`."""
+    """`quorumlog_storage.disk.File`."""
 
     def __init__(self, disk: StruckDisk, path: str, file: SimFile) -> None:
         self._disk, self._path, self._file = disk, path, file

@@ -28,9 +28,9 @@ from jepsen.crash.process import DATA
 from jepsen.crash.reports import describe_directories
 from jepsen.crash.world import BATCH_RECORDS, World
 from quorumlog.ids import Offset
-from storage.directory import CLEAN_SHUTDOWN
-from storage.epochs import CHECKPOINT_NAME
-from storage.names import LOG_SUFFIX, cut_suffix, log_name, partition_directory
+from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.epochs import CHECKPOINT_NAME
+from quorumlog_storage.names import LOG_SUFFIX, cut_suffix, log_name, partition_directory
 
 T, U = "t", "u"
 BATCHES = 8

@@ -10,17 +10,18 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("broker", "quorum", "storage")
+from jepsen.tree import ROOT
+
+FOLDERS = ("broker", "quorum", "storage")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def defined_functions(root: Path = ROOT) -> list[str]:
-    """Of all `PACKAGES`, sorted by path, in each file in order of the source."""
+    """Of all `FOLDERS`, sorted by path, in each file in order of the source."""
     found = []
-    for package in PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
             name = path.relative_to(root).as_posix()
             found += [f"{name}:{function}" for function, _ in functions_of(ast.parse(path.read_text()))]
     return found

@@ -16,8 +16,10 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from jepsen.functions.defined import PACKAGES, ROOT, first_statement, functions_of
+from jepsen.functions.defined import FOLDERS, first_statement, functions_of
+from jepsen.tree import ROOT
 
+PACKAGES = tuple(f"quorumlog_{folder}" for folder in FOLDERS)
 _NAME = "_functions_that_ran"  # a builtin of this process: modules need no import for it
 
 

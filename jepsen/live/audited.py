@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from cli.offline.audit_metadata import check_metadata_files, compacted_topics, image_in
 from jepsen.checkers.findings import Finding
-from storage.audit.audit import AuditReport, audit
-from storage.audit.directory_audit import Options
-from storage.disk import DirectoryLocked, DiskError
-from storage.edge.read_only_disk import ReadOnlyDisk
+from quorumlog_cli.offline.audit_metadata import check_metadata_files, compacted_topics, image_in
+from quorumlog_storage.audit.audit import AuditReport, audit
+from quorumlog_storage.audit.directory_audit import Options
+from quorumlog_storage.disk import DirectoryLocked, DiskError
+from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
 
 AUDIT = "audit"
 MOST_TOLD = 50

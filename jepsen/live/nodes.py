@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.local.format_all import format_all
 from jepsen.live.scenarios.proxy import ProxyThread, proxied
 from jepsen.live.scenarios.shape import USUAL, Shape
 from jepsen.live.scenarios.versions import by_tree, format_by_tree
@@ -29,6 +28,7 @@ from quorumlog.testing.layout import Layout, NodeFiles
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import HOST, PortPicker
 from quorumlog.wire.transport import WireTransport
+from quorumlog_cli.local.format_all import format_all
 
 TOPIC = "live"
 TOPIC_CONFIGS = {"segment.bytes": str(1 << 20), "segment.ms": "15000"}  # so small that logs roll during a run

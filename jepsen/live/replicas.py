@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.offline.batches import Damage, read_batches
 from jepsen.checkers.findings import Finding
 from jepsen.live.nodes import TOPIC
 from jepsen.live.readers import Decode
 from jepsen.live.values import FOREIGN
 from quorumlog.ids import NodeId, Offset
+from quorumlog_cli.offline.batches import Damage, read_batches
 
 Directories = Sequence[Path]  # the log directories of one node
 

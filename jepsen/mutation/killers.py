@@ -25,6 +25,7 @@ from jepsen.mutation.mutant import Mutant
 from jepsen.pool.job import Job
 from jepsen.pool.pool import results
 from jepsen.soak.gauges import FOUND, TOO_LITTLE, VALID
+from jepsen.tree import runs_from
 
 TEST_LIMIT_S = 300
 CRASH_LIMIT_S = 900
@@ -154,11 +155,16 @@ def is_assertion(told: str) -> bool:
 
 def _run(folder: Path, module: list[str], limit_s: int) -> str:
     """The output of `python -m MODULE...` in this tree; "" if it takes too long."""
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
     command = [sys.executable, "-m", *module]
     try:
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=limit_s
+            command,
+            cwd=folder,
+            env=runs_from(folder, os.environ),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=limit_s,
         )
     except subprocess.TimeoutExpired:
         return ""

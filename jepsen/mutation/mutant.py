@@ -17,9 +17,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from jepsen.tree import ROOT
+
 MUTANTS = ROOT / "jepsen" / "mutants"
-PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen")
+FOLDERS = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen")
 KINDS = ("sim", "crash", "soak", "test")
 
 
@@ -97,7 +98,7 @@ def touched_by(mutants: Iterable[Mutant], changed: frozenset[str]) -> list[Mutan
 def copy_tree(folder: Path, *, tests: bool = False) -> None:
     """What the simulation needs, without the mutants. tests: also what pytest needs."""
     ignored = shutil.ignore_patterns("__pycache__", "*.diff")
-    for package in (*PACKAGES, *(("tests",) if tests else ())):
+    for package in (*FOLDERS, *(("tests",) if tests else ())):
         shutil.copytree(ROOT / package, folder / package, ignore=ignored)
     if tests:
         shutil.copy(ROOT / "pyproject.toml", folder)

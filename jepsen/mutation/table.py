@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from jepsen.mutation.mutant import ROOT
+from jepsen.tree import ROOT
 
 TABLE = ROOT / "docs" / "mutants.md"
 SURVIVED = "survived"

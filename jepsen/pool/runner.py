@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.pool.job import Job, broken
+from jepsen.tree import runs_from
 
 SEED_LIMIT_S = 300  # of real time, for one seed
 _TAIL_CHARACTERS = 2_000
@@ -24,7 +25,7 @@ class Runner:
 
     def __init__(self, folder: Path | None, noting: bool, environment: Mapping[str, str]) -> None:
         command = [sys.executable, "-m", "jepsen.pool.template", *(["--noting"] if noting else [])]
-        own = {**environment, **({"PYTHONPATH": str(folder)} if folder else {})}
+        own = runs_from(folder, environment) if folder else dict(environment)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=folder, env=own, stdin=pipe, stdout=pipe, text=True)
         self._child = 0  # 0: none runs

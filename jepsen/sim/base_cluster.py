@@ -12,8 +12,8 @@ from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.trace import Trace
 from jepsen.sim.truth.disk_events import DiskEvents
 from jepsen.sim.truth.mirrors import Mirrors
-from quorum.metadata.image import Image
-from quorum.raft import RaftRole
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.raft import RaftRole
 
 
 class BaseInvariants:

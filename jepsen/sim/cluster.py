@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from broker.moves.config import UNLIMITED_BYTES_PER_S
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
@@ -20,6 +19,7 @@ from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE
+from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S
 
 MOVE_RATES = ("2000", "2000", "10000", "")  # bytes a second; "": as fast as it can
 CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers
@@ -132,7 +132,7 @@ class SimCluster(BaseCluster):
         )
 
     def lift_throttle_of_moves(self) -> None:
-        """As an operator does. A move that pauses goes on within a minute (storage/cleaning/throttle.py)."""
+        """As an operator does. A move that pauses goes on within a minute (quorumlog_storage/cleaning/throttle.py)."""
         for machine in self.brokers:
             plane = data_plane_of(machine)
             if plane is not None:

@@ -1,4 +1,5 @@
-"""The nodes of a cluster on this machine: real processes, each started by `python -P -m cli.server -c FILE` alone.
+"""The nodes of a cluster on this machine: real processes, each started by `python -P -m quorumlog_cli.server -c FILE`
+alone.
 
 Used by `quorumlog up` and related commands and by the test kit. All state is in files (layout.py), so that one process
 can start a cluster and another can stop it.
@@ -239,7 +240,7 @@ class LocalNodes:
 
     def command(self, node: NodeFiles) -> list[str]:
         """What starts the node's process."""
-        return [sys.executable, "-P", "-m", "cli.server", "-c", str(node.config)]
+        return [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(node.config)]
 
     def _start(self, node: NodeFiles) -> None:
         child, process = start(self.command(node), node.log, _environment(), self._picker.locks)
@@ -291,7 +292,7 @@ def _write_configs(nodes: Sequence[NodeFiles], changes: Mapping[str, str]) -> No
 
 def format_layout(layout: Layout) -> None:
     """Runs the command that production uses, once for all nodes, because they share a secret. Raises LayoutError."""
-    command = [sys.executable, "-P", "-m", "cli.main", "storage", "format", "-t", layout.cluster_id]
+    command = [sys.executable, "-P", "-m", "quorumlog_cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]
     done = subprocess.run(command, capture_output=True, env=_environment(), timeout=FORMAT_TIMEOUT_S, check=False)

@@ -9,29 +9,6 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, cast
 
-from broker.api.producer_ids import ProducerIds
-from broker.api.services import HandlerLimits, Services
-from broker.cleaning.explained import ExplainedCompactions
-from broker.coordinator.runtime.group_coordinators import GroupCoordinators
-from broker.coordinator.runtime.transactions import Transactions
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams, FetchPath
-from broker.fetch.offset_queries import OffsetQueries
-from broker.fetch.sessions import FetchSessions
-from broker.lifecycle.controller_channel import ControllerChannel
-from broker.moves.manager import Moves
-from broker.produce.delete_records import DeletePath
-from broker.produce.import_path import ImportPath
-from broker.produce.own_appends import OwnAppends
-from broker.produce.pending_append import AppendResult
-from broker.produce.produce_path import ProducePath
-from broker.replicas.directory_report import DirectoryReport
-from broker.replicas.log_ends import LogEnds
-from broker.replicas.producer_report import ProducerReport
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image
-from quorum.subscription import ActiveController, MetadataListener
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Offset
@@ -47,7 +24,30 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Identity, Listener, Transport
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
-from storage.isolation import Isolation
+from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.services import HandlerLimits, Services
+from quorumlog_broker.cleaning.explained import ExplainedCompactions
+from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from quorumlog_broker.coordinator.runtime.transactions import Transactions
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams, FetchPath
+from quorumlog_broker.fetch.offset_queries import OffsetQueries
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog_broker.moves.manager import Moves
+from quorumlog_broker.produce.delete_records import DeletePath
+from quorumlog_broker.produce.import_path import ImportPath
+from quorumlog_broker.produce.own_appends import OwnAppends
+from quorumlog_broker.produce.pending_append import AppendResult
+from quorumlog_broker.produce.produce_path import ProducePath
+from quorumlog_broker.replicas.directory_report import DirectoryReport
+from quorumlog_broker.replicas.log_ends import LogEnds
+from quorumlog_broker.replicas.producer_report import ProducerReport
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.subscription import ActiveController, MetadataListener
+from quorumlog_storage.isolation import Isolation
 
 CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)
 OUTSIDE = Listener(name="OUTSIDE", address=Address("127.0.0.1", 9192), internal=False)

@@ -6,11 +6,11 @@ from typing import Any
 
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
-from quorum.metadata.registration import UNASSIGNED
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.metadata_records import DirectoryList, PartitionChangeRecord
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.metadata.registration import UNASSIGNED
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 

@@ -11,17 +11,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-from broker.cleaning.config import CleanerConfig
-from broker.cleaning.sliced import SlicedRunner
-from broker.data_plane import DataPlane
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.sessions import FetchSessions
-from broker.fetch.targets import FetchTarget
-from broker.logdirs.log_directory import LogDirectory
-from broker.partition.key import PartitionKey
-from broker.replicas.config import ReplicationConfig
-from broker.replicas.replica import Replica
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from jepsen.sim.machine.worker import SimWorker
@@ -30,12 +19,6 @@ from jepsen.sim.network.transport import SimTransport
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
-from quorum.metadata.image_diff import delta_from_empty
-from quorum.metadata.registration import UNASSIGNED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import Endpoint
@@ -60,10 +43,27 @@ from quorumlog.messages.metadata_records import (
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
-from storage.directory_life import DirectoryLife, LifeEvent
-from storage.log import Log
-from storage.partition_directories import PartitionDirectories
-from storage.writer import DirectoryWriter
+from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog_broker.cleaning.sliced import SlicedRunner
+from quorumlog_broker.data_plane import DataPlane
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.logdirs.log_directory import LogDirectory
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from quorumlog_quorum.metadata.registration import UNASSIGNED
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.log import Log
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.writer import DirectoryWriter
 
 T = TypeVar("T")
 TOPIC_ID = bytes([7]) * 16
@@ -365,7 +365,7 @@ class ReplicaCluster:
         self.commit(PartitionChangeRecord(partition=index, topic_id=TOPIC_ID, leader=leader, isr=NodeList(nodes=isr)))
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
-        """broker.lifecycle.controller_channel.ControllerCalls."""
+        """quorumlog_broker.lifecycle.controller_channel.ControllerCalls."""
         assert isinstance(request, AlterPartitionRequest)
         self.alters += 1
         results = []

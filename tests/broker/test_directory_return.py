@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import pytest
 
-from broker.directory_return import TOLD_WAIT_MS, DirectoryReturn
-from broker.logdirs.log_directory import LogDirectory
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.nursery import Nursery
-from storage.directory_life import DirectoryLife, LifeEvent
-from storage.partition_directories import PartitionDirectories
-from storage.writer import DirectoryWriter
+from quorumlog_broker.directory_return import TOLD_WAIT_MS, DirectoryReturn
+from quorumlog_broker.logdirs.log_directory import LogDirectory
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.writer import DirectoryWriter
 
 PATH, ID = "/d0", bytes([7]) * 16
 

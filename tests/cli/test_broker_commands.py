@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from cli.commands import broker as command
-from cli.commands import broker_unregister
-from cli.commands.broker_unregister import check, holdings
-from cli.commands.broker_view import Directories, broker_row, directory_rows, listeners_of, shown_state
-from cli.errors import CliError, Exit
-from cli.main import main
 from quorumlog.ids import show_uuid
 from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.cluster import ClusterBroker, DescribeClusterResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.rpc.transport import NotDelivered
+from quorumlog_cli.commands import broker as command
+from quorumlog_cli.commands import broker_unregister
+from quorumlog_cli.commands.broker_unregister import check, holdings
+from quorumlog_cli.commands.broker_view import Directories, broker_row, directory_rows, listeners_of, shown_state
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.main import main
 
 ID = bytes(range(16))
 ONE = ClusterBroker(

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import CliError, Exit, exit_code
-from cli.main import VERBS, main
 from quorumlog.client.errors import ConfigError, DeliveryTimeout, RequestFailed, Unavailable
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import CorruptRecords
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog.testing.layout import LayoutError, NotThere
 from quorumlog.testing.waiting import TimedOut
+from quorumlog_cli.errors import CliError, Exit, exit_code
+from quorumlog_cli.main import VERBS, main
 
 HEAVY = (
     "grpc",
@@ -42,7 +42,7 @@ def _own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_help_loads_nothing_heavy() -> None:
     """The time is printed but not checked, because a busy machine is not an error."""
     program = (
-        "import sys\nfrom cli.main import main\ncode = main(['--help'])\n"
+        "import sys\nfrom quorumlog_cli.main import main\ncode = main(['--help'])\n"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)\nsys.exit(code)"
     )
     began = time.monotonic()
@@ -54,7 +54,16 @@ def test_help_loads_nothing_heavy() -> None:
     assert "3 cannot reach" in " ".join(done.stdout.replace("│", " ").split())
 
 
-OF_A_NODE = ("grpc", "google.protobuf", "kio", "asyncio", "broker", "quorum", "cli.server.process", "quorumlog.client")
+OF_A_NODE = (
+    "grpc",
+    "google.protobuf",
+    "kio",
+    "asyncio",
+    "quorumlog_broker",
+    "quorumlog_quorum",
+    "quorumlog_cli.server.process",
+    "quorumlog.client",
+)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +81,7 @@ def test_commands_on_files_load_no_part_of_a_node(arguments: list[str], tmp_path
         "listeners=CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093\nlog.dirs=data\n"
     )
     program = (
-        f"import sys\nfrom cli.main import main\ncode = main({arguments!r})\n"
+        f"import sys\nfrom quorumlog_cli.main import main\ncode = main({arguments!r})\n"
         f"print([name for name in {OF_A_NODE} if name in sys.modules], file=sys.stderr)\nsys.exit(code)"
     )
     done = subprocess.run(
@@ -84,7 +93,7 @@ def test_commands_on_files_load_no_part_of_a_node(arguments: list[str], tmp_path
 def test_no_command_loads_a_test_library() -> None:
     """Otherwise kio would load hypothesis once a client talks to a node: 0.15 s per command on one machine."""
     program = (
-        "import sys\nsys.argv = ['quorumlog', '--version']\nfrom cli.main import main\nassert main() == 0\n"
+        "import sys\nsys.argv = ['quorumlog', '--version']\nfrom quorumlog_cli.main import main\nassert main() == 0\n"
         "from quorumlog.wire.apis import load_newest\nload_newest()\nprint(sys.modules['hypothesis'])"
     )
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
@@ -93,7 +102,7 @@ def test_no_command_loads_a_test_library() -> None:
 
 def test_up_loads_no_client() -> None:
     """It starts processes and asks for their state; importing a client would add half a second."""
-    program = f"import sys, cli.commands.up\nprint([name for name in {OF_A_NODE} if name in sys.modules])"
+    program = f"import sys, quorumlog_cli.commands.up\nprint([name for name in {OF_A_NODE} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -182,6 +191,6 @@ def test_an_error_for_people_names_the_remedy(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_closed_pipe_is_not_an_error() -> None:
-    command = f"{sys.executable} -m cli.main storage random-uuid | true; echo ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m quorumlog_cli.main storage random-uuid | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout.strip(), done.stderr) == ("0", "")

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from cli.commands import consume
-from cli.commands.consume import _checked
-from cli.errors import CliError, Exit
-from cli.main import main
-from cli.places import Range, parse_places
-from cli.profile import Target
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
+from quorumlog_cli.commands import consume
+from quorumlog_cli.commands.consume import _checked
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.main import main
+from quorumlog_cli.places import Range, parse_places
+from quorumlog_cli.profile import Target
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from cli.commands import consume
-from cli.places import Range
-from cli.profile import Target
 from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.errors import WokenUp
+from quorumlog_cli.commands import consume
+from quorumlog_cli.places import Range
+from quorumlog_cli.profile import Target
 
 TARGET = Target(bootstrap_servers="b2", origin="the test", options={})
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo import crew
-from cli.demo.carriers import count_carriers, count_problems, sum_counts
-from cli.demo.crew import Crew
-from cli.demo.flights import figures_of, to_flights
+from quorumlog_cli.demo import crew
+from quorumlog_cli.demo.carriers import count_carriers, count_problems, sum_counts
+from quorumlog_cli.demo.crew import Crew
+from quorumlog_cli.demo.flights import figures_of, to_flights
 
 CSV = """year,dep_delay,carrier,tailnum
 2013,2,UA,N1

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
-from cli.commands.group_view import (
+from quorumlog.client.admin_groups import GroupDescription
+from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.messages.groups import (
+    AssignedTopic,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    DescribedGroup,
+    DescribedMember,
+)
+from quorumlog_cli.commands.group_view import (
     EPOCH_COLUMNS,
     INSTANCE_COLUMN,
     MEMBER_COLUMNS,
@@ -24,15 +33,6 @@ from cli.commands.group_view import (
     state_row,
     state_table,
     strategy_of,
-)
-from quorumlog.client.admin_groups import GroupDescription
-from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.messages.groups import (
-    AssignedTopic,
-    DescribedConsumerGroup,
-    DescribedConsumerMember,
-    DescribedGroup,
-    DescribedMember,
 )
 
 

@@ -13,13 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import up
-from cli.errors import CliError, Exit
-from cli.local.find import find_root
-from cli.local.format_all import format_all
-from cli.local.log_lines import LogFollower, parse_line
-from cli.main import main
-from cli.server.config import load
 from quorumlog.testing.layout import (
     MARKER,
     Layout,
@@ -37,6 +30,13 @@ from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import HOST, NodePorts, PortPicker
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
+from quorumlog_cli.commands import up
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local.find import find_root
+from quorumlog_cli.local.format_all import format_all
+from quorumlog_cli.local.log_lines import LogFollower, parse_line
+from quorumlog_cli.main import main
+from quorumlog_cli.server.config import load
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import Exit, exit_code
-from cli.main import main
-from cli.offline.batches import Damage, FoundBatch, read_batches
-from cli.offline.index_entries import read_index
-from cli.offline.metadata_log import DIRECTORY, read_image
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import encode_record
-from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
-from storage.offset_index import OffsetIndex
+from quorumlog_cli.errors import Exit, exit_code
+from quorumlog_cli.main import main
+from quorumlog_cli.offline.batches import Damage, FoundBatch, read_batches
+from quorumlog_cli.offline.index_entries import read_index
+from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from quorumlog_storage.offset_index import OffsetIndex
 
 TIME_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))

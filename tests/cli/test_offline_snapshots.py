@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import Exit
-from cli.main import main
-from cli.offline.metadata_log import DIRECTORY, read_image
-from quorum.metadata.delta import Delta
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import encode_record
-from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.snapshot_records import slices_of
-from quorum.snapshots import SnapshotHeading, SnapshotId, snapshot_name, write_snapshot
 from quorumlog.messages.metadata_records import TopicRecord
 from quorumlog.records import Record, encode_batch
-from storage.edge.disk import RealDisk
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
+from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.snapshot_records import slices_of
+from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, snapshot_name, write_snapshot
+from quorumlog_storage.edge.disk import RealDisk
 
 TIME_MS = 1_700_000_000_000
 LATEST = SnapshotId(10, 3)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import CliError, Exit
-from cli.profile import Asked, Profiles, parse_options, parse_profiles, resolve
-from cli.profile_file import read_project, user_file, with_current, with_profile, without_profile, write_text
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.profile import Asked, Profiles, parse_options, parse_profiles, resolve
+from quorumlog_cli.profile_file import read_project, user_file, with_current, with_profile, without_profile, write_text
 
 USER = Profiles(
     "home", {"home": {"bootstrap_servers": ["h:1", "h:2"], "client_id": "me"}, "other": {"bootstrap_servers": "o:1"}}

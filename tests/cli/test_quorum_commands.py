@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.quorum_verify import document, offsets_in_common
-from cli.main import main
-from cli.offline.metadata_log import DIRECTORY
 from quorumlog.records.control import KRaftVersion, LeaderChange, Voter, VoterEndpoint, Voters, control_batch
+from quorumlog_cli.commands.quorum_verify import document, offsets_in_common
+from quorumlog_cli.main import main
+from quorumlog_cli.offline.metadata_log import DIRECTORY
 
 TIME_MS = 1_700_000_000_000
 

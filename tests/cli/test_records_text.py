@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.errors import CliError
-from cli.places import Range, parse_places
-from cli.records_text import BadFormat, BadLine, compile_format, from_json_line, to_json_line
 from quorumlog.client.consumer import ConsumedRecord
+from quorumlog_cli.errors import CliError
+from quorumlog_cli.places import Range, parse_places
+from quorumlog_cli.records_text import BadFormat, BadLine, compile_format, from_json_line, to_json_line
 
 RECORD = ConsumedRecord("orders", 2, 41, 1_700_000_000_000, b"k", b"v\xff", (("a", b"1"), ("b", None)))
 EMPTY = ConsumedRecord("orders", 0, 0, -1, None, None, ())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cli.commands.partition_view import partition_row, state_of
-from cli.commands.topic import _state
 from quorumlog.messages.cluster import PartitionMetadata
+from quorumlog_cli.commands.partition_view import partition_row, state_of
+from quorumlog_cli.commands.topic import _state
 
 SOUND = {"index": 0, "leader_id": 1, "replicas": (1, 2), "isr": (1, 2)}
 STATES = [

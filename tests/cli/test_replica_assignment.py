@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cli.commands import topic, topic_alter
-from cli.commands.replica_assignment import parse_assignment
-from cli.errors import CliError, Exit
-from cli.main import main
+from quorumlog_cli.commands import topic, topic_alter
+from quorumlog_cli.commands.replica_assignment import parse_assignment
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.main import main
 
 
 @pytest.fixture

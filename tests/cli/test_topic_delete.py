@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cli.commands import topic as command
-from cli.errors import Exit
-from cli.main import main
 from quorumlog.internal_topics import INTERNAL_TOPICS
+from quorumlog_cli.commands import topic as command
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
 
 LOST = {
     "__consumer_offsets": "every offset that one has committed",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cli.commands.transaction_view import (
+from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
+from quorumlog.client.hanging import HangingTransaction
+from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction, ListedTransaction, TransactionTopic
+from quorumlog_cli.commands.transaction_view import (
     description_row,
     hanging_row,
     listing_row,
@@ -12,10 +15,7 @@ from cli.commands.transaction_view import (
     producer_row,
     utc_text,
 )
-from cli.main import main
-from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
-from quorumlog.client.hanging import HangingTransaction
-from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction, ListedTransaction, TransactionTopic
+from quorumlog_cli.main import main
 
 START_MS = 1_700_000_000_123
 

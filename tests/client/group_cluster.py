@@ -8,8 +8,6 @@ from typing import Any
 
 from fake_cluster import FakeCluster, TestClock
 
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Call, Write
 from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.admin import (
@@ -44,6 +42,8 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Call, Write
 from tests.broker.coordinator.group_world import replay
 
 MOVED = ErrorCode.NOT_COORDINATOR

@@ -1,6 +1,6 @@
 """The accumulator with sequence numbers, against the worst network: requests overtake, get lost, and arrive late.
 
-The broker is the sequence check of ours and Kafka's (storage/producer_state.py) in front of a list.
+The broker is the sequence check of ours and Kafka's (storage/quorumlog_storage/producer_state.py) in front of a list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
 from quorumlog.client.numbering import MAX_PRODUCER_EPOCH, Identity, Number, Numbering
 from quorumlog.errors import ApiError
 from quorumlog.records import BATCH_OVERHEAD, Buffer, Codec, decode_batch, headers
-from storage.producer_state import ProducerStates, check
+from quorumlog_storage.producer_state import ProducerStates, check
 
 KEY = ("t", 0)
 RECORD_BYTES = record_bytes(None, bytes(100), ())

@@ -17,7 +17,7 @@ from client_matrix import NO_ARTIFACTS, NO_JAVA, Place, Tool
 
 from bench import kafka_tools as kafka
 from bench.kafka_tools import ToolFailed, Unavailable, get_kafka
-from quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
 
 
 @functools.cache

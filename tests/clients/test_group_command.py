@@ -11,9 +11,9 @@ from cells_confluent import member, produce, read
 from client_matrix import LISTED_SKIPS, Place
 
 from bench import kafka_tools as kafka
-from cli.errors import Exit
-from cli.main import main
 from quorumlog.testing.cluster import LocalCluster
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
 
 
 class Command:

@@ -12,11 +12,11 @@ from client_matrix import LISTED_SKIPS, Place
 from transactions_confluent import reader, transactional, values
 
 from bench import kafka_tools as kafka
-from cli.errors import Exit
-from cli.main import main
 from quorumlog import Cluster
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
 
 WAIT_S = 20.0
 

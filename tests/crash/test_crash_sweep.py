@@ -14,20 +14,20 @@ from jepsen.crash.sites import production_sites
 from jepsen.crash.struck_disk import Strike
 from jepsen.crash.sweep import Chosen, sweep
 from jepsen.crash.world import World
-from quorum.snapshots import PartFile
-from storage import recovery
-from storage.cleaning import swap_files
-from storage.directory_life import DirectoryOffline, Generation
-from storage.disk import DiskError
-from storage.indexes.index_pair import IndexPair
-from storage.indexes.transaction_index import TransactionIndexFile
-from storage.log_errors import ChangeGuard, LogUnreadable
-from storage.log_file import LogFile
-from storage.moves import promotion
-from storage.offset_files import OffsetFile
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
-from storage.unsynced import Unsynced
+from quorumlog_quorum.snapshots import PartFile
+from quorumlog_storage import recovery
+from quorumlog_storage.cleaning import swap_files
+from quorumlog_storage.directory_life import DirectoryOffline, Generation
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.indexes.index_pair import IndexPair
+from quorumlog_storage.indexes.transaction_index import TransactionIndexFile
+from quorumlog_storage.log_errors import ChangeGuard, LogUnreadable
+from quorumlog_storage.log_file import LogFile
+from quorumlog_storage.moves import promotion
+from quorumlog_storage.offset_files import OffsetFile
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.unsynced import Unsynced
 
 SEED = 1
 
@@ -128,7 +128,7 @@ def test_every_site_can_meet_a_crash_of_each_kind() -> None:
 
 
 def test_a_replay_that_meets_no_call_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sweep(Chosen(site="storage/atomic.py:1:sync", fault=Fault.KILL)) == 1
+    assert sweep(Chosen(site="storage/quorumlog_storage/atomic.py:1:sync", fault=Fault.KILL)) == 1
     assert "no call is like that" in capsys.readouterr().out
 
 

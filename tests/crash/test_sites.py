@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from jepsen.crash.coverage import UNREACHED
-from jepsen.crash.sites import OTHERS, ROOT, SEAM, Site, find_sites, production_sites
+from jepsen.crash.sites import OTHERS, SEAM, Site, find_sites, production_sites
+from jepsen.tree import ROOT
 
 CODE = """
 class Holder:
@@ -28,7 +29,7 @@ class Holder:
 
 def tree(folder: Path, more: str, package: str = "storage") -> Path:
     for path, text in ((SEAM, (ROOT / SEAM).read_text()), (f"{package}/holder.py", CODE.format(more=more))):
-        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     return folder
 

@@ -23,14 +23,14 @@ from quorumlog.testing.layout import Layout, NodeFiles, node_folder
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
-from storage.directory import CLEAN_SHUTDOWN
-from storage.edge.disk import RealDisk
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.meta_properties import META_PROPERTIES, MetaProperties
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
-from storage.producer_state import check
+from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.producer_state import check
 
 NODE = 1
 READ_BYTES = 1 << 20
@@ -178,7 +178,7 @@ def settings_of(cluster: Cluster, topic: str) -> dict[str, str]:
 def describe_metadata(data: Path) -> list[Content]:
     """The records of the metadata log as `quorumlog metadata dump` reads them; no-op records left out."""
     done = subprocess.run(
-        [sys.executable, "-m", "cli.main", "metadata", "dump", "--from", str(data), "-o", "json"],
+        [sys.executable, "-m", "quorumlog_cli.main", "metadata", "dump", "--from", str(data), "-o", "json"],
         capture_output=True, text=True, timeout=COMMAND_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

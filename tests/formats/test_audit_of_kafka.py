@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.audit.audit import AuditReport, audit
-from storage.audit.directory_audit import Options
-from storage.edge.read_only_disk import ReadOnlyDisk
+from quorumlog_storage.audit.audit import AuditReport, audit
+from quorumlog_storage.audit.directory_audit import Options
+from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
 from tests.formats.golden_directory import unpack
 
 ARCHIVE = Path(__file__).parent / "golden" / "kafka-4.3.1-logdir.tar.xz"

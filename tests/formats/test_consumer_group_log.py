@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 
-from cli.main import main
 from quorumlog.records import decode_batch, headers
 from quorumlog.testing import LocalCluster
+from quorumlog_cli.main import main
 from tests.formats.kafka_dump import dump, kafka
 from tests.formats.test_kafka_coordinator_records import shown
 

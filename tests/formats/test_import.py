@@ -32,7 +32,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: str | Path, servers: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cli.main", *map(str, arguments), "-b", servers]
+    command = [sys.executable, "-m", "quorumlog_cli.main", *map(str, arguments), "-b", servers]
     done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_S, check=False)
     assert done.returncode == code, (done.args, done.returncode, done.stdout, done.stderr)
     return done

@@ -12,8 +12,8 @@ from quorumlog.ids import NO_NODE
 from quorumlog.records import Record, encode_batch
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.topic import LocalTopic
-from storage.edge.disk import RealDisk
-from storage.foreign.export import Export
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.foreign.export import Export
 from tests.formats.test_import import CONFIG, run
 
 BATCHES, RECORDS = 400, 64  # of each batch
@@ -37,7 +37,16 @@ def make_source(folder: Path) -> Path:
 
 class RunningImport:
     def __init__(self, cluster: LocalCluster, source: Path) -> None:
-        command = [sys.executable, "-m", "cli.main", "log", "import", str(source), "-b", cluster.bootstrap_servers]
+        command = [
+            sys.executable,
+            "-m",
+            "quorumlog_cli.main",
+            "log",
+            "import",
+            str(source),
+            "-b",
+            cluster.bootstrap_servers,
+        ]
         self.process = subprocess.Popen(
             [*command, "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

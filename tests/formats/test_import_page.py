@@ -41,7 +41,7 @@ def carry_out(command: str, words: dict[str, str]) -> None:
     for word, meaning in words.items():
         command = command.replace(word, meaning)
     program, *arguments = shlex.split(command)
-    start = [sys.executable, "-m", "cli.main"] if program == "quorumlog" else [program]
+    start = [sys.executable, "-m", "quorumlog_cli.main"] if program == "quorumlog" else [program]
     done = subprocess.run([*start, *arguments], capture_output=True, text=True, timeout=COMMAND_S, check=False)
     assert done.returncode == 0, (command, done.stdout, done.stderr)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cli.main import main
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.coordinator import GROUP_TYPES, TRANSACTION_TYPES, decode, encode_key
+from quorumlog_cli.main import main
 from tests.formats.kafka_directory import unpack_kafka
 from tests.formats.kafka_dump import dump, kafka
 from tests.records.coordinator_samples import GROUP_SAMPLES, TRANSACTION_SAMPLES

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from broker.fetch.partition_read import told
 from quorumlog.client.committed import committed_batches
 from quorumlog.records import headers
-from storage.log import Log
-from storage.producer_snapshot import decode_snapshot, encode_snapshot
+from quorumlog_broker.fetch.partition_read import told
+from quorumlog_storage.log import Log
+from quorumlog_storage.producer_snapshot import decode_snapshot, encode_snapshot
 from tests.formats.kafka_directory import (
     READ_COMMITTED,
     FoundBatch,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinator.groups.consumer.reconcile import MemberState
-from broker.coordinator.groups.consumer.state import ConsumerGroup
 from jepsen.sim.invariants.consumer_groups import broken_invariants
 from quorumlog.records.coordinator.consumer_groups import (
     AssignedPartitions,
@@ -16,6 +14,8 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
+from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 
 TOPIC = bytes(range(16))
 

@@ -11,12 +11,12 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS, CONTROLLERS, INTERNAL_PORT
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.raft import RaftRole
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Address, RpcError
+from quorumlog_quorum.raft import RaftRole
 
 CUT_OFF_MS = 1_500  # check-quorum: so long the old controller believes that it is active
 STEP_MS = 20

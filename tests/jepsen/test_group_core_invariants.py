@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from broker.coordinator.groups.consumer.reconcile import PAUSED
-from broker.coordinator.groups.consumer.records import rename_member
-from broker.coordinator.groups.membership import Membership
-from broker.coordinator.groups.offset_calls import Kept
-from broker.coordinator.groups.pending_offsets import PendingOffsets
-from broker.coordinator.groups.whole_groups import WholeGroups
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.expiries import Expiries
 from jepsen.sim.invariants.static_restarts import CLASSIC, MODERN, StaticRestarts
 from quorumlog.group_config import GroupConfig
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
+from quorumlog_broker.coordinator.groups.consumer.records import rename_member
+from quorumlog_broker.coordinator.groups.membership import Membership
+from quorumlog_broker.coordinator.groups.offset_calls import Kept
+from quorumlog_broker.coordinator.groups.pending_offsets import PendingOffsets
+from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import GroupWorld
 
@@ -97,7 +97,7 @@ def test_a_static_consumer_that_is_a_new_member(
             group.current.pop(old_id)
         rename_member(turn, group, old_id, new_id, member)
 
-    monkeypatch.setattr("broker.coordinator.groups.consumer.heartbeat.rename_member", wrong)
+    monkeypatch.setattr("quorumlog_broker.coordinator.groups.consumer.heartbeat.rename_member", wrong)
     world, _ = paused_member(findings)
     world.enter("m2", instance="i")
     assert names(findings) == {"static-restart"}

@@ -79,25 +79,27 @@ LEAST_OF_ONE_PROFILE = 40  # killed by the profile `swarm`
 # What the profile `swarm` does not run: of these files it imports the names, and makes some objects that stay idle.
 # `./dev swarm --functions` lists those of broker and quorum.
 NOT_OF_THE_SWARM = (
-    "broker/coordinator/groups/consumer/checks.py",  # it has no groups; other profiles have few members that are late
-    "broker/coordinator/groups/consumer/heartbeat.py",
-    "broker/coordinator/groups/consumer/offsets.py",
-    "broker/coordinator/groups/consumer/reconcile.py",
-    "broker/coordinator/groups/consumer/sessions.py",
-    "broker/coordinator/groups/consumer/state.py",
-    "broker/coordinator/groups/consumer/subscriptions.py",
-    "broker/coordinator/groups/consumer/targets.py",
-    "broker/coordinator/groups/consumer/upgrade.py",
-    "broker/coordinator/placement.py",  # the names of its topics are ASCII, and so are those of simulated groups
-    "broker/directory_return.py",  # no failed directory comes back
-    "broker/replicas/directory_returns.py",
-    "broker/produce/conversion.py",  # its producers do not compress
-    "broker/produce/import_path.py",  # only an operator's command starts an import
-    "cli/server/directory_start.py",  # no disk hangs while a simulated node starts
-    "cli/server/replica_directories.py",
-    "quorum/controller/imports.py",
-    "quorum/controller/unregister_broker.py",  # only an operator's command forgets a broker
-    "quorum/lost_majority.py",  # only an operator's command recovers a lost majority
+    # It has no groups; other profiles have few members that are late.
+    "broker/quorumlog_broker/coordinator/groups/consumer/checks.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/heartbeat.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/offsets.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/reconcile.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/sessions.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/state.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/subscriptions.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/targets.py",
+    "broker/quorumlog_broker/coordinator/groups/consumer/upgrade.py",
+    # The names of its topics are ASCII, and so are those of simulated groups.
+    "broker/quorumlog_broker/coordinator/placement.py",
+    "broker/quorumlog_broker/directory_return.py",  # no failed directory comes back
+    "broker/quorumlog_broker/replicas/directory_returns.py",
+    "broker/quorumlog_broker/produce/conversion.py",  # its producers do not compress
+    "broker/quorumlog_broker/produce/import_path.py",  # only an operator's command starts an import
+    "cli/quorumlog_cli/server/directory_start.py",  # no disk hangs while a simulated node starts
+    "cli/quorumlog_cli/server/replica_directories.py",
+    "quorum/quorumlog_quorum/controller/imports.py",
+    "quorum/quorumlog_quorum/controller/unregister_broker.py",  # only an operator's command forgets a broker
+    "quorum/quorumlog_quorum/lost_majority.py",  # only an operator's command recovers a lost majority
     "quorumlog/client/committed.py",  # its readers do not leave out aborted transactions
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
@@ -207,7 +209,7 @@ def test_a_change_concerns_the_mutants_of_its_file_their_diffs_and_their_tests()
     def named(*changed: str) -> list[str]:
         return [mutant.name for mutant in touched_by(MUTANTS, frozenset(changed))]
 
-    in_seal = named("storage/partition_log.py")
+    in_seal = named("storage/quorumlog_storage/partition_log.py")
     assert {"250-seal-unsynced", "320-sealed-start-first"} < set(in_seal) and len(in_seal) < len(MUTANTS)
     assert named("jepsen/mutants/01-vote-before-durable.diff") == ["01-vote-before-durable"]
     assert "249-import-at-another-end" in named("tests/broker/produce/test_import_path.py")

@@ -19,9 +19,9 @@ from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.mirrors import METADATA
-from quorum.raft import QuorumState, RaftRole, VoterSet
-from quorum.raft.voters import Voter
 from quorumlog.messages.common import Endpoint
+from quorumlog_quorum.raft import QuorumState, RaftRole, VoterSet
+from quorumlog_quorum.raft.voters import Voter
 
 SNAPSHOTS = {
     "metadata.log.max.record.bytes.between.snapshots": "1000",

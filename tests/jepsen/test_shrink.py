@@ -27,7 +27,7 @@ from jepsen.sim.shrink.shrinker import MAX_TRIES, Axis, Case, Failure, Halves, N
 from jepsen.sim.shrink.shrunk import Told, failure_of, shrink
 from jepsen.sim.simulate import simulate
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
-from quorum.raft import VoterSet
+from quorumlog_quorum.raft import VoterSet
 
 WHOLE = Case(seconds=60, cuts=Cuts())
 BLOWS = tuple(range(40))
@@ -309,7 +309,7 @@ def test_a_mistake_of_a_cluster_is_shrunk_and_replayed(tmp_path: Path) -> None:
     copy_tree(tmp_path)
     assert apply(read_mutant(MUTANTS / "79-cut-producers-remembered.diff"), tmp_path) == ""
     told: list[str] = []
-    with closing(Runner(tmp_path, False, {**os.environ, "PYTHONPATH": str(tmp_path)})) as runner:
+    with closing(Runner(tmp_path, False, os.environ)) as runner:
         command = shrink(Job(seed=6, profile="disks", seconds=5), runner.run, told.append)
         options = _parser().parse_args(command.split()[1:])
         again = runner.run(Job(seed=6, profile="disks", seconds=options.seconds, cuts=cuts_of(options)))

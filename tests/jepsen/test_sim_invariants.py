@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 import pytest
 from calm_cluster import calm_cluster
 
-from broker.partition.partition import Role
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.answers import AnswerInvariants
@@ -38,9 +36,11 @@ from quorumlog.messages.produce import (
     ProduceTopicResponse,
 )
 from quorumlog.records import Record, encode_batch
-from storage.epochs import EpochStart
-from storage.indexes.transaction_index import AbortedTransaction, encode_entries
-from storage.producers.transactions import Unstable
+from quorumlog_broker.partition.partition import Role
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.indexes.transaction_index import AbortedTransaction, encode_entries
+from quorumlog_storage.producers.transactions import Unstable
 
 SEED = 1  # of small segments, so that they have index entries, and of tails with room
 

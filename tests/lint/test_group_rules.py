@@ -11,8 +11,8 @@ from tests.lint.named_tests import named_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "group-rules.md"
-HANDLERS, CONVERT = ROOT / "broker" / "api" / "handlers", ROOT / "quorumlog" / "wire" / "convert"
-COORDINATOR = ROOT / "broker" / "coordinator"
+HANDLERS, CONVERT = ROOT / "broker" / "quorumlog_broker" / "api" / "handlers", ROOT / "quorumlog" / "wire" / "convert"
+COORDINATOR = ROOT / "broker" / "quorumlog_broker" / "coordinator"
 MIN_RULES_WITH_MUTANT = 45
 
 

@@ -11,12 +11,12 @@ import urllib.request
 from pathlib import Path
 from types import TracebackType
 
-from cli.server.config import load
-from cli.server.format import format_node
-from cli.server.random_uuid import random_uuid
-from cli.server.secret import new_secret
 from quorumlog.testing.ports import PortPicker
-from storage.edge.disk import RealDisk
+from quorumlog_cli.server.config import load
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.random_uuid import random_uuid
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 30
 
@@ -49,11 +49,18 @@ def format_alone(config: Path) -> None:
 
 
 class OneProcess:
-    """`with` starts it and waits until it serves. before: of the command. instead: of `python -m cli.server`."""
+    """`with` starts it and waits until it serves. before: of the command. instead: of `python -m
+    quorumlog_cli.server`.
+    """
 
     def __init__(self, config: Path, *, before: list[str] | None = None, instead: list[str] | None = None) -> None:
         self._config = config
-        self._command = [*(before or []), *(instead or [sys.executable, "-P", "-m", "cli.server"]), "-c", str(config)]
+        self._command = [
+            *(before or []),
+            *(instead or [sys.executable, "-P", "-m", "quorumlog_cli.server"]),
+            "-c",
+            str(config),
+        ]
         self._log = config.parent / "node.log"
 
     def __enter__(self) -> OneProcess:

@@ -15,14 +15,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.server.lean_start import load_no_more_than_needed
+from quorumlog_cli.server.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
-import cli.server.real_edges  # noqa: E402  # imported after the settings above
-from cli.server.process import main  # noqa: E402
-from storage.disk import Buffer, DiskError  # noqa: E402
-from storage.edge.disk import RealDisk, RealFile  # noqa: E402
+import quorumlog_cli.server.real_edges  # noqa: E402  # imported after the settings above
+from quorumlog_cli.server.process import main  # noqa: E402
+from quorumlog_storage.disk import Buffer, DiskError  # noqa: E402
+from quorumlog_storage.edge.disk import RealDisk, RealFile  # noqa: E402
 
 POLL_S = 0.02
 HANG, UNREADABLE = "hang", "unreadable"
@@ -43,7 +43,7 @@ def hang(path: str) -> None:
 
 
 class SickFile:
-    """`storage.disk.File`."""
+    """`quorumlog_storage.disk.File`."""
 
     def __init__(self, path: str, file: RealFile) -> None:
         self._path, self._file = path, file
@@ -72,7 +72,7 @@ class SickFile:
 
 
 class SickDisk(RealDisk):
-    """`storage.disk.Disk`."""
+    """`quorumlog_storage.disk.Disk`."""
 
     def open(self, path: str, create: bool = False) -> SickFile:  # type: ignore[override]  # it is a File, too
         if create:
@@ -90,5 +90,5 @@ class SickDisk(RealDisk):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    cli.server.real_edges.RealDisk = SickDisk  # type: ignore[misc]  # the node is built with it
+    quorumlog_cli.server.real_edges.RealDisk = SickDisk  # type: ignore[misc]  # the node is built with it
     sys.exit(main(sys.argv[2:]))

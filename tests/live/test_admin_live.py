@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from cli.main import main
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.offsets import EARLIEST
@@ -28,6 +27,7 @@ from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from cli.server.config import load
-from cli.server.format import format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import new_secret
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.ports import NodePorts, PortPicker
-from storage.edge.disk import RealDisk
+from quorumlog_cli.server.config import load
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.real_edges import random_uuid
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 60
 NODE_ID = 7
@@ -57,7 +57,7 @@ COMMANDS: list[tuple[str, list[str], int, str]] = [
 
 @pytest.mark.parametrize(("command", "code", "says"), [row[1:] for row in COMMANDS], ids=[row[0] for row in COMMANDS])
 def test_a_bad_command(cluster: LocalCluster, command: list[str], code: int, says: str) -> None:
-    done = run("cli.main", *command, "-b", cluster.bootstrap_servers, stdin="a line\n")
+    done = run("quorumlog_cli.main", *command, "-b", cluster.bootstrap_servers, stdin="a line\n")
     assert (done.returncode, says in done.stderr) == (code, True), done.stderr
     assert done.stdout == ""
     assert cluster.client.admin.list_topics() == []
@@ -182,7 +182,7 @@ def test_a_bad_start(
         yard = Yard(tmp_path, ports, cluster.nodes.layout.node(1))
         config = prepare(yard)
         before = yard.files()
-        done = run("cli.server", "-c", str(config))
+        done = run("quorumlog_cli.server", "-c", str(config))
         assert (done.returncode, done.stdout) == (code, ""), done.stderr
         assert [text for text in says if text not in done.stderr] == [], done.stderr
         assert not untouched or yard.files() == before

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from test_three_nodes import CALL_MS, IDS, START_S, TOPIC, Client, Nodes
 
-from cli.server.config import load
-from cli.server.format import format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import new_secret
 from quorumlog.ids import NodeId, format_uuid
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.ports import PortPicker
-from storage.edge.disk import RealDisk
+from quorumlog_cli.server.config import load
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.real_edges import random_uuid
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 REPLAY_S = 10.0
 SECRET = new_secret(os.urandom(32))

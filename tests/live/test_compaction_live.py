@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
-from cli.main import main
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
 
 KEYS, ROUNDS = 50, 60
 CONFIG = {"log.cleaner.backoff.ms": "200", "log.cleaner.io.buffer.size": "20000"}
@@ -71,7 +71,7 @@ def bytes_of(file: Path) -> int:
 
 def cleaners() -> list[psutil.Process]:
     mine = psutil.Process().children(recursive=True)
-    return [child for child in mine if any("storage.edge.cleaner" in word for word in child.cmdline())]
+    return [child for child in mine if any("quorumlog_storage.edge.cleaner" in word for word in child.cmdline())]
 
 
 def test_old_values_go_on_every_node_and_the_last_ones_stay(

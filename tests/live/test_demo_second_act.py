@@ -10,18 +10,18 @@ import psutil
 import pytest
 from rich.console import Console
 
-from cli.demo import second_act
-from cli.demo.flights import Figures, figures_of, to_flights
-from cli.demo.second_act import SecondAct
-from cli.demo.steps import Steps
 from quorumlog.testing import LocalCluster
+from quorumlog_cli.demo import second_act
+from quorumlog_cli.demo.flights import Figures, figures_of, to_flights
+from quorumlog_cli.demo.second_act import SecondAct
+from quorumlog_cli.demo.steps import Steps
 
 CARRIERS = ["UA", "AA", "DL", "B6", "EV"]
 ROWS = 20_000
 
 
 def members() -> list[psutil.Process]:
-    return processes_of("cli.demo.member")
+    return processes_of("quorumlog_cli.demo.member")
 
 
 def processes_of(module: str) -> list[psutil.Process]:
@@ -55,7 +55,7 @@ def test_a_group_that_cannot_finish_is_told_in_time(
         problems = act.run()
         assert any("of 2 flights were counted in 5 s" in problem for problem in problems)
         assert members() == []
-        assert len(processes_of("cli.server")) == 3, "the node that was killed serves again"
+        assert len(processes_of("quorumlog_cli.server")) == 3, "the node that was killed serves again"
 
 
 @pytest.mark.timeout(240)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from broker.api.suspected_leaders import SUSPICION_MS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
 from quorumlog.rpc.transport import Address
 from quorumlog.testing import LocalCluster
 from quorumlog.wire.transport import WireTransport
+from quorumlog_broker.api.suspected_leaders import SUSPICION_MS
 
 CALL_MS = 10_000
 

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from cli.main import main
-from quorum.metadata.features import LATEST_LEVEL
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
 
 RANGE = [
     {"name": "group.version", "min_level": 0, "max_level": 1},
     {"name": "metadata.version", "min_level": 1, "max_level": LATEST_LEVEL},
     {"name": "transaction.version", "min_level": 0, "max_level": 2},
 ]
-BEFORE_CONTROLLERS = 2  # the highest level that has no RegisterControllerRecord (quorum/metadata/features.py)
+BEFORE_CONTROLLERS = 2  # the highest level that has no RegisterControllerRecord (quorumlog_quorum/metadata/features.py)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ class Person:
         self.root = folder / ".quorumlog"
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "cli.main", *arguments]
+        return [sys.executable, "-m", "quorumlog_cli.main", *arguments]
 
     def types(self, *arguments: str, stdin: str = "", want: int = 0) -> str:
         """Returns stdout; the exit code must be `want`."""

@@ -22,11 +22,11 @@ MIB = 1 << 20
 
 EDGE_OF_THE_TEST = """
 import os, sys
-from storage.edge.disk import RealDisk
+from quorumlog_storage.edge.disk import RealDisk
 def free(self, path):
     return max(0, 64 * 2**20 - sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs))
 RealDisk.free_bytes, RealDisk.total_bytes = free, lambda self, path: 64 * 2**20
-from cli.server.process import main
+from quorumlog_cli.server.process import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -102,7 +102,7 @@ class Reader:
 
 
 def consume(cluster: LocalCluster, topic: str, output: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "cli.main", "consume", topic, "--group", group_of(topic), "-J"]
+    command = [sys.executable, "-m", "quorumlog_cli.main", "consume", topic, "--group", group_of(topic), "-J"]
     command += [
         "-b",
         cluster.bootstrap_servers,

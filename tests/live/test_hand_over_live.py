@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.errors import Exit
-from cli.main import main
 from quorumlog.testing import LocalCluster
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
 
 
 @pytest.fixture(scope="module")

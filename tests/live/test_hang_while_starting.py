@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cli.server.secret import SECRET_NAME
 from quorumlog.client import edge
 from quorumlog.testing import node_config
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes, NodeEnded
 from quorumlog.testing.ports import PortPicker
-from storage.meta_properties import META_PROPERTIES
+from quorumlog_cli.server.secret import SECRET_NAME
+from quorumlog_storage.meta_properties import META_PROPERTIES
 from tests.live.timed import until
 
 NODE = 1

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bench.fencing import BROKERS, CONTROLLERS, PARTITIONS_PER_TOPIC, Fencing, run
-from quorum.controller.config import ControllerConfig
-from quorum.controller.draft import WORK_OF_A_RECORD
 from quorumlog.records import headers
+from quorumlog_quorum.controller.config import ControllerConfig
+from quorumlog_quorum.controller.draft import WORK_OF_A_RECORD
 
 REPLICAS = 20_000
 FETCH_TIMEOUT_MS = 3_000

@@ -35,7 +35,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalCl
 
 def ql(cluster: LocalCluster, *words: str) -> subprocess.CompletedProcess[str]:
     servers = ",".join(cluster.nodes.layout.node(node).client_address for node in cluster.nodes.ids)
-    command = [sys.executable, "-P", "-m", "cli.main", *words, "--bootstrap-server", servers]
+    command = [sys.executable, "-P", "-m", "quorumlog_cli.main", *words, "--bootstrap-server", servers]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
 
 
@@ -111,7 +111,7 @@ def test_a_move_goes_on_over_a_kill_and_loses_nothing(cluster: LocalCluster) -> 
                 sys.executable,
                 "-P",
                 "-m",
-                "cli.main",
+                "quorumlog_cli.main",
                 "log",
                 "verify",
                 str(files.data),

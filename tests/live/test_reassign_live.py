@@ -79,7 +79,7 @@ class Writer:
 
 def verify(cluster: LocalCluster, node_id: int) -> None:
     data = str(cluster.nodes.layout.node(node_id).data)
-    command = [sys.executable, "-P", "-m", "cli.main", "log", "verify", data]
+    command = [sys.executable, "-P", "-m", "quorumlog_cli.main", "log", "verify", data]
     verified = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert verified.returncode == 0, verified
 

@@ -62,7 +62,7 @@ def test_only_its_partitions_are_led_by_others_soon(cluster: LocalCluster) -> No
 
 def ql(cluster: LocalCluster, *words: str) -> subprocess.CompletedProcess[str]:
     servers = ",".join(cluster.nodes.layout.node(node).client_address for node in cluster.nodes.ids)
-    command = [sys.executable, "-P", "-m", "cli.main", *words, "--bootstrap-server", servers]
+    command = [sys.executable, "-P", "-m", "quorumlog_cli.main", *words, "--bootstrap-server", servers]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=90)
 
 

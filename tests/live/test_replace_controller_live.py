@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from voters_in_log import directory_id, format_with_voters
 
-from cli.errors import Exit
 from quorumlog.client.blocking import Cluster
 from quorumlog.ids import format_uuid
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.errors import Exit
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def command(nodes: LocalNodes, *arguments: str, expected: int = 0) -> Any:
     """The document that `quorumlog quorum ...` prints, or its error."""
     servers = nodes.layout.bootstrap_servers
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "cli.main", "quorum", *arguments, "-b", servers, "-o", "json"],
+        [sys.executable, "-P", "-m", "quorumlog_cli.main", "quorum", *arguments, "-b", servers, "-o", "json"],
         capture_output=True,
         text=True,
         timeout=90,
@@ -56,7 +56,7 @@ def format_anew(nodes: LocalNodes, node_id: int) -> None:
     same_cluster = ["-t", nodes.layout.cluster_id, "--secret-file", str(other.data / "cluster.secret")]
     same_cluster.append("--no-initial-controllers")
     subprocess.run(
-        [sys.executable, "-P", "-m", "cli.main", "storage", "format", "-c", str(node.config), *same_cluster],
+        [sys.executable, "-P", "-m", "quorumlog_cli.main", "storage", "format", "-c", str(node.config), *same_cluster],
         check=True,
         capture_output=True,
         timeout=60,
@@ -119,7 +119,7 @@ def test_a_static_quorum_is_raised_to_voters_in_the_log(tmp_path: Path) -> None:
         assert command(nodes, "replication")["kraft_version"] == 0
         error = command(nodes, "remove-controller", "--node-id", "3", "--directory-id", "A" * 21 + "Q", expected=6)
         assert "quorumlog feature upgrade kraft.version=1" in error["error"]["message"]
-        upgrade = [sys.executable, "-P", "-m", "cli.main", "feature", "upgrade", "kraft.version=1"]
+        upgrade = [sys.executable, "-P", "-m", "quorumlog_cli.main", "feature", "upgrade", "kraft.version=1"]
 
         def upgraded() -> bool:
             done = subprocess.run(

@@ -14,19 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from cli.server.config import load
-from cli.server.format import format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import new_secret
 from quorumlog.testing.ports import PortPicker
-from storage.edge.disk import RealDisk
+from quorumlog_cli.server.config import load
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.real_edges import random_uuid
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 30
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
 def command(config: Path, *options: str) -> list[str]:
-    return [sys.executable, *options, "-P", "-m", "cli.server", "-c", str(config)]
+    return [sys.executable, *options, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from bench import kafka_tools as kafka
-from cli.offline.metadata_log import DIRECTORY, read_image
-from quorum.snapshots import list_snapshots, snapshot_name
 from quorumlog.ids import NodeId
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until
-from storage.names import LOG_SUFFIX, log_name
+from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
+from quorumlog_quorum.snapshots import list_snapshots, snapshot_name
+from quorumlog_storage.names import LOG_SUFFIX, log_name
 
 WAIT_S = 60.0
 CONFIG = {
@@ -67,7 +67,7 @@ def await_starts_past(cluster: LocalCluster, offset: int, node_ids: list[NodeId]
 
 
 def run_cli(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-P", "-m", "cli.main", *arguments]
+    command = [sys.executable, "-P", "-m", "quorumlog_cli.main", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -14,10 +14,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-from cli.server.config import load
-from cli.server.format import format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import new_secret
 from quorumlog.ids import NodeId, format_uuid
 from quorumlog.messages.cluster import (
     CreatableTopic,
@@ -35,7 +31,11 @@ from quorumlog.records.record import Record
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, RpcError
 from quorumlog.testing.ports import PortPicker
-from storage.edge.disk import RealDisk
+from quorumlog_cli.server.config import load
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.real_edges import random_uuid
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 T = TypeVar("T")
 IDS = (1, 2, 3)
@@ -54,7 +54,7 @@ class Nodes:
     processes: dict[NodeId, subprocess.Popen[bytes]]
 
     def start(self, node_id: NodeId) -> None:
-        command = [sys.executable, "-P", "-m", "cli.server", "-c", str(self.root / f"{node_id}.properties")]
+        command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(self.root / f"{node_id}.properties")]
         with (self.root / f"{node_id}.log").open("ab") as log:
             self.processes[node_id] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 

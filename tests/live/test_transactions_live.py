@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from broker.coordinator.placement import partition_of
 from quorumlog.testing import LocalCluster
+from quorumlog_broker.coordinator.placement import partition_of
 
 PARTITIONS, STATE_PARTITIONS, OFFSETS_PARTITIONS = 3, 5, 5
 ID = "accounts"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import main
 from jepsen.live.scenarios.versions import NO_HISTORY, OLD_LEVEL, VersionedNodes, has_history, old_tree
-from quorum.metadata.features import LATEST_LEVEL
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from tests.live.upgrade_load import KEY, PARTITIONS, TOPIC, UpgradeLoad
 
 IN_SYNC_S = 40.0

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from quorum.metadata.features import LATEST_LEVEL
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import LocalNodes
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from tests.live.test_readme import run
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()

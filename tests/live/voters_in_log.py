@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.raft import MAX_LEVEL, Voter, VoterSet
-from quorum.raft.voter_records import record_of
-from quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
 from quorumlog.ids import Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.testing.layout import Layout, NodeFiles
 from quorumlog.testing.nodes import format_layout
 from quorumlog.testing.ports import HOST
-from storage.directory import read_meta
-from storage.edge.disk import RealDisk
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.raft import MAX_LEVEL, Voter, VoterSet
+from quorumlog_quorum.raft.voter_records import record_of
+from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
+from quorumlog_storage.directory import read_meta
+from quorumlog_storage.edge.disk import RealDisk
 
 
 def format_with_voters(layout: Layout) -> None:

@@ -22,13 +22,13 @@ from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.client.admin import AsyncAdmin, NewTopic
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.rpc.transport import RpcError, Transport
 from quorumlog.wire.routing import RoutingTransport
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 T = TypeVar("T")
 LIMIT_S = 60  # virtual, for one call of a client or for a state of the cluster

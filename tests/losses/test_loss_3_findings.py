@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from cli.server.rest import NO_OP_REST_MAX_MS
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
 from quorumlog.testing import LocalCluster
-from storage.directory import CLEAN_SHUTDOWN
-from storage.names import log_name
+from quorumlog_cli.server.rest import NO_OP_REST_MAX_MS
+from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.names import log_name
 from tests.losses.cluster_world import NotPrepared, World, files_of, overwrite, world
 from tests.losses.promises import promised
 
@@ -172,7 +172,7 @@ def damaged_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loc
 def test_what_recovery_cut_is_shown_in_status(damaged_node: tuple[LocalCluster, Path]) -> None:
     _, root = damaged_node
     done = subprocess.run(
-        [sys.executable, "-m", "cli.main", "status", "--data", str(root)],
+        [sys.executable, "-m", "quorumlog_cli.main", "status", "--data", str(root)],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     if "cluster" not in done.stdout:

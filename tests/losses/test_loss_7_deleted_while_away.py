@@ -12,9 +12,11 @@ from dataclasses import replace
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import CONTROLLERS, DATA, METADATA_LOG
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import MetadataRecord, decode_record, encode_record
-from quorum.snapshots import (
+from quorumlog.ids import Offset
+from quorumlog.messages.metadata_records import PartitionRecord, SnapshotStateRecord, TopicRecord
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import MetadataRecord, decode_record, encode_record
+from quorumlog_quorum.snapshots import (
     SnapshotHeading,
     SnapshotId,
     SnapshotReader,
@@ -23,9 +25,7 @@ from quorum.snapshots import (
     values_of,
     write_snapshot,
 )
-from quorumlog.ids import Offset
-from quorumlog.messages.metadata_records import PartitionRecord, SnapshotStateRecord, TopicRecord
-from storage.partition_metadata import render_partition_metadata
+from quorumlog_storage.partition_metadata import render_partition_metadata
 from tests.losses.cluster_world import World, files_of, overwrite, world
 from tests.losses.promises import promised
 

@@ -67,32 +67,36 @@ def rows(size: int) -> Callable[[bytes], int]:
     return lambda data: len(data) // size + 1
 
 
-CHECKPOINT = "storage/text_checkpoint.py MAX_CHECKPOINT_BYTES"
-PROPERTIES = "storage/properties.py MAX_PROPERTIES_BYTES"
+CHECKPOINT = "storage/quorumlog_storage/text_checkpoint.py MAX_CHECKPOINT_BYTES"
+PROPERTIES = "storage/quorumlog_storage/properties.py MAX_PROPERTIES_BYTES"
 MESSAGE = "quorumlog/rpc/transport.py MAX_MESSAGE_BYTES_DEFAULT"  # socket.request.max.bytes
 DECOMPRESSED = "quorumlog/records/compression.py DEFAULT_MAX_DECOMPRESSED_BYTES"
-INDEX = "storage/log_config.py segment_index_bytes"
+INDEX = "storage/quorumlog_storage/log_config.py segment_index_bytes"
 
 OBJECTS: dict[str, Objects] = {
-    "storage/epochs.py LeaderEpochCache.parse": Objects(lines, 160, CHECKPOINT),
-    "storage/offset_files.py parse_offsets": Objects(lines, 400, CHECKPOINT),
-    "storage/properties.py parse_properties": Objects(lines, 400, PROPERTIES),
-    "storage/meta_properties.py MetaProperties.parse": Objects(lines, 400, PROPERTIES),
-    "storage/indexes/transaction_index.py decode_entries": Objects(rows(ABORTED_ROW), 300, INDEX),
-    "storage/producer_snapshot.py decode_snapshot": Objects(rows(SNAPSHOT_ROW), 700, INDEX),
-    "storage/audit/entries.py read_snapshot": Objects(rows(SNAPSHOT_ROW), 450, INDEX),
-    "storage/batch.py received_batches": Objects(batches, 900, MESSAGE),
-    "quorum/metadata_log.py checked_spans": Objects(batches, 900, MESSAGE),
+    "storage/quorumlog_storage/epochs.py LeaderEpochCache.parse": Objects(lines, 160, CHECKPOINT),
+    "storage/quorumlog_storage/offset_files.py parse_offsets": Objects(lines, 400, CHECKPOINT),
+    "storage/quorumlog_storage/properties.py parse_properties": Objects(lines, 400, PROPERTIES),
+    "storage/quorumlog_storage/meta_properties.py MetaProperties.parse": Objects(lines, 400, PROPERTIES),
+    "storage/quorumlog_storage/indexes/transaction_index.py decode_entries": Objects(rows(ABORTED_ROW), 300, INDEX),
+    "storage/quorumlog_storage/producer_snapshot.py decode_snapshot": Objects(rows(SNAPSHOT_ROW), 700, INDEX),
+    "storage/quorumlog_storage/audit/entries.py read_snapshot": Objects(rows(SNAPSHOT_ROW), 450, INDEX),
+    "storage/quorumlog_storage/batch.py received_batches": Objects(batches, 900, MESSAGE),
+    "quorum/quorumlog_quorum/metadata_log.py checked_spans": Objects(batches, 900, MESSAGE),
     "quorumlog/records/batch.py headers": Objects(batches, 600, MESSAGE),
     "quorumlog/records/produced.py validate_produced": Objects(batches, 900, MESSAGE),
-    "quorum/metadata/frame.py decode_record": Objects(rows(ELEMENT), 80, MESSAGE),
-    "quorum/metadata/partition_values.py PartitionReader.read": Objects(rows(ELEMENT), 80, MESSAGE),
+    "quorum/quorumlog_quorum/metadata/frame.py decode_record": Objects(rows(ELEMENT), 80, MESSAGE),
+    "quorum/quorumlog_quorum/metadata/partition_values.py PartitionReader.read": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/decode.py decode": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/layout.py Layout.decode": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/layout.py Layout.decode_sliced": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/plain.py decode_batch": Objects(records_of_a_batch, 400, DECOMPRESSED),
     "quorumlog/records/plain.py decode_fields": Objects(records_of_a_batch, 400, DECOMPRESSED),
     "quorumlog/records/legacy.py decode_entry": Objects(records_of_a_batch, 400, DECOMPRESSED),
-    "storage/cleaning/record_table.py RecordTable.read": Objects(records_of_a_batch, 80, DECOMPRESSED, STEP_BYTES),
-    "storage/foreign/kafka_metadata.py _Settings.take": Objects(records_of_a_batch, 400, DECOMPRESSED),
+    "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read": Objects(
+        records_of_a_batch, 80, DECOMPRESSED, STEP_BYTES
+    ),
+    "storage/quorumlog_storage/foreign/kafka_metadata.py _Settings.take": Objects(
+        records_of_a_batch, 400, DECOMPRESSED
+    ),
 }

@@ -15,15 +15,6 @@ from struct import Struct
 from typing import Any
 from zlib import crc32
 
-from quorum.lost_majority import INTENT_NAME, Intent, RecoveryRefused, read_intent
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import BadRecord, ReplayError, decode_record, encode_record
-from quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
-from quorum.metadata.unsupported import UnsupportedMetadata
-from quorum.metadata_log import checked_spans
-from quorum.raft.quorum_state import CorruptQuorumState, QuorumState, decode_quorum_state, encode_quorum_state
-from quorum.raft.voters import VoterKey
-from quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.errors import ApiError
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
@@ -77,31 +68,51 @@ from quorumlog.records.record import read_record
 from quorumlog.records.record_check import check_records, passes_at_once
 from quorumlog.records.varint import Malformed, read_uvarint, read_varint
 from quorumlog.slices import Pace, at_once
-from storage.audit.batches import read_batch_at, read_batches
-from storage.audit.entries import OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY, BadSnapshot, read_entries, read_snapshot
-from storage.batch import received_batches
-from storage.cleaning.record_table import RecordTable
-from storage.directory import CleanShutdown, LockedDirectory
-from storage.epochs import EpochStart, LeaderEpochCache
-from storage.fetch_rule import SnapshotId
-from storage.foreign.kafka_metadata import _Settings
-from storage.indexes.index_file import CorruptIndex
-from storage.indexes.time_entries import TimeEntries
-from storage.indexes.transaction_index import (
+from quorumlog_quorum.lost_majority import INTENT_NAME, Intent, RecoveryRefused, read_intent
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import BadRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
+from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from quorumlog_quorum.metadata_log import checked_spans
+from quorumlog_quorum.raft.quorum_state import CorruptQuorumState, QuorumState, decode_quorum_state, encode_quorum_state
+from quorumlog_quorum.raft.voters import VoterKey
+from quorumlog_quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
+from quorumlog_storage.audit.batches import read_batch_at, read_batches
+from quorumlog_storage.audit.entries import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    TRANSACTION_ENTRY,
+    BadSnapshot,
+    read_entries,
+    read_snapshot,
+)
+from quorumlog_storage.batch import received_batches
+from quorumlog_storage.cleaning.record_table import RecordTable
+from quorumlog_storage.directory import CleanShutdown, LockedDirectory
+from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.foreign.kafka_metadata import _Settings
+from quorumlog_storage.indexes.index_file import CorruptIndex
+from quorumlog_storage.indexes.time_entries import TimeEntries
+from quorumlog_storage.indexes.transaction_index import (
     AbortedTransaction,
     CorruptTransactionIndex,
     decode_entries,
     encode_entries,
 )
-from storage.meta_properties import META_PROPERTIES, MetaProperties
-from storage.moves.mark import PromotionMark, parse_mark, render_mark
-from storage.offset_files import parse_offsets, render_offsets
-from storage.offset_index import OffsetIndex
-from storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata, render_partition_metadata
-from storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from storage.producer_state import ProducerEntry, Remembered
-from storage.properties import BadProperties, parse_properties, render_properties
-from storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint
+from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.moves.mark import PromotionMark, parse_mark, render_mark
+from quorumlog_storage.offset_files import parse_offsets, render_offsets
+from quorumlog_storage.offset_index import OffsetIndex
+from quorumlog_storage.partition_metadata import (
+    BadPartitionMetadata,
+    parse_partition_metadata,
+    render_partition_metadata,
+)
+from quorumlog_storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from quorumlog_storage.producer_state import ProducerEntry, Remembered
+from quorumlog_storage.properties import BadProperties, parse_properties, render_properties
+from quorumlog_storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint
 from tests.parsers.damage import with_batch_crcs, with_entry_crc, with_snapshot_crc
 from tests.parsers.one_file import OneFile
 from tests.records.coordinator_samples import GROUP_SAMPLES, TRANSACTION_SAMPLES
@@ -350,87 +361,87 @@ PARSERS: dict[str, Parser] = {
     "quorumlog/records/coordinator/offset_bytes.py read_value": Parser(
         call=read_value, seeds=tuple(map(write_value, OFFSET_VALUES)), errors=(CorruptRecords,), again=write_value,
     ),
-    "storage/epochs.py LeaderEpochCache.parse": Parser(
+    "storage/quorumlog_storage/epochs.py LeaderEpochCache.parse": Parser(
         call=lambda data: LeaderEpochCache.parse("/e", data).entries, seeds=(EPOCHS, b"0\n0\n", b""),
         errors=(CorruptCheckpoint,), again=lambda entries: LeaderEpochCache(entries).render(),
     ),
-    "storage/text_checkpoint.py parse_checkpoint": Parser(
+    "storage/quorumlog_storage/text_checkpoint.py parse_checkpoint": Parser(
         call=lambda data: sum(map(len, parse_checkpoint("/c", data))),
         seeds=(EPOCHS, LINES),
         errors=(CorruptCheckpoint,),
     ),
-    "storage/offset_files.py parse_offsets": Parser(
+    "storage/quorumlog_storage/offset_files.py parse_offsets": Parser(
         call=lambda data: parse_offsets("/o", data), seeds=(LINES, b"0\n"), errors=(CorruptCheckpoint,),
         again=render_offsets,
     ),
-    "storage/moves/mark.py parse_mark": Parser(
+    "storage/quorumlog_storage/moves/mark.py parse_mark": Parser(
         call=lambda data: parse_mark("/m", data), seeds=(render_mark(PromotionMark("t.x", 3, bytes(range(16)), 77)),),
         errors=(CorruptCheckpoint,), again=render_mark,
     ),
-    "storage/offset_index.py OffsetIndex.decode": Parser(
+    "storage/quorumlog_storage/offset_index.py OffsetIndex.decode": Parser(
         call=lambda data: OffsetIndex.decode(data, 1 << 30)._columns, seeds=(_index(), b""), errors=(CorruptIndex,),
     ),
-    "storage/indexes/time_entries.py TimeEntries.decode": Parser(
+    "storage/quorumlog_storage/indexes/time_entries.py TimeEntries.decode": Parser(
         call=lambda data: TimeEntries.decode(data)._columns, seeds=(TIMES, b""), errors=(CorruptIndex,),
     ),
-    "storage/indexes/transaction_index.py decode_entries": Parser(
+    "storage/quorumlog_storage/indexes/transaction_index.py decode_entries": Parser(
         call=decode_entries, seeds=(ABORTED, b""), errors=(CorruptTransactionIndex,), again=encode_entries,
     ),
-    "storage/cleaning/record_table.py RecordTable.read": Parser(
+    "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read": Parser(
         call=_each_batch(_table), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
     ),
-    "storage/producer_snapshot.py decode_snapshot": Parser(
+    "storage/quorumlog_storage/producer_snapshot.py decode_snapshot": Parser(
         call=lambda data: decode_snapshot("/s", data), seeds=(encode_snapshot(ENTRIES), encode_snapshot({})),
         errors=(CorruptSnapshot,), mend=with_snapshot_crc,
     ),
-    "storage/audit/entries.py read_snapshot": Parser(
+    "storage/quorumlog_storage/audit/entries.py read_snapshot": Parser(
         call=read_snapshot, seeds=(encode_snapshot(ENTRIES), encode_snapshot({})), errors=(BadSnapshot,),
         mend=with_snapshot_crc,
     ),
-    "storage/audit/entries.py read_entries": Parser(
+    "storage/quorumlog_storage/audit/entries.py read_entries": Parser(
         call=_entries, seeds=(_index(), b"\0" * 170), errors=(),
     ),
-    "storage/audit/batches.py read_batches": Parser(
+    "storage/quorumlog_storage/audit/batches.py read_batches": Parser(
         call=_audited, seeds=(*BATCHES, BATCHES[0] + GAPS + EMPTY), errors=(), mend=with_batch_crcs,
     ),
-    "storage/audit/batches.py read_batch_at": Parser(
+    "storage/quorumlog_storage/audit/batches.py read_batch_at": Parser(
         call=_one_audited, seeds=(*BATCHES, BATCHES[0] + GAPS + EMPTY), errors=(), mend=with_batch_crcs,
     ),
-    "storage/foreign/kafka_metadata.py _Settings.take": Parser(
+    "storage/quorumlog_storage/foreign/kafka_metadata.py _Settings.take": Parser(
         call=lambda data: _Settings().take(data, 0), seeds=(KAFKAS,), errors=(), mend=with_batch_crcs,
     ),
-    "storage/partition_metadata.py parse_partition_metadata": Parser(
+    "storage/quorumlog_storage/partition_metadata.py parse_partition_metadata": Parser(
         call=lambda data: parse_partition_metadata("/p", data), seeds=(render_partition_metadata(bytes([5]) * 16),),
         errors=(BadPartitionMetadata,), again=render_partition_metadata,
     ),
-    "storage/properties.py parse_properties": Parser(
+    "storage/quorumlog_storage/properties.py parse_properties": Parser(
         call=lambda data: parse_properties("/m", data), seeds=(META.render("today"), b"a\\\n  b = c\\u00e9\\t\n"),
         errors=(BadProperties,), again=lambda found: render_properties(found),
     ),
-    "storage/meta_properties.py MetaProperties.parse": Parser(
+    "storage/quorumlog_storage/meta_properties.py MetaProperties.parse": Parser(
         call=lambda data: MetaProperties.parse("/m", data), seeds=(META.render("today"),), errors=(BadProperties,),
         again=lambda meta: meta.render(),
     ),
-    "storage/directory.py LockedDirectory.open": Parser(
+    "storage/quorumlog_storage/directory.py LockedDirectory.open": Parser(
         call=_marker, seeds=(b'{"version":0,"brokerEpoch":12}', b""), errors=(),
     ),
-    "storage/batch.py received_batches": Parser(
+    "storage/quorumlog_storage/batch.py received_batches": Parser(
         call=received_batches, seeds=BATCHES, errors=(CorruptRecords,), mend=with_batch_crcs,
     ),
-    "quorum/lost_majority.py read_intent": Parser(
+    "quorum/quorumlog_quorum/lost_majority.py read_intent": Parser(
         call=_intent, seeds=(INTENT.render(),), errors=(RecoveryRefused,), again=lambda intent: intent.render(),
     ),
-    "quorum/metadata/frame.py decode_record": Parser(
+    "quorum/quorumlog_quorum/metadata/frame.py decode_record": Parser(
         call=decode_record, seeds=METADATA, errors=(BadRecord, UnsupportedMetadata),
     ),
-    "quorum/metadata/partition_values.py PartitionReader.read": Parser(
+    "quorum/quorumlog_quorum/metadata/partition_values.py PartitionReader.read": Parser(
         call=_partition, seeds=(METADATA[2][len(PARTITION_HEADER) :],),
         errors=(BadRecord, UnsupportedMetadata, ReplayError),
     ),
-    "quorum/metadata_log.py checked_spans": Parser(
+    "quorum/quorumlog_quorum/metadata_log.py checked_spans": Parser(
         call=checked_spans, seeds=(*CONTROL_BATCHES, *BATCHES), errors=(), mend=with_batch_crcs,
     ),
-    "quorum/raft/quorum_state.py decode_quorum_state": Parser(
+    "quorum/quorumlog_quorum/raft/quorum_state.py decode_quorum_state": Parser(
         call=lambda data: decode_quorum_state("/q", data),
         seeds=(
             encode_quorum_state(STATE), encode_quorum_state(QuorumState()),
@@ -438,9 +449,9 @@ PARSERS: dict[str, Parser] = {
         ),
         errors=(CorruptQuorumState,), again=encode_quorum_state,
     ),
-    "quorum/snapshots/codec.py SnapshotCheck.take": Parser(
+    "quorum/quorumlog_quorum/snapshots/codec.py SnapshotCheck.take": Parser(
         call=_whole_snapshot, seeds=(_snapshot(),), errors=(CorruptRecords, BadRecord, UnsupportedMetadata),
-        mend=with_batch_crcs, covers=("quorum/snapshots/codec.py values_of",),
+        mend=with_batch_crcs, covers=("quorum/quorumlog_quorum/snapshots/codec.py values_of",),
     ),
     "quorumlog/records/batch.py parse_header": Parser(
         call=parse_header, seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
@@ -508,12 +519,12 @@ PARSERS: dict[str, Parser] = {
 LANE = "tests/wire/fuzz.py sends damaged frames of every API and version to a listener"
 ANSWERS = "tests/wire/test_wire_schema.py and tests/wire/lane.py; a client trusts its cluster's answers"
 ELSEWHERE: dict[str, str] = {
-    "quorum/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
-    "storage/edge/cleaner.py decode_spec": "a line that the node writes to its own cleaner",
-    "storage/foreign/export.py Export.take": "received_batches",
-    "storage/indexes/index_file.py IndexFile.decode": "the interface of the next two",
-    "storage/indexes/time_index.py TimeIndexFile.decode": "TimeEntries.decode",
-    "storage/offset_index.py OffsetIndexFile.decode": "OffsetIndex.decode",
+    "quorum/quorumlog_quorum/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
+    "storage/quorumlog_storage/edge/cleaner.py decode_spec": "a line that the node writes to its own cleaner",
+    "storage/quorumlog_storage/foreign/export.py Export.take": "received_batches",
+    "storage/quorumlog_storage/indexes/index_file.py IndexFile.decode": "the interface of the next two",
+    "storage/quorumlog_storage/indexes/time_index.py TimeIndexFile.decode": "TimeEntries.decode",
+    "storage/quorumlog_storage/offset_index.py OffsetIndexFile.decode": "OffsetIndex.decode",
     "quorumlog/records/columnar/decode.py decode_columns": "tests/records/test_columnar_codec.py damages every byte",
     "quorumlog/records/compression.py _Room.take": "counts bytes",
     "quorumlog/records/record_check.py _Walk.take": "check_records",

@@ -7,16 +7,16 @@ from struct import Struct
 
 import pytest
 
-from quorum.lost_majority import RecoveryRefused
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import encode_record
 from quorumlog.messages.metadata_records import PartitionRecord
 from quorumlog.records import Codec, Record, encode_batch
 from quorumlog.records.batch import BATCH_OVERHEAD
-from storage.indexes.transaction_index import AbortedTransaction, encode_entries
-from storage.producer_snapshot import encode_snapshot
-from storage.producer_state import ProducerEntry, Remembered
-from storage.text_checkpoint import render_checkpoint
+from quorumlog_quorum.lost_majority import RecoveryRefused
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_storage.indexes.transaction_index import AbortedTransaction, encode_entries
+from quorumlog_storage.producer_snapshot import encode_snapshot
+from quorumlog_storage.producer_state import ProducerEntry, Remembered
+from quorumlog_storage.text_checkpoint import render_checkpoint
 from tests.parsers.damage import with_batch_crcs, with_snapshot_crc
 from tests.parsers.fuzz import Tally, fuzz, one_input
 from tests.parsers.objects import OBJECTS
@@ -24,7 +24,10 @@ from tests.parsers.registry import BATCHES, ELSEWHERE, EMPTY, PARSERS, ROOT, Par
 
 INPUTS = 600  # of each parser; ./dev fuzz-parsers runs a million
 # Parsers whose file is an argument by name: found_parsers cannot see the bytes.
-BY_FILE = ("storage/directory.py LockedDirectory.open", "quorum/lost_majority.py read_intent")
+BY_FILE = (
+    "storage/quorumlog_storage/directory.py LockedDirectory.open",
+    "quorum/quorumlog_quorum/lost_majority.py read_intent",
+)
 
 
 def test_every_parser_is_registered() -> None:
@@ -63,7 +66,7 @@ def test_mended_checksums_are_right() -> None:
     damaged[BATCH_OVERHEAD] ^= 1
     assert with_batch_crcs(bytes(damaged)) != bytes(damaged)
     assert with_batch_crcs(BATCHES[0] + BATCHES[1]) == BATCHES[0] + BATCHES[1]
-    seed = PARSERS["storage/producer_snapshot.py decode_snapshot"].seeds[0]
+    seed = PARSERS["storage/quorumlog_storage/producer_snapshot.py decode_snapshot"].seeds[0]
     assert with_snapshot_crc(seed) == seed
 
 
@@ -77,34 +80,40 @@ def _batch_of(records: int, codec: Codec = Codec.NONE) -> bytes:
 
 # As many entries as a parser can be given in some 50 to 100 KB.
 DENSE: list[tuple[str, bytes]] = [
-    ("storage/epochs.py LeaderEpochCache.parse", _lines("{0} {0}")),
-    ("storage/text_checkpoint.py parse_checkpoint", _lines("{0} {0}")),
-    ("storage/offset_files.py parse_offsets", _lines("t {0} 9")),
-    ("storage/moves/mark.py parse_mark", _lines("t {0} 9")),
-    ("storage/properties.py parse_properties", b"".join(b"%x\n" % number for number in range(9_000))),
-    ("storage/indexes/time_entries.py TimeEntries.decode", b"".join(Struct(">qi").pack(n, n) for n in range(8_000))),
+    ("storage/quorumlog_storage/epochs.py LeaderEpochCache.parse", _lines("{0} {0}")),
+    ("storage/quorumlog_storage/text_checkpoint.py parse_checkpoint", _lines("{0} {0}")),
+    ("storage/quorumlog_storage/offset_files.py parse_offsets", _lines("t {0} 9")),
+    ("storage/quorumlog_storage/moves/mark.py parse_mark", _lines("t {0} 9")),
+    ("storage/quorumlog_storage/properties.py parse_properties", b"".join(b"%x\n" % number for number in range(9_000))),
     (
-        "quorum/metadata/frame.py decode_record",
+        "storage/quorumlog_storage/indexes/time_entries.py TimeEntries.decode",
+        b"".join(Struct(">qi").pack(n, n) for n in range(8_000)),
+    ),
+    (
+        "quorum/quorumlog_quorum/metadata/frame.py decode_record",
         encode_record(
             PartitionRecord(topic_id=bytes([5]) * 16, partition=0, replicas=tuple(range(300, 20_000)), isr=(1,)),
             LATEST_LEVEL,
         ),
     ),
     (
-        "storage/indexes/transaction_index.py decode_entries",
+        "storage/quorumlog_storage/indexes/transaction_index.py decode_entries",
         encode_entries([AbortedTransaction(n, 2 * n, 2 * n + 1, 2 * n) for n in range(2_000)]),
     ),
-    ("storage/audit/entries.py read_entries", bytes(80_000)),
+    ("storage/quorumlog_storage/audit/entries.py read_entries", bytes(80_000)),
     *(
         (name, encode_snapshot({n: ProducerEntry(1, (Remembered(4, 9, 2, n),), n) for n in range(2_000)}))
-        for name in ("storage/producer_snapshot.py decode_snapshot", "storage/audit/entries.py read_snapshot")
+        for name in (
+            "storage/quorumlog_storage/producer_snapshot.py decode_snapshot",
+            "storage/quorumlog_storage/audit/entries.py read_snapshot",
+        )
     ),
     *(
         (name, EMPTY * 1_000)
         for name in (
-            "storage/batch.py received_batches", "quorumlog/records/batch.py headers",
-            "quorum/metadata_log.py checked_spans", "quorumlog/records/produced.py validate_produced",
-            "storage/audit/batches.py read_batches", "quorumlog/records/batch.py verify_crc",
+            "storage/quorumlog_storage/batch.py received_batches", "quorumlog/records/batch.py headers",
+            "quorum/quorumlog_quorum/metadata_log.py checked_spans", "quorumlog/records/produced.py validate_produced",
+            "storage/quorumlog_storage/audit/batches.py read_batches", "quorumlog/records/batch.py verify_crc",
         )
     ),
     *(
@@ -112,13 +121,14 @@ DENSE: list[tuple[str, bytes]] = [
         for name in (
             "quorumlog/records/plain.py decode_batch", "quorumlog/records/plain.py decode_fields",
             "quorumlog/records/plain.py iter_batch", "quorumlog/records/record_check.py check_records",
-            "quorumlog/records/record_check.py passes_at_once", "storage/cleaning/record_table.py RecordTable.read",
-            "storage/audit/batches.py read_batch_at",
+            "quorumlog/records/record_check.py passes_at_once",
+            "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read",
+            "storage/quorumlog_storage/audit/batches.py read_batch_at",
         )
     ),
-    ("quorum/raft/quorum_state.py decode_quorum_state", b"[" + b"[]," * 680 + b"[]]"),
-    ("quorum/lost_majority.py read_intent", b"[" + b"[]," * 680 + b"[]]"),
-    ("storage/directory.py LockedDirectory.open", b"[" + b"{}," * 680 + b"{}]"),
+    ("quorum/quorumlog_quorum/raft/quorum_state.py decode_quorum_state", b"[" + b"[]," * 680 + b"[]]"),
+    ("quorum/quorumlog_quorum/lost_majority.py read_intent", b"[" + b"[]," * 680 + b"[]]"),
+    ("storage/quorumlog_storage/directory.py LockedDirectory.open", b"[" + b"{}," * 680 + b"{}]"),
 ]  # fmt: skip
 
 
@@ -142,7 +152,10 @@ def test_a_count_alone_allocates_nothing() -> None:
     batch[57:61] = (2**31 - 1).to_bytes(4)
     batch[23:27] = (2**31 - 2).to_bytes(4)
     data = with_batch_crcs(bytes(batch))
-    for name in ("storage/cleaning/record_table.py RecordTable.read", "quorumlog/records/plain.py decode_batch"):
+    for name in (
+        "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read",
+        "quorumlog/records/plain.py decode_batch",
+    ):
         tally = Tally()
         one_input(name, data, tally, measured=True)
         assert tally.errors == 1, name
@@ -165,7 +178,7 @@ def test_the_fuzz_finds_a_mistake(monkeypatch: pytest.MonkeyPatch, call: object,
 @pytest.mark.parametrize("number", [b"1.5", b'"3"', b"1e999", b"-2", b"true"])
 def test_the_note_of_a_recovery_holds_whole_numbers(number: bytes) -> None:
     """A number that cannot be an offset is no number of a note, whatever Python would make of it."""
-    parser = PARSERS["quorum/lost_majority.py read_intent"]
+    parser = PARSERS["quorum/quorumlog_quorum/lost_majority.py read_intent"]
     refused = False
     try:
         parser.call(parser.seeds[0].replace(b'"endOffset":10', b'"endOffset":' + number))

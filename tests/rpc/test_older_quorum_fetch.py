@@ -10,8 +10,6 @@ import pytest
 from test_transport_contract import served
 from transport_worlds import GrpcWorld, identity
 
-from quorum.peers import Peers
-from quorum.raft import RequestFailed, ResponseReceived, Send
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse
 from quorumlog.nursery import Nursery
@@ -19,6 +17,8 @@ from quorumlog.rpc import grpc_client
 from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Context, NotDelivered
+from quorumlog_quorum.peers import Peers
+from quorumlog_quorum.raft import RequestFailed, ResponseReceived, Send
 
 FETCH = QuorumFetchRequest(
     replica_id=2, current_leader_epoch=1, fetch_offset=0, last_fetched_epoch=-1, max_wait_ms=0, max_bytes=1

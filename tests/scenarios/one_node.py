@@ -13,12 +13,6 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from broker.api.handlers import HANDLERS
-from cli.server.config import NodeConfig, from_values
-from cli.server.format import format_node
-from cli.server.node import Node, build_node
-from cli.server.real_edges import random_uuid, real_edges
-from cli.server.secret import new_secret
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.sockets import SimSockets
@@ -36,7 +30,13 @@ from quorumlog.rpc.transport import Connection
 from quorumlog.testing.ports import PortPicker
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog.wire.transport import WireTransport
-from storage.edge.disk import RealDisk
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.node import Node, build_node
+from quorumlog_cli.server.real_edges import random_uuid, real_edges
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 T = TypeVar("T")
 CALL_MS = 10_000

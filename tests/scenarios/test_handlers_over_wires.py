@@ -19,7 +19,6 @@ from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode,
 from transaction_requests import OF_TRANSACTIONS
 
 from jepsen.sim.time import killed_coroutines
-from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     AlterReplicaLogDir,
@@ -67,6 +66,7 @@ from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compre
 from quorumlog.records.record import Record
 from quorumlog.rpc.transport import Connection, OutcomeUnknown
 from quorumlog.wire.apis import BY_REQUEST
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 
 STRANGE_ID = bytes(range(16))
 E = ErrorCode

@@ -8,23 +8,23 @@ from typing import Any
 
 from test_format import format_
 
-from cli.server.adopt import Adopted, adopt
-from cli.server.config import NodeConfig, from_values
-from cli.server.recover import Recovered, recover
 from jepsen.sim.machine.disk import SimDisk
-from quorum.metadata.frame import MetadataRecord, encode_record
-from quorum.metadata_log import METADATA_PARTITION
-from quorum.metadata_survey import MetadataSurvey, survey
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.records.values import encode_values
-from storage.batch import received_batches
-from storage.checkpointed_log import CheckpointedLog
-from storage.directory import read_meta
-from storage.disk import Disk
-from storage.log_config import LogConfig
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_cli.server.adopt import Adopted, adopt
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.recover import Recovered, recover
+from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
+from quorumlog_storage.batch import received_batches
+from quorumlog_storage.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory import read_meta
+from quorumlog_storage.disk import Disk
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
 
 LOG = "/meta/__cluster_metadata-0"
 DIRECTORIES = ("/data/a", "/data/b", "/meta")

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import pytest
 from recovery_world import DIRECTORIES, LEVEL, LOG, NEW_TOPIC, TOPIC, adopted, config_of, incarnations, survivor
 
-from cli.server.directories import open_directories
 from jepsen.crash.faults import Fault
 from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
-from quorum.lost_majority import INTENT_NAME, RecoveryRefused
-from quorum.metadata.frame import MetadataRecord
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord
-from storage.atomic import write_atomically
-from storage.directory import LOCK_NAME, read_meta
-from storage.disk import DirectoryLocked
-from storage.names import parse_directory
+from quorumlog_cli.server.directories import open_directories
+from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_storage.atomic import write_atomically
+from quorumlog_storage.directory import LOCK_NAME, read_meta
+from quorumlog_storage.disk import DirectoryLocked
+from quorumlog_storage.names import parse_directory
 
 ONE, OTHER = ClusterIncarnation(1, b"\1" * 16), ClusterIncarnation(1, b"\2" * 16)
 CHANGE = PartitionChangeRecord(partition=0, topic_id=TOPIC, leader=1)

@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 import pytest
 
-from cli.server.config import NodeConfig, from_values
-from cli.server.directories import NodeDirectories, open_directories
-from cli.server.format import format_node
-from cli.server.left_in_order import left_in_order
-from cli.server.secret import new_secret
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail
-from storage.directory import CLEAN_SHUTDOWN
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.directories import NodeDirectories, open_directories
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.left_in_order import left_in_order
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.directory import CLEAN_SHUTDOWN
 
 A, B = "/data/a", "/data/b"
 

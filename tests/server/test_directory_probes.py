@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cli.server.directory_probes import PROBE_INTERVAL_MS
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DATA
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_MS
-from storage.directory_probe import PROBE_NAME
-from storage.meta_properties import META_PROPERTIES
+from quorumlog_cli.server.directory_probes import PROBE_INTERVAL_MS
+from quorumlog_storage.directory_probe import PROBE_NAME
+from quorumlog_storage.meta_properties import META_PROPERTIES
 
 MOVED_MS = 3_000  # from the fault until others lead
 

@@ -9,21 +9,21 @@ from typing import Any, cast
 
 import pytest
 
-from cli.server.config import NodeConfig, from_values
-from cli.server.directories import DirectoryProblem, NodeDirectories, open_directories
-from cli.server.directory_start import DirectoryStart
-from cli.server.edges import Edges
-from cli.server.format import format_node
-from cli.server.real_edges import SystemClock
-from cli.server.replica_directories import CannotReturn, DirectoryWorkers
-from cli.server.secret import SECRET_NAME, new_secret
 from jepsen.sim.machine.disk import SimDisk
-from storage.directory import LOCK_NAME
-from storage.edge.worker import ThreadWorker
-from storage.meta_properties import META_PROPERTIES
-from storage.stall_watch import DirectoryStalled
-from storage.worker import Worker
-from storage.writer import DirectoryWriter
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.directories import DirectoryProblem, NodeDirectories, open_directories
+from quorumlog_cli.server.directory_start import DirectoryStart
+from quorumlog_cli.server.edges import Edges
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.real_edges import SystemClock
+from quorumlog_cli.server.replica_directories import CannotReturn, DirectoryWorkers
+from quorumlog_cli.server.secret import SECRET_NAME, new_secret
+from quorumlog_storage.directory import LOCK_NAME
+from quorumlog_storage.edge.worker import ThreadWorker
+from quorumlog_storage.meta_properties import META_PROPERTIES
+from quorumlog_storage.stall_watch import DirectoryStalled
+from quorumlog_storage.worker import Worker
+from quorumlog_storage.writer import DirectoryWriter
 
 PATHS = ("/data/a", "/data/b", "/data/c")
 METADATA, OTHER = PATHS[0], PATHS[1]

@@ -8,30 +8,30 @@ from typing import Any, cast
 
 import pytest
 
-from cli.server.config import NodeConfig, from_values
-from cli.server.directories import open_directories
-from cli.server.edges import Edges
-from cli.server.format import format_node
-from cli.server.replica_directories import DirectoryWorkers
-from cli.server.secret import new_secret
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Operation
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
-from quorum.metadata_directory import MetadataDirectory
-from quorum.metadata_log import METADATA_PARTITION
 from quorumlog.records import Record, encode_batch, headers
-from storage.batch import stamped_batches
-from storage.directory import LOCK_NAME
-from storage.directory_life import DirectoryOffline
-from storage.directory_probe import PROBE_NAME
-from storage.disk import DiskError
-from storage.file_handle import FileHandle
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
-from storage.worker import Worker
-from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.directories import open_directories
+from quorumlog_cli.server.edges import Edges
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.replica_directories import DirectoryWorkers
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_quorum.metadata_directory import MetadataDirectory
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.directory import LOCK_NAME
+from quorumlog_storage.directory_life import DirectoryOffline
+from quorumlog_storage.directory_probe import PROBE_NAME
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.file_handle import FileHandle
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.worker import Worker
+from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 DATA, OTHER = "/data/a", "/data/b"
 METADATA = f"{DATA}/__cluster_metadata-0"

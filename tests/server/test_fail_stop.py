@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from cli.server.config import load
-from cli.server.fail_stop import is_fatal, stop_on_loop_errors
-from cli.server.format import format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import new_secret
 from quorumlog.testing.ports import PortPicker
-from storage.edge.disk import RealDisk
+from quorumlog_cli.server.config import load
+from quorumlog_cli.server.fail_stop import is_fatal, stop_on_loop_errors
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.real_edges import random_uuid
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.edge.disk import RealDisk
 
 CASES: list[tuple[str, dict[str, Any], bool]] = [
     ("a callback of ours", {"handle": object(), "exception": ValueError()}, True),
@@ -58,7 +58,7 @@ def test_a_raising_callback_reaches_the_node_and_other_reports_the_log(caplog: p
 
 NODE = """
 import sys
-from storage.edge.worker import ThreadWorker
+from quorumlog_storage.edge.worker import ThreadWorker
 
 submit, jobs = ThreadWorker.submit, 0
 
@@ -69,7 +69,7 @@ def submit_and_fail(self, job, on_written, on_synced):
     submit(self, job, fail if jobs == 5 else on_written, on_synced)
 
 ThreadWorker.submit = submit_and_fail
-from cli.server.process import main
+from quorumlog_cli.server.process import main
 sys.exit(main(["-c", sys.argv[1]]))
 """
 

@@ -7,22 +7,22 @@ from typing import cast
 
 import pytest
 
-from broker.logdirs.log_directory import LogDirectory
-from broker.logdirs.offline import offline_ids
-from cli.server.config import from_values
-from cli.server.directories import NodeDirectories, open_directories
-from cli.server.edges import Edges
-from cli.server.format import format_node
-from cli.server.replica_directories import DirectoryWorkers
-from cli.server.secret import new_secret
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from storage.atomic import write_atomically
-from storage.directory import LockedDirectory
-from storage.directory_life import LifeEvent
-from storage.disk import DirectoryLocked
-from storage.meta_properties import META_PROPERTIES, WrongDirectory
-from storage.writer import DirectoryWriter
+from quorumlog_broker.logdirs.log_directory import LogDirectory
+from quorumlog_broker.logdirs.offline import offline_ids
+from quorumlog_cli.server.config import from_values
+from quorumlog_cli.server.directories import NodeDirectories, open_directories
+from quorumlog_cli.server.edges import Edges
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.replica_directories import DirectoryWorkers
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.atomic import write_atomically
+from quorumlog_storage.directory import LockedDirectory
+from quorumlog_storage.directory_life import LifeEvent
+from quorumlog_storage.disk import DirectoryLocked
+from quorumlog_storage.meta_properties import META_PROPERTIES, WrongDirectory
+from quorumlog_storage.writer import DirectoryWriter
 
 PATHS = ("/data/a", "/data/b", "/data/c", "/data/d")
 CONFIG = from_values(

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from test_format import SECRET
 
-from cli.server.config import NodeConfig, from_values
-from cli.server.directories import open_directories
-from cli.server.first_voters import (
+from jepsen.crash.faults import Fault
+from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
+from jepsen.sim.machine.disk import SimDisk
+from quorumlog.ids import ZERO_UUID, format_uuid
+from quorumlog.records.control import Voter, VoterEndpoint
+from quorumlog.rpc.transport import Address
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.directories import open_directories
+from quorumlog_cli.server.first_voters import (
     BOOTSTRAP,
     STATIC,
     FirstVoters,
@@ -19,17 +25,11 @@ from cli.server.first_voters import (
     InitialController,
     parse_initial_controllers,
 )
-from cli.server.format import Formatted, format_node
-from jepsen.crash.faults import Fault
-from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
-from jepsen.sim.machine.disk import SimDisk
-from quorum.snapshots import SnapshotReader, snapshot_path
-from quorumlog.ids import ZERO_UUID, format_uuid
-from quorumlog.records.control import Voter, VoterEndpoint
-from quorumlog.rpc.transport import Address
-from storage.directory import read_meta
-from storage.disk import Disk
-from storage.meta_properties import WrongDirectory
+from quorumlog_cli.server.format import Formatted, format_node
+from quorumlog_quorum.snapshots import SnapshotReader, snapshot_path
+from quorumlog_storage.directory import read_meta
+from quorumlog_storage.disk import Disk
+from quorumlog_storage.meta_properties import WrongDirectory
 
 LOG = "/meta/__cluster_metadata-0"
 IDS = {node: (9_000 + node).to_bytes(16, "big") for node in (1, 2, 3)}

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from cli.server.config import NodeConfig, from_values
-from cli.server.directories import DirectoryProblem, open_directories
-from cli.server.format import Formatted, format_node
-from cli.server.real_edges import random_uuid
-from cli.server.secret import NoSecret, new_secret, read_secret
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.ids import format_uuid
-from storage.directory import AlreadyFormatted, read_meta
-from storage.meta_properties import WrongDirectory
+from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server.directories import DirectoryProblem, open_directories
+from quorumlog_cli.server.format import Formatted, format_node
+from quorumlog_cli.server.real_edges import random_uuid
+from quorumlog_cli.server.secret import NoSecret, new_secret, read_secret
+from quorumlog_storage.directory import AlreadyFormatted, read_meta
+from quorumlog_storage.meta_properties import WrongDirectory
 
 SECRET = new_secret(bytes(range(32)))
 

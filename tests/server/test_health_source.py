@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from broker.logdirs.free_space import FreeSpace
-from broker.scrub.report import ScrubReport
-from cli.server.health import MAX_BLOCKED, index_checks, is_serving, problems, who
-from storage.directory_life import DirectoryLife, LifeEvent
-from storage.indexes.log_fault import LogFault
-from storage.retention.blocked import Blocked
-from storage.stall_watch import DirectoryStalled, OpenCall
+from quorumlog_broker.logdirs.free_space import FreeSpace
+from quorumlog_broker.scrub.report import ScrubReport
+from quorumlog_cli.server.health import MAX_BLOCKED, index_checks, is_serving, problems, who
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.indexes.log_fault import LogFault
+from quorumlog_storage.retention.blocked import Blocked
+from quorumlog_storage.stall_watch import DirectoryStalled, OpenCall
 
 BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
 

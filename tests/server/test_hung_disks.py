@@ -16,7 +16,7 @@ from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS
 from jepsen.sim.workload.workload import Workload
-from quorum.metadata.registration import LOST
+from quorumlog_quorum.metadata.registration import LOST
 
 STALL_MS = 3_000  # the default of log.dir.stall.ms
 MOVED_MS = 1_500  # from the failure until others lead

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from cli.server.internal_requests import TO_QUORUM, internal_handler
-from quorum.controller.requests import RULES
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ProbeRequest, RegisterBrokerRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.access import INTERNAL_SERVICES
 from quorumlog.rpc.transport import Handler
+from quorumlog_cli.server.internal_requests import TO_QUORUM, internal_handler
+from quorumlog_quorum.controller.requests import RULES
 
 
 def named(name: str) -> Handler:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cli.server.config import from_values
 from quorumlog.messages.cluster import CreatableTopic
+from quorumlog_cli.server.config import from_values
 
 FILE = {
     "node.id": "1",

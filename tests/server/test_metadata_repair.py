@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from test_format import SECRET, format_, make_config, make_disk
 
-from cli.server.config import NodeConfig
-from cli.server.metadata_repair import accept_loss, renew
 from jepsen.sim.machine.disk import SimDisk
-from quorum.metadata_log import METADATA_PARTITION
-from quorum.raft.quorum_state import QuorumState, QuorumStateNotRenewed, read_quorum_state
-from storage.directory import CLEAN_SHUTDOWN, LOCK_NAME, NotFormatted
-from storage.disk import DirectoryLocked
-from storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.metadata_repair import accept_loss, renew
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.raft.quorum_state import QuorumState, QuorumStateNotRenewed, read_quorum_state
+from quorumlog_storage.directory import CLEAN_SHUTDOWN, LOCK_NAME, NotFormatted
+from quorumlog_storage.disk import DirectoryLocked
+from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 
 PATH = "/data/a/__cluster_metadata-0"
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.server.config import NodeConfig, from_values, load
-from cli.server.keys import COARSER, NODE_KEYS, all_keys
-from cli.server.listeners import parse_address
-from cli.server.parts import broker_config, metadata_log_config
-from cli.server.properties import ConfigError, from_environment, parse_properties
-from cli.server.values import parse_bytes
 from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.rpc.transport import Address
 from quorumlog.topic_config import TOPIC_CONFIGS
+from quorumlog_cli.server.config import NodeConfig, from_values, load
+from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
+from quorumlog_cli.server.listeners import parse_address
+from quorumlog_cli.server.parts import broker_config, metadata_log_config
+from quorumlog_cli.server.properties import ConfigError, from_environment, parse_properties
+from quorumlog_cli.server.values import parse_bytes
 
 MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 

@@ -18,26 +18,26 @@ from recovery_world import (
     write_log,
 )
 
-from cli.server.directories import DirectoryProblem, open_directories
 from jepsen.crash.faults import Fault
 from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
-from quorum.lost_majority import INTENT_NAME, SKIPPED_PRODUCER_IDS, RecoveryRefused
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import EMPTY
-from quorum.metadata.records_of import records_of
-from quorum.metadata.snapshot_records import slices_of
-from quorum.metadata_log import METADATA_PARTITION
-from quorum.metadata_survey import MetadataGap, survey
-from quorum.raft.quorum_state import QuorumState, encode_quorum_state, read_quorum_state
-from quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
 from quorumlog.cluster_incarnation import FIRST
 from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord, ProducerIdsRecord
 from quorumlog.records.control import VoterEndpoint
-from storage.atomic import write_atomically
-from storage.directory import LOCK_NAME, read_meta
-from storage.disk import DirectoryLocked
-from storage.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_cli.server.directories import DirectoryProblem, open_directories
+from quorumlog_quorum.lost_majority import INTENT_NAME, SKIPPED_PRODUCER_IDS, RecoveryRefused
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import EMPTY
+from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.snapshot_records import slices_of
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.metadata_survey import MetadataGap, survey
+from quorumlog_quorum.raft.quorum_state import QuorumState, encode_quorum_state, read_quorum_state
+from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
+from quorumlog_storage.atomic import write_atomically
+from quorumlog_storage.directory import LOCK_NAME, read_meta
+from quorumlog_storage.disk import DirectoryLocked
+from quorumlog_storage.offset_files import LOST_OFFSETS, OffsetFile
 
 
 def test_the_survivor_is_the_whole_quorum_of_a_new_incarnation() -> None:

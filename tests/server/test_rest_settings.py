@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cli.server import rest
-from cli.server.config import NodeConfig, from_values
+from quorumlog_cli.server import rest
+from quorumlog_cli.server.config import NodeConfig, from_values
 
 NODE = {
     "node.id": "1",

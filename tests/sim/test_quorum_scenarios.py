@@ -13,10 +13,10 @@ from quorum_world import FETCH_TIMEOUT_MS, QuorumWorld, quorum_world
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.raft import RaftRole
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import IncrementalAlterConfigsRequest
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog_quorum.raft import RaftRole
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # killed coroutines
 SEEDS = (1, 2, 3)

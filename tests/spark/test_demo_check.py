@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.demo.check import Account, account, differences
-from cli.demo.flights import figures_of, to_flights
-from cli.demo.load import Loaded
-from cli.demo.spark import Stored
+from quorumlog_cli.demo.check import Account, account, differences
+from quorumlog_cli.demo.flights import figures_of, to_flights
+from quorumlog_cli.demo.load import Loaded
+from quorumlog_cli.demo.spark import Stored
 
 CSV = """year,dep_delay,carrier,tailnum,origin
 2013,2,UA,N1,EWR

@@ -12,15 +12,15 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from cli.demo.spark import end_process
 from quorumlog.spark.java import NoJava, use_java
+from quorumlog_cli.demo.spark import end_process
 
 MARK = "QUORUMLOG_TEST_MARK"  # an environment variable: every process that the script starts inherits it
 RUN_S = 120.0
 SCRIPT = f"""
 import os, sys
 from pathlib import Path
-from cli.demo.spark import session
+from quorumlog_cli.demo.spark import session
 from tests.spark.test_demo_processes import marked
 
 with session(Path(sys.argv[1])) as spark:

@@ -9,15 +9,15 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch
 from quorumlog.records import Codec, Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
-from storage.audit.audit import AuditReport, audit
-from storage.audit.directory_audit import Options
-from storage.batch import received_batches, stamped_batches
-from storage.directory import CLEAN_SHUTDOWN, format_directory
-from storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from storage.log_config import LogConfig
-from storage.meta_properties import MetaProperties
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_storage.audit.audit import AuditReport, audit
+from quorumlog_storage.audit.directory_audit import Options
+from quorumlog_storage.batch import received_batches, stamped_batches
+from quorumlog_storage.directory import CLEAN_SHUTDOWN, format_directory
+from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.meta_properties import MetaProperties
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 ROOT = "/data"
 TOPIC_ID = bytes([5]) * 16

@@ -23,17 +23,17 @@ from cleaning_samples import add, add_marker, run_round
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
-from storage.audit.directory_audit import Options
-from storage.audit.finding import MAX_KEPT, Findings, Weight
-from storage.batch import stamped_batches
-from storage.directory import CLEAN_SHUTDOWN, format_directory
-from storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from storage.meta_properties import MetaProperties
-from storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, render_offsets
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
-from storage.producer_snapshot import decode_snapshot, encode_snapshot
-from storage.producers.index_note import read_note
+from quorumlog_storage.audit.directory_audit import Options
+from quorumlog_storage.audit.finding import MAX_KEPT, Findings, Weight
+from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.directory import CLEAN_SHUTDOWN, format_directory
+from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.meta_properties import MetaProperties
+from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, render_offsets
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.producer_snapshot import decode_snapshot, encode_snapshot
+from quorumlog_storage.producers.index_note import read_note
 
 LINE = ("t", 0)
 

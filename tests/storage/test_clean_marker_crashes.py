@@ -8,19 +8,19 @@ from collections import Counter
 import pytest
 from storage_samples import batch
 
-from cli.server.config import from_values
-from cli.server.directories import open_directories
-from cli.server.format import format_node
-from cli.server.secret import new_secret
 from jepsen.crash.faults import Fault
 from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
-from storage.directory import LockedDirectory
-from storage.log import Log
-from storage.log_checkpoints import checkpoint_logs
-from storage.log_config import LogConfig
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_cli.server.config import from_values
+from quorumlog_cli.server.directories import open_directories
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.secret import new_secret
+from quorumlog_storage.directory import LockedDirectory
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_checkpoints import checkpoint_logs
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 PATHS = ("/data/a", "/data/b")
 EPOCH = 7

@@ -14,8 +14,8 @@ from cleaning_samples import CONFIG, add, entries, last_values, reopened, run_ro
 from storage_samples import disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
-from storage.epochs import EpochEnd
-from storage.log import Log
+from quorumlog_storage.epochs import EpochEnd
+from quorumlog_storage.log import Log
 
 UNSYNCED = replace(CONFIG, durable=False)
 

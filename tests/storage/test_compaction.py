@@ -24,16 +24,16 @@ from hypothesis import strategies as st
 from storage_samples import PATH, disk_with_data
 
 from quorumlog.records import Codec
-from storage.cleaning.round import clean
-from storage.cleaning.spec import GroupCleaned, RoundDone
-from storage.cleaning.swap import Superseded
-from storage.disk import FileMissing
-from storage.edge.disk import RealDisk
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.log_file import CorruptBatch
-from storage.names import CLEANED_SUFFIX
-from storage.segment import Segment
+from quorumlog_storage.cleaning.round import clean
+from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone
+from quorumlog_storage.cleaning.swap import Superseded
+from quorumlog_storage.disk import FileMissing
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.names import CLEANED_SUFFIX
+from quorumlog_storage.segment import Segment
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"", b"long" * 30])
 BATCH = st.tuples(

@@ -17,13 +17,13 @@ from test_partition_crashes import STOPS, Stop
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import PowerLost
-from storage.cleaning.round import clean
-from storage.cleaning.spec import GroupCleaned
-from storage.disk import DiskError
-from storage.log import Log
-from storage.log_errors import LogUnreadable
-from storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from storage.segment import Segment
+from quorumlog_storage.cleaning.round import clean
+from quorumlog_storage.cleaning.spec import GroupCleaned
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_errors import LogUnreadable
+from quorumlog_storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from quorumlog_storage.segment import Segment
 
 
 def a_log(keys: int = 4) -> Log:

@@ -37,9 +37,9 @@ from storage_samples import PATH, disk_with_data
 from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.ids import Offset
 from quorumlog.records import Codec, decode_batch, headers
-from storage.cleaning.spec import RoundDone
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_storage.cleaning.spec import RoundDone
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 PRODUCERS = (1, 2)
 PLAIN = -1  # the transaction of a record that has none

@@ -8,8 +8,8 @@ import pytest
 from cleaning_samples import CONFIG, add, add_marker, batches, entries, run_round, slots
 from storage_samples import PATH, disk_with_data
 
-from storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks, Page
-from storage.log import Log
+from quorumlog_storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks, Page
+from quorumlog_storage.log import Log
 
 WHOLE = replace(CONFIG, segment_bytes=1 << 20)
 

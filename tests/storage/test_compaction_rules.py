@@ -20,16 +20,16 @@ from storage_samples import disk_with_data
 from quorumlog.ids import Offset
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch
 from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader, parse_header, verify_crc
-from storage.cleaning.batch_filter import BatchFilter
-from storage.cleaning.batches import SourceFile
-from storage.cleaning.grouping import grouped
-from storage.cleaning.keys import KeysSpec, PlainKeys
-from storage.cleaning.marks import Marks
-from storage.cleaning.offset_map import OffsetMap
-from storage.cleaning.outcomes import Outcomes
-from storage.cleaning.record_table import NO_KEY, RecordTable
-from storage.cleaning.retention import LastWrite, has_passed, is_last_write, kept_records
-from storage.log import Log
+from quorumlog_storage.cleaning.batch_filter import BatchFilter
+from quorumlog_storage.cleaning.batches import SourceFile
+from quorumlog_storage.cleaning.grouping import grouped
+from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys
+from quorumlog_storage.cleaning.marks import Marks
+from quorumlog_storage.cleaning.offset_map import OffsetMap
+from quorumlog_storage.cleaning.outcomes import Outcomes
+from quorumlog_storage.cleaning.record_table import NO_KEY, RecordTable
+from quorumlog_storage.cleaning.retention import LastWrite, has_passed, is_last_write, kept_records
+from quorumlog_storage.log import Log
 
 PRODUCER, OTHER = 1000, 2000
 LATER_MS = FIRST_MS + DELETE_RETENTION_MS

@@ -15,11 +15,11 @@ from storage_samples import PATH, disk_with_data
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Codec, CorruptRecords, Record, encode_batch
 from quorumlog.records.batch import BatchHeader
-from storage.cleaning.compiled_keys import CompiledKeys
-from storage.cleaning.key_kernels import hashed
-from storage.cleaning.keys import KeysSpec, PlainKeys
-from storage.cleaning.marks import Marks
-from storage.log import Log
+from quorumlog_storage.cleaning.compiled_keys import CompiledKeys
+from quorumlog_storage.cleaning.key_kernels import hashed
+from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys
+from quorumlog_storage.cleaning.marks import Marks
+from quorumlog_storage.log import Log
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -12,11 +12,11 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from storage.directory import LOCK_NAME
-from storage.directory_probe import DirectoryGone, DirectoryProbe
-from storage.disk import Disk, DiskError
-from storage.edge.disk import RealDisk
-from storage.meta_properties import META_PROPERTIES
+from quorumlog_storage.directory import LOCK_NAME
+from quorumlog_storage.directory_probe import DirectoryGone, DirectoryProbe
+from quorumlog_storage.disk import Disk, DiskError
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.meta_properties import META_PROPERTIES
 
 
 @pytest.fixture(params=["real", "simulated"])

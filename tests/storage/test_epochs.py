@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.ids import NO_EPOCH
-from storage.epochs import EpochEnd, EpochStart, LeaderEpochCache
-from storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.epochs import EpochEnd, EpochStart, LeaderEpochCache
+from quorumlog_storage.text_checkpoint import CorruptCheckpoint
 
 Pairs = list[tuple[int, int]]
 

@@ -9,15 +9,15 @@ from cleaning_samples import CONFIG, add, add_marker, reopened, spec_of
 from storage_samples import PATH, SMALL, append, read_all
 
 from jepsen.soak.counting_disk import CountingDisk
-from storage.bounded import LogResources
-from storage.cleaning.round import clean
-from storage.cleaning.spec import GroupCleaned, RoundDone, RoundSpec
-from storage.cleaning.swap import Superseded
-from storage.disk import FileMissing
-from storage.log import Log
-from storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_storage.bounded import LogResources
+from quorumlog_storage.cleaning.round import clean
+from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone, RoundSpec
+from quorumlog_storage.cleaning.swap import Superseded
+from quorumlog_storage.disk import FileMissing
+from quorumlog_storage.log import Log
+from quorumlog_storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 
 def counting() -> CountingDisk:

@@ -9,13 +9,13 @@ import pytest
 from storage_samples import append, batch, disk_with_data, open_log, read_all
 
 from jepsen.sim.machine.disk import SimDisk, SimFile
-from storage.directory_life import DirectoryOffline
-from storage.disk import Buffer
-from storage.log import Log
-from storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
-from storage.offset_index import OffsetIndexFile
-from storage.segment import Segment
-from storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+from quorumlog_storage.directory_life import DirectoryOffline
+from quorumlog_storage.disk import Buffer
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
+from quorumlog_storage.offset_index import OffsetIndexFile
+from quorumlog_storage.segment import Segment
+from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 KINDS = [MemoryError("no memory"), AssertionError("ours"), RuntimeError("?"), KeyboardInterrupt()]
 

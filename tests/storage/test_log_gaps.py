@@ -12,12 +12,12 @@ from storage_samples import PATH, SMALL, append, batch, disk_with_data, open_log
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import headers
-from storage.batch import StoredBatch, received_batches
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.log_errors import UnexpectedAppend
-from storage.names import index_name, log_name
-from storage.offset_index import MAX_RELATIVE_OFFSET
+from quorumlog_storage.batch import StoredBatch, received_batches
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log_errors import UnexpectedAppend
+from quorumlog_storage.names import index_name, log_name
+from quorumlog_storage.offset_index import MAX_RELATIVE_OFFSET
 
 
 def with_gaps(*bases: Offset) -> list[StoredBatch]:

@@ -13,14 +13,14 @@ from transaction_samples import data_batch, marker
 from jepsen.sim.machine.disk_faults import Fault, Operation
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from storage.epochs import EpochStart, LeaderEpochCache
-from storage.log_errors import LogClosed
-from storage.moves import promotion
-from storage.moves.fates import Fate, fate_of
-from storage.moves.mark import MARK_NAME, PromotionMark, parse_mark, render_mark
-from storage.moves.promotion import NotReady
-from storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, Span, StartOver, next_step
-from storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.log_errors import LogClosed
+from quorumlog_storage.moves import promotion
+from quorumlog_storage.moves.fates import Fate, fate_of
+from quorumlog_storage.moves.mark import MARK_NAME, PromotionMark, parse_mark, render_mark
+from quorumlog_storage.moves.promotion import NotReady
+from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, Span, StartOver, next_step
+from quorumlog_storage.text_checkpoint import CorruptCheckpoint
 
 
 def span(start: Offset, end: Offset, *epochs: tuple[int, Offset]) -> Span:

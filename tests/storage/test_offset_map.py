@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.cleaning.offset_map import NO_ROOM, NOT_FOUND, SLOT_BYTES, OffsetMap, memory_for
+from quorumlog_storage.cleaning.offset_map import NO_ROOM, NOT_FOUND, SLOT_BYTES, OffsetMap, memory_for
 
 KEYS = st.binary(max_size=3)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from storage_samples import batch
 
-from storage.edge.disk import RealDisk
-from storage.edge.room import reserve_room
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.edge.room import reserve_room
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 SEGMENT_BYTES = 1 << 20
 CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, preallocate=True)

@@ -13,8 +13,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.records.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog.records.control import EndTxnMarker
-from storage import producer_state
-from storage.producer_state import (
+from quorumlog_storage import producer_state
+from quorumlog_storage.producer_state import (
     NO_OFFSET,
     REMEMBERED_BATCHES,
     SEQUENCES,
@@ -25,7 +25,7 @@ from storage.producer_state import (
     check,
     check_marker,
 )
-from storage.producers.transactions import EndedTransaction
+from quorumlog_storage.producers.transactions import EndedTransaction
 
 LAST = SEQUENCES - 1
 OUT_OF_ORDER, FENCED = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH

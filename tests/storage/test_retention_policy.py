@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.retention.policy import NO_TIMESTAMP, Policy, expired
+from quorumlog_storage.retention.policy import NO_TIMESTAMP, Policy, expired
 
 NOW = 1_000_000
 

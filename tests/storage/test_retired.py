@@ -8,13 +8,13 @@ import random
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
-from storage.bounded import LogResources
-from storage.disk import FileMissing
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.log_file import CorruptBatch
-from storage.log_view import OffsetOutOfRange
-from storage.retention.retired import STEP_FILES, Freeing, Retired
+from quorumlog_storage.bounded import LogResources
+from quorumlog_storage.disk import FileMissing
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.log_view import OffsetOutOfRange
+from quorumlog_storage.retention.retired import STEP_FILES, Freeing, Retired
 from tests.storage.storage_samples import batch
 
 PATH = "/d/t-0"

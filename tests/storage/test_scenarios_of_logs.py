@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from storage_samples import PATH, disk_with_data, raw, read_all
 from storage_samples import batch as one_batch
 
-from broker.replication.follower import verified_batches
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Operation
 from quorumlog.records import CorruptRecords
 from quorumlog.records.control import EndTxnMarker, encode_control
-from storage.disk import DiskError
-from storage.edge.disk import RealDisk
-from storage.log import Log
-from storage.log_checkpoints import checkpoint_logs
-from storage.log_errors import UnexpectedAppend
-from storage.names import snapshot_name
-from storage.offset_files import RECOVERY_POINTS, parse_offsets
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_broker.replication.follower import verified_batches
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_checkpoints import checkpoint_logs
+from quorumlog_storage.log_errors import UnexpectedAppend
+from quorumlog_storage.names import snapshot_name
+from quorumlog_storage.offset_files import RECOVERY_POINTS, parse_offsets
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 PARTITION = ("t", 0)
 

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from storage.disk import DiskError
-from storage.edge import writeback
-from storage.edge.disk import RealDisk
-from storage.edge.syncs import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.edge import writeback
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.edge.syncs import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_few_syncs_take_no_thread(pool: SyncPool) -> None:
 def test_a_begun_file_is_what_it_was(
     begin: Callable[[int], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.edge.disk.begin_writeback", begin)
+    monkeypatch.setattr("quorumlog_storage.edge.disk.begin_writeback", begin)
     file = RealDisk().open(f"{tmp_path}/a", create=True)
     file.begin_sync()
     file.pwritev([b"hello"], 0)
@@ -81,7 +81,7 @@ def test_a_begun_file_is_what_it_was(
 def test_what_was_lost_at_the_beginning_fails_every_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = RealDisk().open(f"{tmp_path}/a", create=True)
     for error in (errno.EIO, 0):  # no later success makes it good
-        monkeypatch.setattr("storage.edge.disk.begin_writeback", lambda _fd, error=error: error)
+        monkeypatch.setattr("quorumlog_storage.edge.disk.begin_writeback", lambda _fd, error=error: error)
         file.begin_sync()
         with pytest.raises(DiskError):
             file.sync()

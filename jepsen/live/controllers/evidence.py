@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from cli.offline.batches import FoundBatch, log_files, read_batches
 from jepsen.checkers.findings import Finding
 from jepsen.live.controllers.changes import KEY, TOPIC_RESOURCE, Change, Outcome
-from quorum.metadata.frame import decode_record
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, decode_control
+from quorumlog_cli.offline.batches import FoundBatch, log_files, read_batches
+from quorumlog_quorum.metadata.frame import decode_record
 
 
 @dataclass(slots=True)

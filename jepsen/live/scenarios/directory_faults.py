@@ -166,5 +166,5 @@ def strike_directory(step: Step, cluster: LiveCluster, node_id: NodeId, pid: int
 
 def run_quorumlog(*words: str) -> subprocess.CompletedProcess[str]:
     """The operator's command."""
-    command: Sequence[str] = [sys.executable, "-P", "-m", "cli.main", *words]
+    command: Sequence[str] = [sys.executable, "-P", "-m", "quorumlog_cli.main", *words]
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=CLI_TIMEOUT_S)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from cli.commands.partition_throttle import BROKER_RESOURCE, FOLLOWER_RATE, LEADER_RATE
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import Evidence
 from jepsen.live.nodes import ASK_MS, TOPIC, LiveCluster
@@ -21,6 +20,7 @@ from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import RpcError
 from quorumlog.testing.nodes import NodeState
 from quorumlog.testing.waiting import TimedOut, wait_until
+from quorumlog_cli.commands.partition_throttle import BROKER_RESOURCE, FOLLOWER_RATE, LEADER_RATE
 
 THROTTLE = 100_000  # bytes a second of each broker: too few for the moves to end before the kill
 END_THROTTLE = 100_000_000  # once the node is back

@@ -8,8 +8,8 @@ from jepsen.live.nodes import LiveCluster, change_config
 from jepsen.live.scenarios.directory_faults import run_quorumlog
 from jepsen.live.scenarios.versions import IN_CLEAR
 from jepsen.live.steps import Step
-from quorum.metadata.features import LATEST_LEVEL
 from quorumlog.ids import NodeId
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
 
 _PROOF = dict.fromkeys(IN_CLEAR, "false")
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jepsen.tree import ROOT
 from quorumlog.ids import NodeId
 from quorumlog.testing.layout import Layout, LayoutError, NodeFiles
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 
-ROOT = Path(__file__).resolve().parents[3]
 # Software from before nodes proved themselves to each other: the secret in clear, metadata.version 2.
 OLD = "1d201935be080a87736a2c2c6947eebbc935695c"
 OLD_LEVEL = 2

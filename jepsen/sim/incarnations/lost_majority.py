@@ -29,21 +29,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from cli.server.adopt import adopt
-from cli.server.config import NodeConfig
-from cli.server.first_voters import FirstVoters
-from cli.server.format import format_node
-from cli.server.recover import Recovered, recover
 from jepsen.sim.incarnations.two_incarnations import CALL_MS, NEW, OLD, Stopped, TwoIncarnations
 from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, DATA, INTERNAL_PORT, SECRET, config_of
 from jepsen.sim.time import killed_coroutines
-from quorum.lost_majority import RecoveryRefused
-from quorum.raft import VoterKey
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import AddRaftVoterRequest
-from storage.directory import read_meta
+from quorumlog_cli.server.adopt import adopt
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.first_voters import FirstVoters
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.recover import Recovered, recover
+from quorumlog_quorum.lost_majority import RecoveryRefused
+from quorumlog_quorum.raft import VoterKey
+from quorumlog_storage.directory import read_meta
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ from jepsen.sim.network.transport import SimTransport
 from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, INTERNAL_PORT, NODES, SECRET, config_of
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
-from quorum.raft import RaftRole
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import ZERO_UUID
@@ -29,6 +28,7 @@ from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.dispatch import PeerContext
 from quorumlog.rpc.transport import Address, Identity
+from quorumlog_quorum.raft import RaftRole
 
 _LIMIT_S = 60
 CALL_MS = 5_000

@@ -13,7 +13,6 @@ An acknowledgement with acks=0 promises nothing and is not sent.
 
 from __future__ import annotations
 
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.leaderships import Leadership, Leaderships
 from jepsen.sim.invariants.replica_watch import data_plane_of
@@ -24,6 +23,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
 from quorumlog.records.batch import headers
+from quorumlog_broker.replicas.replica import Replica
 
 _ACKS_ALL, _ACKS_LEADER = -1, 1
 

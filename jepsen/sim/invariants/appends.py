@@ -9,14 +9,14 @@
 
 from __future__ import annotations
 
-from broker.partition.partition import Role
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import Batch
 from jepsen.sim.truth.mirrors import log_of
+from quorumlog_broker.partition.partition import Role
+from quorumlog_broker.replicas.replica import Replica
 
 
 class AppendInvariants:

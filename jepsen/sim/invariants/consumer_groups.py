@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from broker.coordinator.groups.consumer.assignment import Partition
-from broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState
-from broker.coordinator.groups.consumer.state import ConsumerGroup
+from quorumlog_broker.coordinator.groups.consumer.assignment import Partition
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 
 Broken = tuple[str, str]  # the invariant, and the evidence
 

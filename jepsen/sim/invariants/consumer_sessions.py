@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.coordinator.groups.consumer.protocol import ConsumerProtocol
-from broker.coordinator.groups.consumer.reconcile import MemberState
-from broker.coordinator.groups.consumer.state import ConsumerGroup
-from broker.coordinator.groups.deadlines import RevocationEnds
-from broker.coordinator.groups.shard import GroupShard
 from jepsen.checkers.findings import Findings
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
+from quorumlog_broker.coordinator.groups.consumer.protocol import ConsumerProtocol
+from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
+from quorumlog_broker.coordinator.groups.deadlines import RevocationEnds
+from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 THROWN_OUT, FENCES, KEEPS = "consumer-thrown-out", "revocation-fences", "paused-keeps"
 GONE, PAUSED, LATE = "consumers gone", "consumers paused", "revocations late"

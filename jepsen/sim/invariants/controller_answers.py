@@ -14,9 +14,9 @@ from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.watched_transport import OnOutcome
 from jepsen.sim.truth.log_truth import LogTruth
-from quorum.raft import RaftRole
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import BrokerHeartbeatResponse
+from quorumlog_quorum.raft import RaftRole
 
 _SAYS_NOTHING = frozenset(
     {

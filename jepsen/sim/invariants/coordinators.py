@@ -23,13 +23,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from broker.coordinator.groups.classic_group import ClassicGroup, State
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.runtime import coordinator as runtime
-from broker.coordinator.runtime.marker_sender import MarkerSender
-from broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
-from broker.coordinator.transactions.shard import TransactionShard
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.compacted_replay import compacted, read, replay
 from jepsen.sim.invariants.consumer_groups import broken_invariants
@@ -48,6 +41,13 @@ from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.groups import SyncGroupResponse
 from quorumlog.messages.transactions import EndTxnResponse
 from quorumlog.records.corrupt import CorruptRecords
+from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.runtime import coordinator as runtime
+from quorumlog_broker.coordinator.runtime.marker_sender import MarkerSender
+from quorumlog_broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.replicas.replica import Replica
 
 WAITED = "transactions that waited for room"
 COMPARE_NS = 2 * NS_PER_S  # between two comparisons of a core

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from broker.coordinator.transactions.shard import TransactionShard
-from broker.coordinator.transactions.table import ONGOING, PREPARED
 from jepsen.checkers.findings import Findings
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.transactions import TransactionValue
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.coordinator.transactions.table import ONGOING, PREPARED
 
 KEEPS, NO_REASON, FORGOTTEN = "abort-keeps-the-epoch", "fenced-without-a-reason", "markers-forgotten"
 TOO_EARLY, TWO_IDS = "complete-without-a-marker", "producer-id-of-two-ids"

@@ -16,9 +16,9 @@ from jepsen.sim.truth.directory_ids import directory_id_of
 from jepsen.sim.truth.log_mirror import topic_id_of
 from jepsen.sim.truth.mirrors import Mirrors, log_id
 from jepsen.sim.truth.places import place_of
-from quorum.metadata.image import Image
-from storage.directory_life import DirectoryState
-from storage.partition_metadata import PARTITION_METADATA
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_storage.directory_life import DirectoryState
+from quorumlog_storage.partition_metadata import PARTITION_METADATA
 
 _OFFLINE = (DirectoryState.FAILED, DirectoryState.VERIFYING)
 FAILED = "directories failed"

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from broker.coordinator.groups.classic_group import State
-from broker.coordinator.groups.pending_offsets import PendingOffsets
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.subscription import subscribed_topics
-from broker.coordinator.groups.turn import Write
 from jepsen.checkers.findings import Findings
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 from quorumlog.records.coordinator.offsets import GroupMetadataKey, OffsetKey
+from quorumlog_broker.coordinator.groups.classic_group import State
+from quorumlog_broker.coordinator.groups.pending_offsets import PendingOffsets
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.subscription import subscribed_topics
+from quorumlog_broker.coordinator.groups.turn import Write
 
 
 class Expired(NamedTuple):

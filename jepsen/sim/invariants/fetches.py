@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.offsets import OffsetInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
@@ -22,6 +21,7 @@ from quorumlog.messages.buffer import Buffer, whole
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import BatchHeader, headers
+from quorumlog_broker.replicas.replica import Replica
 
 
 class FetchInvariants:

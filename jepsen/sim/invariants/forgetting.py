@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jepsen.checkers.findings import Findings
-from quorum.metadata.image import Image
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 CAME_BACK = "unregistered brokers that came back"
 _Partition = tuple[Uuid, int]

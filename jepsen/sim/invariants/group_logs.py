@@ -10,12 +10,12 @@ from jepsen.sim.invariants.transactions import logs_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
 from jepsen.sim.truth.mirrors import Mirrors
-from quorum.metadata.image import Image
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.records import iter_batch, iter_headers
 from quorumlog.records.coordinator import GROUP_TYPES, decode
 from quorumlog.records.coordinator.consumer_groups import ConsumerGroupMetadataKey
 from quorumlog.records.coordinator.offsets import GroupMetadataKey, GroupMetadataValue
+from quorumlog_quorum.metadata.image import Image
 
 
 class GroupLogs:

@@ -48,9 +48,9 @@ from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch
 from jepsen.sim.truth.mirrors import METADATA
 from jepsen.sim.workload.topics import Topic
-from quorum.metadata.image import Image
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchRequest
+from quorumlog_quorum.metadata.image import Image
 
 
 class Invariants(BaseInvariants):

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 from jepsen.sim.truth.log_mirror import file_at
-from storage.segment import Segment
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.segment import Segment
 
 LOOK_NS = NS_PER_S // 2
 MEND_S = 20  # two intervals and two passes, on a disk that may be slow

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog.ids import Epoch, Offset
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
 
 
 @dataclass(slots=True)

@@ -17,12 +17,12 @@ which others lead; and it goes on following: its broker epoch keeps it out of ev
 
 from __future__ import annotations
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
-from cli.server.node import Node
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from quorumlog.ids import Epoch, Offset
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_cli.server.node import Node
 
 _Life = tuple[str, int]  # host and number of its process
 

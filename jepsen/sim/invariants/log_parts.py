@@ -15,16 +15,16 @@ from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog.ids import Offset
-from storage.epochs import EpochStart
-from storage.log import Log
-from storage.segment import Segment
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.log import Log
+from quorumlog_storage.segment import Segment
 
 IsRotten = Callable[[Machine, Segment], bool]
 _Columns = tuple["array[int]", "array[int]"]  # relative offsets and positions of an index

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.truth.log_mirror import LogMirror
-from quorum.metadata.frame import decode_record
-from quorum.metadata.image import Image
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
 from quorumlog.records import decode_batch, headers
+from quorumlog_quorum.metadata.frame import decode_record
+from quorumlog_quorum.metadata.image import Image
 
 
 class MetadataTransactions:

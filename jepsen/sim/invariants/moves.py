@@ -18,9 +18,9 @@ from jepsen.sim.truth.directory_ids import directory_id_of
 from jepsen.sim.truth.log_mirror import names_in, topic_id_of
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import Place, is_copy, live_name, place_of
-from quorum.metadata.image import Image
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import NodeId, Uuid
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 MOVED, DROPPED, FOUND = "replicas moved", "copies dropped", "starts that found copies"
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_of
 from jepsen.sim.truth.places import place_of
 from quorumlog.ids import Offset
-from storage.log import Log
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.log import Log
 
 
 @dataclass(slots=True)

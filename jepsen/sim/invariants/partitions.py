@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import Mirrors, log_id, log_of
-from quorum.metadata.image import Image
-from quorum.metadata.registration import UNASSIGNED, PartitionRegistration
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import UNASSIGNED, PartitionRegistration
 
 
 @dataclass(slots=True)

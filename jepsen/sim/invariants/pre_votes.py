@@ -13,7 +13,6 @@ from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
-from quorum.raft import RaftRole
 from quorumlog.ids import Epoch
 from quorumlog.messages.quorum import (
     BeginQuorumEpochRequest,
@@ -22,6 +21,7 @@ from quorumlog.messages.quorum import (
     VoteRequest,
 )
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
+from quorumlog_quorum.raft import RaftRole
 
 _VOTE = BY_REQUEST[VoteRequest]
 _KINDS = (VoteRequest, BeginQuorumEpochRequest, EndQuorumEpochRequest, QuorumFetchRequest)

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog.ids import Offset
 from quorumlog.records import parse_header
-from storage.indexes.transaction_index import AbortedTransaction
-from storage.log import Log
-from storage.producer_state import ProducerEntry, ProducerStates
-from storage.producers.marker import marker_in
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.indexes.transaction_index import AbortedTransaction
+from quorumlog_storage.log import Log
+from quorumlog_storage.producer_state import ProducerEntry, ProducerStates
+from quorumlog_storage.producers.marker import marker_in
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from broker.partition.key import PartitionKey
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.invariants.vote_promises import VotePromises
@@ -30,6 +29,7 @@ from quorumlog.wire.codec import decode_request
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.header import read_fixed
 from quorumlog.wire.parts import LENGTH_BYTES
+from quorumlog_broker.partition.key import PartitionKey
 
 _FETCH = BY_REQUEST[FetchRequest]
 _LANE_FETCH_API = apis.BY_REQUEST[FetchRequest]

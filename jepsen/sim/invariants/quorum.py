@@ -27,12 +27,12 @@ from dataclasses import dataclass
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
-from quorum.metadata.check import violations
-from quorum.metadata.image import EMPTY, Image
-from quorum.raft import QuorumState, Raft, RaftRole, VoterKey, VoterSet
-from quorum.raft.voter_records import have_overlapping_majorities, set_of
 from quorumlog.ids import Epoch, NodeId, Offset
-from storage.fetch_rule import SnapshotId
+from quorumlog_quorum.metadata.check import violations
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.raft import QuorumState, Raft, RaftRole, VoterKey, VoterSet
+from quorumlog_quorum.raft.voter_records import have_overlapping_majorities, set_of
+from quorumlog_storage.fetch_rule import SnapshotId
 
 
 @dataclass(slots=True)

@@ -13,11 +13,11 @@ from jepsen.sim.invariants.quorum import majority_of, raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.late_timer import GRACE_MS
-from quorum.raft import RaftRole
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.quorum import FetchSnapshotRequest, QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
+from quorumlog_quorum.late_timer import GRACE_MS
+from quorumlog_quorum.raft import RaftRole
 
 _CONTACTS = [
     call.method.path

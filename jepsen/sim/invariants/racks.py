@@ -7,8 +7,8 @@ brokers only where it must. Partitions that were reassigned lie where the operat
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
-from quorum.metadata.image import Image
 from quorumlog.ids import Uuid
+from quorumlog_quorum.metadata.image import Image
 
 SPREAD = "partitions spread over racks"
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.truth.mirrors import log_id
-from quorum.metadata.check import effective_min_isr
-from quorum.metadata.image import Image
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
+from quorumlog_quorum.metadata.check import effective_min_isr
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 CAME, WENT = "replicas added", "replicas removed"
 

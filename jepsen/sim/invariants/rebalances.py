@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.coordinator.groups.classic_group import ClassicGroup
-from broker.coordinator.groups.deadlines import DelayEnds, JoinEnds
-from broker.coordinator.groups.member import Member
-from broker.coordinator.groups.shard import GroupShard
 from jepsen.checkers.findings import Findings
+from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
+from quorumlog_broker.coordinator.groups.deadlines import DelayEnds, JoinEnds
+from quorumlog_broker.coordinator.groups.member import Member
+from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 AWAITS, THROWN_OUT = "rebalance-awaits", "member-thrown-out"
 COMPLETED = "rebalances completed"

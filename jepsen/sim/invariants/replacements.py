@@ -16,7 +16,7 @@ from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_id
-from quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image import Image
 
 
 class ReplacementInvariants:

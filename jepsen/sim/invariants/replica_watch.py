@@ -6,10 +6,10 @@ that were stepped, not at all replicas after every step.
 
 from __future__ import annotations
 
-from broker.data_plane import DataPlane
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
 from jepsen.sim.machine.machine import Machine
+from quorumlog_broker.data_plane import DataPlane
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
 
 
 def data_plane_of(machine: Machine) -> DataPlane | None:

@@ -10,7 +10,6 @@ A clock that was ahead may have been believed, so ages are judged by the latest 
 
 from __future__ import annotations
 
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
@@ -18,10 +17,11 @@ from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, LogMirror, names_in
 from jepsen.sim.truth.mirrors import Mirrors, log_of
-from quorum.metadata.image import Image
 from quorumlog.ids import Offset
 from quorumlog.topic_config import TopicConfig
-from storage.retention.policy import Policy
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_storage.retention.policy import Policy
 
 REMEMBERED_NS = 30 * NS_PER_S  # a pass that began under an older policy has ended by then, also on a sick disk
 PASSES_MAX = 6  # until what is expired has gone: one may be missed, one may doubt the clock

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.coordinator.groups.classic_group import ClassicGroup, State
-from broker.coordinator.groups.consumer.reconcile import PAUSED
-from broker.coordinator.groups.consumer.state import ConsumerGroup
-from broker.coordinator.groups.shard import GroupShard
 from jepsen.checkers.findings import Findings
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, JoinGroupRequest
 from quorumlog.records.coordinator.offsets import GROUP_METADATA
+from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
+from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 NAME = "static-restart"
 CLASSIC, MODERN = "static members back", "static consumers back"

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import Mirrors, log_of
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import Replica
 
 _EVERYTHING = 1 << 62  # bytes
 _COMPARED_PER_S_MIN = 0.5

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from broker.coordinator.groups.consumer.assign_uniform import assign_uniform
-from broker.coordinator.groups.consumer.assignment import Partition
-from broker.coordinator.groups.consumer.cluster import Cluster
-from broker.coordinator.groups.consumer.state import ConsumerGroup
-from broker.coordinator.groups.consumer.targets import ASSIGNORS, preferred_assignor
-from broker.coordinator.groups.shard import GroupShard
 from jepsen.checkers.findings import Findings
 from quorumlog.ids import Uuid
+from quorumlog_broker.coordinator.groups.consumer.assign_uniform import assign_uniform
+from quorumlog_broker.coordinator.groups.consumer.assignment import Partition
+from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
+from quorumlog_broker.coordinator.groups.consumer.targets import ASSIGNORS, preferred_assignor
+from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 NAME, COMPUTED = "target-assignment", "target assignments"
 Numbers = dict[Uuid, int]

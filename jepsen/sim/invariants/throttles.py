@@ -18,17 +18,17 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from broker.replicas.throttle import ReplicationThrottle
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import Mirrors, log_id
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
 from quorumlog.ids import NodeId
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers
+from quorumlog_broker.replicas.throttle import ReplicationThrottle
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
 
 THROTTLED, HELD_BACK = "throttled bytes", "throttled fetches of newcomers"
 BURST_S, DEBT_S = 1.0, 10.0

@@ -20,13 +20,13 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.mirrors import Mirrors, log_id
-from quorum.controller.service import ControllerService
-from quorum.metadata.image import Image
-from quorum.metadata.registration import RECOVERING, PartitionRegistration
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ReplicaLogInfo
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog_quorum.controller.service import ControllerService
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import RECOVERING, PartitionRegistration
 
 UNCLEAN, LONGEST, LOG_ENDS = "unclean elections", "elections of the longest log", "ends of logs told"
 _CALL = BY_REQUEST[GetReplicaLogInfoRequest]

@@ -17,11 +17,11 @@ from jepsen.sim.network.message import Message, Phase
 from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.log_mirror import file_at
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
-from quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
 from quorumlog.ids import Epoch, NodeId
 from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest
 from quorumlog.proof.call_proof import MAC_BYTES
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
+from quorumlog_quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumState, QuorumState, decode_quorum_state
 
 _VOTE, _QUORUM_FETCH = BY_REQUEST[VoteRequest], BY_REQUEST[QuorumFetchRequest]
 _OLDER_FETCH = OLDER[QuorumFetchRequest]

@@ -10,12 +10,6 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from broker.api.handlers import HANDLERS
-from broker.cleaning.sliced import SlicedRunner
-from cli.server.config import NodeConfig
-from cli.server.edges import Edges
-from cli.server.format import format_node
-from cli.server.node import Node, build_node
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost, no_faults
 from jepsen.sim.machine.exchange import exchange
@@ -30,17 +24,23 @@ from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.truth.log_mirror import file_at, names_in
-from quorum.metadata.features import SUPPORTED
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.routing import RoutingTransport
-from storage.directory import CLEAN_SHUTDOWN
-from storage.roll_sources import RollSources
-from storage.worker import Worker, WorkerLimits
-from storage.writer import DirectoryWriter
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.cleaning.sliced import SlicedRunner
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.edges import Edges
+from quorumlog_cli.server.format import format_node
+from quorumlog_cli.server.node import Node, build_node
+from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.roll_sources import RollSources
+from quorumlog_storage.worker import Worker, WorkerLimits
+from quorumlog_storage.writer import DirectoryWriter
 
 SHORT_QUEUES = WorkerLimits(queued_jobs=3, queued_beside=2)  # so short that they are full now and then
 LOSING = "losing"  # told of a disk that is about to lose what is not durable, or all that it holds
@@ -264,7 +264,7 @@ class Machine:
             self._ends(loop, f"start: {error!r}")
 
     def _stops_itself(self, loop: SimLoop, node: Node, reason: str) -> None:
-        """As a real process does: it hands over what it can, within a time limit (cli/server/process.py)."""
+        """As a real process does: it hands over what it can, within a time limit (quorumlog_cli/server/process.py)."""
         self._scheduler.record(self.host, "stops itself")
         self._on_death(self, f"cannot go on: {reason}")
         loop.create_task(self._stop(loop, node), name="stop")

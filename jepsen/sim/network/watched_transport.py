@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from quorum.controller.requests import RULES
 from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProduceRequest
@@ -24,6 +23,7 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog_quorum.controller.requests import RULES
 
 WATCHED = frozenset({ProduceRequest, FetchRequest})
 

@@ -11,7 +11,6 @@ from typing import Any
 from jepsen.linear.operation import OK
 from jepsen.linear.topic_model import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, SET
 from jepsen.sim.quorum.history import TOPIC_KEY
-from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 from quorumlog.client.config_change import alterable
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
@@ -21,6 +20,7 @@ from quorumlog.messages.admin import (
     UpdateFeaturesRequest,
 )
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest, TopicQuery
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 
 SETTINGS = {  # of all brokers: the name in the log, and the name under which a broker sets it
     "retention.bytes": "log.retention.bytes",

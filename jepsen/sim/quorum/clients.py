@@ -35,7 +35,6 @@ from jepsen.sim.quorum.voter_changes import VoterChanges
 from jepsen.sim.settings import CLUSTER_ID, SECRET
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.metadata.features import INCARNATION_LEVEL, LATEST_LEVEL
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import (
     ConfigResource,
@@ -47,6 +46,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, Identity, NotDelivered, RpcError
+from quorumlog_quorum.metadata.features import INCARNATION_LEVEL, LATEST_LEVEL
 
 _CLIENT_ID = 900  # a node id that no node has
 _NAMES = 2  # names in use at a time

@@ -24,10 +24,10 @@ from jepsen.sim.trace import Trace
 from jepsen.sim.truth.log_mirror import LogMirror, file_at
 from jepsen.sim.truth.mirrors import METADATA
 from jepsen.sim.workload.levels import OLD
-from quorum.metadata.features import SUPPORTED
-from quorum.metadata.image import Image
 from quorumlog.ids import Offset, Uuid
-from storage.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
 
 
 def metadata_directory_id(machine: Machine) -> Uuid:

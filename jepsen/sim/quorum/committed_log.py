@@ -11,13 +11,13 @@ from immutables import Map
 from jepsen.checkers.findings import Findings
 from jepsen.linear.sequential import Versions
 from jepsen.sim.truth.log_mirror import LogMirror
-from quorum.metadata.batches import metadata_records
-from quorum.metadata.check import violations
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY, TOPIC_RESOURCE, Image
-from quorum.metadata.transactions import HeldBack, replayable
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import headers
+from quorumlog_quorum.metadata.batches import metadata_records
+from quorumlog_quorum.metadata.check import violations
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY, TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.transactions import HeldBack, replayable
 
 ABSENT_VERSION = "absent"  # of a topic, in `topics`
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cli.server.config import NodeConfig, from_values
 from jepsen.sim.settings import CLIENT_PORT, DATA, INTERNAL_PORT
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address
+from quorumlog_cli.server.config import NodeConfig, from_values
 
 _FIRST_BROKER_ID = 11
 _COMMON = {

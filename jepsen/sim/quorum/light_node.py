@@ -6,15 +6,15 @@ costs little, and a run has the brokers that topics and sequential reads need.
 
 from __future__ import annotations
 
-from cli.server.config import NodeConfig
-from cli.server.edges import Edges
-from cli.server.node import Node
 from jepsen.light_broker import LightBroker
-from quorum.metadata.features import SUPPORTED
-from quorum.metadata.loader import MetadataLoader
-from quorum.metadata.snapshot_load import ImageLoad
-from quorum.snapshots import SnapshotHeading
 from quorumlog.messages.common import FeatureRange
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.edges import Edges
+from quorumlog_cli.server.node import Node
+from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.snapshot_load import ImageLoad
+from quorumlog_quorum.snapshots import SnapshotHeading
 
 
 class WatchedLoader(MetadataLoader):

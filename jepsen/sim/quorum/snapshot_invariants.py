@@ -16,12 +16,12 @@ from jepsen.sim.quorum.committed_log import CommittedLog
 from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.log_mirror import file_at, names_in
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
-from quorum.metadata.snapshot_records import ImageBuilder
-from quorum.raft import RaftRole
-from quorum.snapshots.codec import values_of
-from quorum.snapshots.names import DAMAGED_SUFFIX, PART_SUFFIX, SUFFIX, parse_snapshot_name
-from storage.fetch_rule import SnapshotId
-from storage.names import LOG_SUFFIX
+from quorumlog_quorum.metadata.snapshot_records import ImageBuilder
+from quorumlog_quorum.raft import RaftRole
+from quorumlog_quorum.snapshots.codec import values_of
+from quorumlog_quorum.snapshots.names import DAMAGED_SUFFIX, PART_SUFFIX, SUFFIX, parse_snapshot_name
+from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.names import LOG_SUFFIX
 
 _CUTS = ("unlink", "rename", "crash")
 

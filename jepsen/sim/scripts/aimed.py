@@ -13,10 +13,10 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase, Verdict
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 Condition = Callable[[], bool]
 Script = Generator[tuple[Condition, int], None, None]  # condition to wait for, limit in ms

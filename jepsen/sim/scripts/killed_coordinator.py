@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 
-from broker.coordinator.runtime.coordinator import State
-from broker.coordinator.transactions.shard import TransactionShard
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.coordinators import coordinators_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.scripts.aimed import Script
 from jepsen.sim.strikes.stage import bring_up
+from quorumlog_broker.coordinator.runtime.coordinator import State
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 
 KILLED_WITH_MARKERS = "coordinators killed before their markers"
 _WAIT_MS = 8_000

@@ -20,10 +20,10 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.scripts.aimed import Script, bring_back, pause
 from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.mirrors import METADATA
-from quorum.metadata_log import METADATA_PARTITION
-from quorum.raft import RaftRole
-from storage.names import CACHE_SUFFIXES, LOG_SUFFIX
-from storage.offset_files import LOG_STARTS, RECOVERY_POINTS, OffsetFile
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.raft import RaftRole
+from quorumlog_storage.names import CACHE_SUFFIXES, LOG_SUFFIX
+from quorumlog_storage.offset_files import LOG_STARTS, RECOVERY_POINTS, OffsetFile
 
 OLDER_LOGS, OLDER_DISKS = "voters with an older log", "voters with an older disk"
 SHORT_LOGS = "logs shorter than their recovery point"

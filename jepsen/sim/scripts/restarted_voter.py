@@ -21,8 +21,8 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.scripts.aimed import Script, bring_back, pause
 from jepsen.sim.scripts.rivals import VoteHolder
-from quorum.raft import RaftRole
 from quorumlog.ids import Epoch
+from quorumlog_quorum.raft import RaftRole
 
 RESTARTED = "voters restarted between two requests"
 _RIVALS_MS, _PROMISE_MS, _START_MS = 4_000, 900, 2_000

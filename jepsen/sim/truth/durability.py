@@ -27,10 +27,10 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, MIN_ISR
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors, log_id
-from quorum.metadata.image import Image
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.ids import NodeId, Offset
 from quorumlog.topic_config import TopicConfig
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 
 class Loss(NamedTuple):

@@ -5,7 +5,7 @@ are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see
 a power cut.
 
 A log may lie in one of several log directories. While it moves, a complete copy is the log as soon as its source has
-left: the copy has the mark then, and no directory has the log's live name (storage/moves/promotion.py).
+left: the copy has the mark then, and no directory has the log's live name (quorumlog_storage/moves/promotion.py).
 
 A power cut may leave the first segments empty and later ones whole, where a topic leaves durability to the page cache.
 That is a hole, and the log ends before it; unless the records in between may be gone, for then the empty segments had
@@ -29,8 +29,8 @@ from jepsen.sim.truth.places import is_copy, live_name
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers, verify_crc
-from storage.moves.mark import MARK_NAME
-from storage.partition_metadata import PARTITION_METADATA, BadPartitionMetadata, parse_partition_metadata
+from quorumlog_storage.moves.mark import MARK_NAME
+from quorumlog_storage.partition_metadata import PARTITION_METADATA, BadPartitionMetadata, parse_partition_metadata
 
 SEGMENT_SUFFIX = ".log"
 _CHAIN_BYTES = 16

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from broker.replicas.replica import Replica
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, DATA, DIRECTORIES, METADATA_LOG
@@ -17,8 +16,9 @@ from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, Batch, LogMirror, topic_
 from jepsen.sim.truth.log_truth import LogTruth
 from jepsen.sim.truth.places import is_copy, live_name, place_of
 from quorumlog.ids import Offset, Uuid
-from storage.moves.mark import MARK_NAME
-from storage.partition_metadata import PARTITION_METADATA
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.moves.mark import MARK_NAME
+from quorumlog_storage.partition_metadata import PARTITION_METADATA
 
 METADATA = METADATA_LOG.rpartition("/")[2]
 _MOVES = ("rename", "remove_tree", "replace")  # kinds after which a directory may hold another log, or none

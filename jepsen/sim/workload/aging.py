@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from broker.coordinator.runtime.coordinator import Coordinator, State
-from broker.coordinator.transactions.shard import TransactionShard
-from broker.coordinator.transactions.states import States
-from broker.coordinator.transactions.table import EMPTY
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.coordinators import coordinators_of
+from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, State
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.coordinator.transactions.states import States
+from quorumlog_broker.coordinator.transactions.table import EMPTY
 
 
 def age(cluster: SimCluster, transactional_id: str, epoch: int) -> bool:

@@ -18,13 +18,13 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.strikes.stage import bring_up
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION, SUPPORTED
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import FeatureUpdate
 from quorumlog.messages.common import FeatureRange
 from quorumlog.rpc.transport import RpcError
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION, SUPPORTED
 
 OLD_LEVEL = 2
 OLD = (FeatureRange(name=METADATA_VERSION, min_level=1, max_level=OLD_LEVEL),)

@@ -18,7 +18,6 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
 from jepsen.sim.workload.topics import Topic
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId
@@ -28,6 +27,7 @@ from quorumlog.messages.reassignments import (
     ReassignableTopic,
 )
 from quorumlog.rpc.transport import RpcError
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 REPLACED = "brokers replaced by others"
 _BEGINS_S = (0.5, 2.0)

@@ -8,8 +8,8 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Verdict
 from jepsen.sim.settings import BROKERS, DIRECTORIES, NODES, config_of
 from jepsen.soak.counting_disk import CountingDisk
-from quorum.metadata.image import EMPTY, Image
 from quorumlog.ids import NO_NODE
+from quorumlog_quorum.metadata.image import EMPTY, Image
 
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS

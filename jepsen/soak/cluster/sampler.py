@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from broker.data_plane import DataPlane
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.machine.page_cache import DirectoryNode, FileNode
@@ -25,7 +24,8 @@ from jepsen.soak.cluster.cluster import (
 from jepsen.soak.cluster.topics import Part
 from jepsen.soak.counting_disk import CountingDisk
 from jepsen.soak.gauges import Gauges
-from storage.names import DELETED_SUFFIX
+from quorumlog_broker.data_plane import DataPlane
+from quorumlog_storage.names import DELETED_SUFFIX
 
 FILES_A_SEGMENT, FILES_A_LOG, FILES_A_NODE = 5, 6, 40
 OPEN_FILES_BESIDE = 8  # of the metadata log, its snapshots and its state; of what was written and is not synced

@@ -10,11 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from quorum.metadata.delta import Delta
-from quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
-from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
-from quorum.metadata.registration import LOST
 from quorumlog.ids import NO_NODE, NodeId, Offset, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import (
@@ -34,6 +29,11 @@ from quorumlog.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.registration import LOST
 
 BROKER: NodeId = 1
 Tell = Callable[[Delta, Image], None]
@@ -50,7 +50,7 @@ class Authority:
         self._commit(FeatureLevelRecord(name=METADATA_VERSION, level=LATEST_LEVEL))
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
-        """broker.lifecycle.controller_channel.ControllerCalls. Only the place of a replica is asked."""
+        """quorumlog_broker.lifecycle.controller_channel.ControllerCalls. Only the place of a replica is asked."""
         assert isinstance(request, AssignReplicasToDirectoriesRequest), f"the broker asks the controller: {request!r}"
         self._assign(request.assignments)
         return AssignReplicasToDirectoriesResponse()

@@ -32,9 +32,9 @@ from jepsen.soak.year.topics import (
     RETENTION_CHECK_MS,
     Kind,
 )
-from storage.indexes.time_entries import TIME_ENTRY_BYTES
-from storage.log import Log
-from storage.names import (
+from quorumlog_storage.indexes.time_entries import TIME_ENTRY_BYTES
+from quorumlog_storage.log import Log
+from quorumlog_storage.names import (
     CUT_SUFFIX,
     DELETE,
     DELETED_SUFFIX,
@@ -45,8 +45,8 @@ from storage.names import (
     STRAY,
     TIME_INDEX_SUFFIX,
 )
-from storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS
-from storage.offset_index import ENTRY_BYTES
+from quorumlog_storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS
+from quorumlog_storage.offset_index import ENTRY_BYTES
 
 SETTLED_MS = 3 * HOUR_MS  # longer than any round of any task
 OFFSET_FILES = (RECOVERY_POINTS, LOG_STARTS, LOST_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from broker.produce.append_faults import ACKS_ALL
-from broker.produce.pending_append import PendingAppend
-from broker.produce.transactional import EndTransaction, Verified
 from jepsen.soak.year.machine import Process
 from jepsen.soak.year.model import Batch, Pair, PartitionModel, Transaction, require
 from jepsen.soak.year.topics import BATCH_BYTES_MAX, BATCH_RECORDS, RECORD_BYTES
 from quorumlog.errors import ApiError
 from quorumlog.records import Codec, Record, encode_batch, headers
+from quorumlog_broker.produce.append_faults import ACKS_ALL
+from quorumlog_broker.produce.pending_append import PendingAppend
+from quorumlog_broker.produce.transactional import EndTransaction, Verified
 
 TIMEOUT_MS = 10_000
 COORDINATOR_EPOCH = 1

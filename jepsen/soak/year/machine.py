@@ -11,12 +11,6 @@ from collections import Counter, deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from broker.cleaning.config import CleanerConfig
-from broker.data_plane import DataPlane
-from broker.fetch.sessions import FetchSessions
-from broker.lifecycle.directory_assigner import DirectoryAssigner
-from broker.logdirs.log_directory import LogDirectory
-from broker.replicas.config import ReplicationConfig
 from jepsen.sim.machine.disk import SimFile
 from jepsen.sim.machine.disk_faults import FaultPlans, Operation
 from jepsen.sim.machine.worker import SimWorker
@@ -30,21 +24,27 @@ from jepsen.soak.counting_disk import CountingDisk
 from jepsen.soak.year.authority import BROKER, Authority
 from jepsen.soak.year.mortal_cleaner import CleanerFate, MortalRunner
 from jepsen.soak.year.topics import CLEANER_BACKOFF_MS, HOUR_MS, RETENTION_CHECK_MS
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
-from quorum.metadata.image_diff import delta_from_empty
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Identity
-from storage.directory import LockedDirectory, format_directory
-from storage.directory_life import DirectoryLife, LifeEvent
-from storage.disk import DiskError
-from storage.meta_properties import MetaProperties
-from storage.names import DELETED_SUFFIX, LOG_SUFFIX
-from storage.partition_directories import PartitionDirectories
-from storage.roll_sources import RollSources
-from storage.writer import DirectoryWriter
+from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog_broker.data_plane import DataPlane
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
+from quorumlog_broker.logdirs.log_directory import LogDirectory
+from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from quorumlog_storage.directory import LockedDirectory, format_directory
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.meta_properties import MetaProperties
+from quorumlog_storage.names import DELETED_SUFFIX, LOG_SUFFIX
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.roll_sources import RollSources
+from quorumlog_storage.writer import DirectoryWriter
 
 T = TypeVar("T")
 PATHS = ("/d0", "/d1", "/d2")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from broker.cleaning.runner import CleanerDied, Read
-from broker.cleaning.sliced import SlicedRunner
 from quorumlog.clock import Clock
-from storage.cleaning.spec import RoundSpec, Step
-from storage.disk import Disk
+from quorumlog_broker.cleaning.runner import CleanerDied, Read
+from quorumlog_broker.cleaning.sliced import SlicedRunner
+from quorumlog_storage.cleaning.spec import RoundSpec, Step
+from quorumlog_storage.disk import Disk
 
 
 class CleanerFate:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.targets import FetchTarget
 from jepsen.soak.year.machine import Process
 from jepsen.soak.year.model import Found, PartitionModel, require
 from quorumlog.errors import ApiError, ErrorCode
@@ -14,6 +11,9 @@ from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
 from quorumlog.records import decode_batch
 from quorumlog.records.batch import BatchHeader, headers
 from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.targets import FetchTarget
 
 READ_BYTES = 8_000
 READ_COMMITTED = 1

@@ -22,9 +22,9 @@ from jepsen.soak.year.reader import Reader
 from jepsen.soak.year.topics import DAY_MS, HOUR_MS, KINDS, Kind
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
-from storage.audit.audit import audit
-from storage.audit.directory_audit import Options
-from storage.directory_life import DirectoryState
+from quorumlog_storage.audit.audit import audit
+from quorumlog_storage.audit.directory_audit import Options
+from quorumlog_storage.directory_life import DirectoryState
 
 PARTITIONS = 2
 WRITTEN_SHARE = 0.6  # of the partitions, by one event of the load

@@ -9,10 +9,6 @@ from typing import Any
 import pytest
 from broker_fakes import ORDERS, FakeContext, FakeController, Fakes, image_of, topic_records, usual_image, uuid
 
-from broker.api.handlers import HANDLERS
-from broker.api.producer_ids import ProducerIds
-from broker.api.recent_images import RecentImages
-from quorum.metadata.image import EMPTY, Image
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (
     AlterConfigsResource,
@@ -68,6 +64,10 @@ from quorumlog.messages.quorum import (
 )
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog.throttle_settings import FOLLOWER_RATE, LEADER_RATE, NO_RATE
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.recent_images import RecentImages
+from quorumlog_quorum.metadata.image import EMPTY, Image
 
 TOPIC, BROKER = 2, 4
 

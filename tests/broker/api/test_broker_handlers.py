@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from broker_fakes import FakeContext, Fakes, image_of, usual_image
 
-from broker.api.handlers import HANDLERS
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.brokers import (
     CreateAclsRequest,
@@ -19,6 +18,7 @@ from quorumlog.messages.brokers import (
 )
 from quorumlog.messages.cluster import DescribeClusterRequest
 from quorumlog.messages.metadata_records import UnregisterBrokerRecord
+from quorumlog_broker.api.handlers import HANDLERS
 
 
 def ask(fakes: Fakes, request: Any) -> Any:

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from broker_fakes import FakeContext, FakeController, Fakes, image_of, topic_records, usual_image, uuid
 
-from broker.api.handlers import HANDLERS
-from quorum.metadata.image import Image
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (
     FeatureUpdate,
@@ -23,6 +21,8 @@ from quorumlog.messages.admin import (
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import ListedTransaction, ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import NotDelivered
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_quorum.metadata.image import Image
 
 GV, TV = "group.version", "transaction.version"
 TOPICS = {GV: "__consumer_offsets", TV: "__transaction_state"}

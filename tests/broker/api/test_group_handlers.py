@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from broker_fakes import FakeClock, FakeContext, Fakes, image_of, topic_records, usual_image, uuid
 
-from broker.api.handlers import HANDLERS, group_offsets
-from broker.coordinator.placement import partition_of
-from broker.coordinator.runtime.pending_answer import PendingAnswer
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.admin import (
@@ -53,6 +50,9 @@ from quorumlog.messages.groups import (
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.turn import Turn
+from quorumlog_broker.api.handlers import HANDLERS, group_offsets
+from quorumlog_broker.coordinator.placement import partition_of
+from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
 
 OFFSETS_ID = uuid(2000)
 E = ErrorCode

@@ -11,8 +11,6 @@ from broker_fakes import FakeContext, Fakes, image_of, usual_image
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.api.handlers import HANDLERS
-from broker.api.services import Services
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import ConsumerGroupConfig, ConsumerSettings
 from quorumlog.group_settings import GROUP_SETTINGS, check, in_file, settings_of
@@ -25,6 +23,8 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.services import Services
 
 GROUP = 32
 

@@ -19,8 +19,6 @@ from broker_fakes import (
     uuid,
 )
 
-from broker.api.handlers import HANDLERS, describe_configs
-from quorum.metadata import topic_settings
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import (
     ConfigResource,
@@ -46,7 +44,9 @@ from quorumlog.messages.fetch import (
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.rpc.transport import Identity, NotDelivered, OutcomeUnknown
-from storage.isolation import Isolation
+from quorumlog_broker.api.handlers import HANDLERS, describe_configs
+from quorumlog_quorum.metadata import topic_settings
+from quorumlog_storage.isolation import Isolation
 
 
 def ask(fakes: Fakes, request: Any, context: FakeContext | None = None) -> Any:

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 from broker_fakes import CLIENT, INTERNAL, FakeContext, Fakes
 
-from broker.api.handlers import HANDLERS
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import TransactionMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from quorumlog.rpc.transport import Listener
+from quorumlog_broker.api.handlers import HANDLERS
 
 
 @pytest.mark.parametrize(

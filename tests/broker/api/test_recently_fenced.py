@@ -7,13 +7,13 @@ import asyncio
 import pytest
 from broker_fakes import FakeContext, Fakes, broker_record, image_of, usual_image
 
-from broker.api.handlers import HANDLERS
-from broker.api.recently_fenced import STILL_LISTED_MS, RecentlyFenced
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.metadata_records import UnregisterBrokerRecord
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.recently_fenced import STILL_LISTED_MS, RecentlyFenced
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.image import EMPTY, Image
 
 
 def step(recently_fenced: RecentlyFenced, base: Image, records: list[MetadataRecord], now_ms: int) -> Image:

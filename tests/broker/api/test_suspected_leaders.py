@@ -21,12 +21,6 @@ from broker_fakes import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.api.handlers import HANDLERS, metadata
-from broker.api.suspected_leaders import DETECTION_MS, SUSPICION_MS, LeaderProber, SuspectedLeaders
-from broker.replicas.config import ReplicationConfig
-from broker.replicas.registry import Registry
-from broker.replication.leader_end_point import RemoteLeaderEndPoint
-from quorum.metadata.image import Image
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchRequest, FetchResponse, ReplicaState
@@ -43,6 +37,12 @@ from quorumlog.rpc.transport import (
     Refused,
     Transport,
 )
+from quorumlog_broker.api.handlers import HANDLERS, metadata
+from quorumlog_broker.api.suspected_leaders import DETECTION_MS, SUSPICION_MS, LeaderProber, SuspectedLeaders
+from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replication.leader_end_point import RemoteLeaderEndPoint
+from quorumlog_quorum.metadata.image import Image
 
 FETCH = FetchRequest(
     max_wait_ms=0, min_bytes=0, max_bytes=1, topics=(), replica=ReplicaState(replica_id=1, broker_epoch=1)

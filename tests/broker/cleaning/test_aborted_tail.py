@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.cleaning.config import CleanerConfig
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.targets import FetchTarget
-from broker.produce.transactional import EndTransaction, Verified
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchPartition
 from quorumlog.records import Record, decode_batch, encode_batch
 from quorumlog.records.batch import headers, parse_header
+from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.produce.transactional import EndTransaction, Verified
 
 READ_COMMITTED = 1
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from broker.cleaning.choice import Dirt, LogFacts, SegmentFacts, filthiest, judge
-from broker.cleaning.config import CleanerConfig
-from broker.cleaning.failures import FIRST_RETRY_MS, RETRY_MAX_MS, Failures
-from broker.cleaning.states import CleaningStates
-from broker.partition.key import PartitionKey
-from broker.replicas.replica import log_config
 from quorumlog.topic_config import TopicConfig
-from storage.cleaning.throttle import Throttle
-from storage.log_config import NEVER
+from quorumlog_broker.cleaning.choice import Dirt, LogFacts, SegmentFacts, filthiest, judge
+from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog_broker.cleaning.failures import FIRST_RETRY_MS, RETRY_MAX_MS, Failures
+from quorumlog_broker.cleaning.states import CleaningStates
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.replica import log_config
+from quorumlog_storage.cleaning.throttle import Throttle
+from quorumlog_storage.log_config import NEVER
 
 NOW_MS = 1_000_000
 KEY: PartitionKey = (bytes(16), 0)

@@ -6,13 +6,13 @@ import pytest
 from replica_cluster import ReplicaCluster
 from test_manager import compacted, fill, records
 
-from broker.cleaning.config import CleanerConfig
-from cli.server.keys import NODE_KEYS
-from quorum.metadata.image import BROKER_RESOURCE
 from quorumlog.cleaner_settings import CLEANER_SETTINGS, check_change
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog_cli.server.keys import NODE_KEYS
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 
 THREADS, BACKOFF, RATE = "log.cleaner.threads", "log.cleaner.backoff.ms", "log.cleaner.io.max.bytes.per.second"
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
-from broker.cleaning.config import CleanerConfig
-from broker.partition.key import PartitionKey
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, decode_batch, encode_batch, headers
-from storage.cleaning.spec import UNLIMITED_BYTES_PER_S
-from storage.log import Log
-from storage.offset_files import CLEANER_OFFSETS, parse_offsets
+from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from quorumlog_storage.cleaning.spec import UNLIMITED_BYTES_PER_S
+from quorumlog_storage.log import Log
+from quorumlog_storage.offset_files import CLEANER_OFFSETS, parse_offsets
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 SETTINGS = {"cleanup_policy": "compact", "internal_segment_bytes": "400", "min_cleanable_dirty_ratio": "0.01"}

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
-from broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
@@ -16,6 +14,8 @@ from quorumlog.messages.groups import (
     SubscribedTopicNames,
     TopicIdPartitions,
 )
+from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from tests.broker.coordinator.group_world import G, GroupWorld
 
 TIMEOUT_MS = 60_000

@@ -7,12 +7,6 @@ from typing import Any
 
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.runtime.group_coordinator import Caller, GroupCoordinator, ShardCall, State
-from broker.coordinator.runtime.group_coordinators import GroupCoordinators
-from broker.coordinator.runtime.pending_answer import PendingAnswer
-from broker.partition.events import HighWatermarkMoved
-from broker.produce.own_appends import OwnAppends
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.internal_topics import CONSUMER_OFFSETS
@@ -29,6 +23,12 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.runtime.group_coordinator import Caller, GroupCoordinator, ShardCall, State
+from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
+from quorumlog_broker.partition.events import HighWatermarkMoved
+from quorumlog_broker.produce.own_appends import OwnAppends
 
 CALLER = Caller("c", "127.0.0.1")
 

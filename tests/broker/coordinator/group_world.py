@@ -6,10 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Call, Write
-from broker.coordinator.steps import finish
-from broker.produce.transactional import EndTransaction
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     GroupHeartbeatRequest,
@@ -31,6 +27,10 @@ from quorumlog.messages.groups import (
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Call, Write
+from quorumlog_broker.coordinator.steps import finish
+from quorumlog_broker.produce.transactional import EndTransaction
 
 G = "g"
 WALL_MS = 1_700_000_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.markers import MarkerResult
+from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.markers import MarkerResult
 
 
 class Decisions:

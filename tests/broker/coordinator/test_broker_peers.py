@@ -10,12 +10,12 @@ import pytest
 from broker_fakes import broker_record, image_of
 from transaction_peers import run
 
-from broker.coordinator.runtime.peers import Peers
-from quorum.metadata.image import Image
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, Transport
+from quorumlog_broker.coordinator.runtime.peers import Peers
+from quorumlog_quorum.metadata.image import Image
 
 REQUEST, ANSWER = WriteTxnMarkersRequest(), WriteTxnMarkersResponse()
 LISTENER = broker_record(1).endpoints[0].name

@@ -15,13 +15,13 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from broker.coordinator.groups.consumer.describe import state_of
-from broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState, owned_by
-from broker.coordinator.groups.consumer.state import ConsumerGroup
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Write
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
+from quorumlog_broker.coordinator.groups.consumer.describe import state_of
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState, owned_by
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Write
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, named, topics
 from tests.broker.coordinator.group_world import G, replay
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from broker.coordinator.groups.consumer.reconcile import PAUSED
-from broker.coordinator.groups.embedded import (
+from quorumlog.errors import ErrorCode as E
+from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
+from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, JoinGroupResponse, LeavingMember
+from quorumlog.records.corrupt import CorruptRecords
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
+from quorumlog_broker.coordinator.groups.embedded import (
     read_assignment,
     read_subscription,
     read_topics,
     write_assignment,
 )
-from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
-from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, JoinGroupResponse, LeavingMember
-from quorumlog.records.corrupt import CorruptRecords
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, assignment, named
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import pytest
 
-from broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog.errors import ErrorCode as E
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment
 
 Result = TypeVar("Result")

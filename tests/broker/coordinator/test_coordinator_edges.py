@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Write
-from broker.coordinator.runtime.group_coordinator import State
-from broker.coordinator.transactions.shard import TransactionShard
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
 from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Write
+from quorumlog_broker.coordinator.runtime.group_coordinator import State
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster
 from tests.broker.coordinator.test_coordinators import loaded_with, refused
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.coordinator.groups.turn import Turn
 from quorumlog.records.coordinator import GROUP_TYPES
+from quorumlog_broker.coordinator.groups.turn import Turn
 
 NAMES = ("a", "b", "c")
 

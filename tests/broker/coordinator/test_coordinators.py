@@ -6,15 +6,15 @@ import pytest
 from coordinator_cluster import CALLER, TOPIC_ID, CoordinatorCluster, commit, join
 from replica_cluster import fail_writes_of
 
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.runtime import coordinators
-from broker.coordinator.runtime.coordinators import LOAD_WAIT_MS
-from broker.coordinator.runtime.group_coordinator import State
-from broker.coordinator.runtime.loading import RECORDS_A_TURN
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import OffsetFetchGroup
 from quorumlog.records import headers
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.runtime import coordinators
+from quorumlog_broker.coordinator.runtime.coordinators import LOAD_WAIT_MS
+from quorumlog_broker.coordinator.runtime.group_coordinator import State
+from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN
 
 
 def refused(cluster: CoordinatorCluster, node_id: int = 1) -> ErrorCode:

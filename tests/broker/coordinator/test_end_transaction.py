@@ -24,7 +24,7 @@ def world() -> TransactionWorld:
 def quick(world: TransactionWorld, monkeypatch: pytest.MonkeyPatch) -> TransactionWorld:
     """Epochs run out at 3."""
     for module in ("table", "states", "init_producer", "end", "partitions"):
-        monkeypatch.setattr(f"broker.coordinator.transactions.{module}.LAST_EPOCH", 3)
+        monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 3)
     return world
 
 

@@ -8,11 +8,6 @@ from collections.abc import Sequence
 import pytest
 from broker_fakes import ORDERS, broker_record, topic_records, uuid
 
-from broker.coordinator.groups.consumer.cluster import Topic
-from broker.coordinator.runtime.group_metadata import GroupMetadata
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image
 from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.metadata_records import (
@@ -23,6 +18,11 @@ from quorumlog.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from quorumlog_broker.coordinator.groups.consumer.cluster import Topic
+from quorumlog_broker.coordinator.runtime.group_metadata import GroupMetadata
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.image import EMPTY, Image
 
 GROUP, TOPIC = 32, 2
 

@@ -14,15 +14,6 @@ from group_world import WALL_MS, G, GroupWorld
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.coordinator.groups.consumer.alike import MAX_KNOWN, Alike
-from broker.coordinator.groups.deadlines import ConsumerSessionEnds
-from broker.coordinator.groups.offset_calls import COMMITS_A_STEP
-from broker.coordinator.groups.offset_table import OffsetTable
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Call
-from broker.coordinator.runtime.group_coordinator import State
-from broker.coordinator.runtime.pending_answer import PendingAnswer
-from broker.coordinator.steps import UNITS_A_STEP, Steps, begin, finish
 from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic, OffsetFetchGroup
@@ -37,6 +28,15 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
     OffsetKey,
 )
+from quorumlog_broker.coordinator.groups.consumer.alike import MAX_KNOWN, Alike
+from quorumlog_broker.coordinator.groups.deadlines import ConsumerSessionEnds
+from quorumlog_broker.coordinator.groups.offset_calls import COMMITS_A_STEP
+from quorumlog_broker.coordinator.groups.offset_table import OffsetTable
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Call
+from quorumlog_broker.coordinator.runtime.group_coordinator import State
+from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
+from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Steps, begin, finish
 
 MANY = 20 * UNITS_A_STEP
 ID = b"t" * 16

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from broker.coordinator.groups.shard import GroupShard
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import GroupConfig
+from quorumlog_broker.coordinator.groups.shard import GroupShard
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G, GroupWorld, replay
 
 STEPS, CLIENTS = 720, 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinator.transactions.table import LAST_EPOCH
 from quorumlog.errors import ErrorCode as E
 from quorumlog.transaction_config import MAX_ID_BYTES, TransactionConfig
+from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH
 from tests.broker.coordinator.transaction_world import FIRST_ID, A, TransactionWorld
 
 
@@ -32,7 +32,7 @@ def worn(world: TransactionWorld, *, epoch: int = LAST_EPOCH) -> tuple[int, int]
 def quick(world: TransactionWorld, monkeypatch: pytest.MonkeyPatch) -> TransactionWorld:
     """Epochs run out at 3."""
     for module in ("table", "states", "init_producer", "end", "partitions"):
-        monkeypatch.setattr(f"broker.coordinator.transactions.{module}.LAST_EPOCH", 3)
+        monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 3)
     return world
 
 

@@ -7,15 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from broker.coordinator.groups.consumer.state import ConsumerGroup
-from broker.coordinator.groups.consumer.targets import RECORDS_A_SLICE
-from broker.coordinator.groups.shard import TIMERS_A_TURN, GroupShard
-from broker.coordinator.groups.turn import Call, Write
-from broker.coordinator.runtime import coordinator as runtime
-from broker.coordinator.runtime.group_coordinator import GroupCoordinator
-from broker.coordinator.runtime.long_calls import WAITING_A_TURN, LongCalls
-from broker.coordinator.runtime.pending_answer import PendingAnswer
-from broker.coordinator.steps import UNITS_A_STEP, Steps, finish
 from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import MemberAssignment, SyncGroupRequest
@@ -27,6 +18,15 @@ from quorumlog.records.coordinator.offsets import (
     GroupMetadataValue,
     MemberMetadata,
 )
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
+from quorumlog_broker.coordinator.groups.consumer.targets import RECORDS_A_SLICE
+from quorumlog_broker.coordinator.groups.shard import TIMERS_A_TURN, GroupShard
+from quorumlog_broker.coordinator.groups.turn import Call, Write
+from quorumlog_broker.coordinator.runtime import coordinator as runtime
+from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator
+from quorumlog_broker.coordinator.runtime.long_calls import WAITING_A_TURN, LongCalls
+from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
+from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Steps, finish
 from tests.broker.coordinator.consumer_world import ConsumerWorld, topic_id
 from tests.broker.coordinator.coordinator_cluster import CALLER, CoordinatorCluster, join
 from tests.broker.coordinator.group_world import WALL_MS, G, GroupWorld, replay

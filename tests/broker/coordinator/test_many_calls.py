@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from broker.coordinator.runtime.many_calls import CALLS_A_TURN, all_or_none, ask_each
-from broker.coordinator.runtime.pending_answer import PendingAnswer
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime.many_calls import CALLS_A_TURN, all_or_none, ask_each
+from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
 
 
 def refused(name: str, error: ApiError) -> str:

@@ -10,19 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marker_source import Decisions
 
-from broker.coordinator.transactions import markers
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner, Work
-from broker.coordinator.transactions.markers import (
-    MAX_MARKERS,
-    PARTITIONS_A_TURN,
-    RESULTS_A_TURN,
-    TRANSACTIONS_A_TURN,
-    MarkerQueues,
-    MarkerRequest,
-)
-from broker.coordinator.transactions.table import Partition
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import (
     TransactionPartitionResult,
@@ -30,6 +17,19 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
     WrittenMarker,
 )
+from quorumlog_broker.coordinator.transactions import markers
+from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner, Work
+from quorumlog_broker.coordinator.transactions.markers import (
+    MAX_MARKERS,
+    PARTITIONS_A_TURN,
+    RESULTS_A_TURN,
+    TRANSACTIONS_A_TURN,
+    MarkerQueues,
+    MarkerRequest,
+)
+from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.produce.transactional import EndTransaction
 
 Sent = tuple[int, Partition]
 """The producer id of a transaction, and where its marker goes."""

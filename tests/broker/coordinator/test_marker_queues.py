@@ -5,12 +5,6 @@ from __future__ import annotations
 import pytest
 from marker_source import Decisions
 
-from broker.coordinator.transactions import markers
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner
-from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
-from broker.coordinator.transactions.table import Partition
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import (
     TransactionPartitionResult,
@@ -19,6 +13,12 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
     WrittenMarker,
 )
+from quorumlog_broker.coordinator.transactions import markers
+from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner
+from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
+from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.produce.transactional import EndTransaction
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)
 OWNER = Owner(3, 8)

@@ -10,14 +10,6 @@ import pytest
 from marker_source import Decisions
 from transaction_peers import FakePeers, LoopClock, run, until
 
-from broker.coordinator.runtime.marker_sender import MarkerSender
-from broker.coordinator.runtime.peers import Peers
-from broker.coordinator.transactions import marker_lanes, markers
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.marker_lanes import Owner
-from broker.coordinator.transactions.markers import MarkerQueues, MarkerResult
-from broker.coordinator.transactions.table import Partition
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ApiError
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import (
@@ -30,6 +22,14 @@ from quorumlog.messages.transactions import (
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime.marker_sender import MarkerSender
+from quorumlog_broker.coordinator.runtime.peers import Peers
+from quorumlog_broker.coordinator.transactions import marker_lanes, markers
+from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
+from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerResult
+from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.produce.transactional import EndTransaction
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)
 OWNER = Owner(3, 8)

@@ -10,15 +10,15 @@ import pytest
 from coordinator_cluster import CALLER, CoordinatorCluster
 from coordinator_cluster import commit as plain
 
-from broker.coordinator.groups.offset_calls import COMMITS_A_STEP
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.runtime.group_coordinator import GroupCoordinator
-from broker.coordinator.runtime.pending_answer import PendingAnswer
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitTopic, OffsetFetchGroup
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
-from storage.producers.verification import Guard
+from quorumlog_broker.coordinator.groups.offset_calls import COMMITS_A_STEP
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator
+from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
+from quorumlog_broker.produce.transactional import EndTransaction
+from quorumlog_storage.producers.verification import Guard
 
 P, EPOCH = 900, 4
 

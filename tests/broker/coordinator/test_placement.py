@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinator.placement import java_hash, partition_of
+from quorumlog_broker.coordinator.placement import java_hash, partition_of
 
 
 @pytest.mark.parametrize(

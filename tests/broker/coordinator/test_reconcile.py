@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinator.groups.consumer.reconcile import Current, MemberState, MustStartAnew, reconcile
-from broker.coordinator.groups.consumer.state import ConsumerGroups, Member
 from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -17,6 +15,8 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMetadataKey,
 )
+from quorumlog_broker.coordinator.groups.consumer.reconcile import Current, MemberState, MustStartAnew, reconcile
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroups, Member
 from tests.broker.coordinator.consumer_world import topic_id
 
 STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState

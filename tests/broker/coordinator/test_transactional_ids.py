@@ -7,9 +7,6 @@ import tracemalloc
 
 import pytest
 
-from broker.coordinator.transactions import expiry
-from broker.coordinator.transactions.describe import unknown_states
-from broker.coordinator.transactions.shard import TransactionShard
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import ListTransactionsRequest, TransactionTopic
 from quorumlog.records.coordinator import encode_key
@@ -17,6 +14,9 @@ from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionK
 from quorumlog.records.corrupt import CorruptRecords
 from quorumlog.slices import at_once
 from quorumlog.transaction_config import DAY_MS, TransactionConfig
+from quorumlog_broker.coordinator.transactions import expiry
+from quorumlog_broker.coordinator.transactions.describe import unknown_states
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, WALL_MS, A, B, TransactionWorld, replay
 
 START, LATER = "000001a1fb930148", "000001a1fb930149"

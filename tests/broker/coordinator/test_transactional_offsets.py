@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from broker.coordinator.groups.shard import GroupShard
-from broker.coordinator.groups.turn import Producer
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import DAY_MS
 from quorumlog.records.control import COMMIT
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.groups.turn import Producer
 from tests.broker.coordinator.group_world import G, GroupWorld, replay
 
 A, B = ("a", 0), ("b", 1)

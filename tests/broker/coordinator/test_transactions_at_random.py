@@ -15,11 +15,6 @@ from typing import Any
 
 import pytest
 
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.marker_lanes import Owner
-from broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
-from broker.coordinator.transactions.table import IDLE, MOVES, ONGOING, PREPARED, Partition, TransactionTable
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import (
     TransactionPartitionResult,
@@ -30,7 +25,12 @@ from quorumlog.messages.transactions import (
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.transactions import TransactionStatus
 from quorumlog.transaction_config import TransactionConfig
-from storage.producers.verification import Guard
+from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
+from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
+from quorumlog_broker.coordinator.transactions.table import IDLE, MOVES, ONGOING, PREPARED, Partition, TransactionTable
+from quorumlog_broker.produce.transactional import EndTransaction
+from quorumlog_storage.producers.verification import Guard
 from tests.broker.coordinator.transaction_partitions import PartitionModel
 from tests.broker.coordinator.transaction_world import TransactionWorld, replay
 
@@ -518,7 +518,7 @@ class Run:
 def run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Run:
     if seed % 2:  # epochs run out soon
         for module in ("table", "states", "init_producer", "end", "partitions"):
-            monkeypatch.setattr(f"broker.coordinator.transactions.{module}.LAST_EPOCH", 4)
+            monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 4)
     found = Run(seed)
     for _ in range(STEPS):
         found.step()

@@ -8,19 +8,19 @@ import pytest
 from coordinator_cluster import CALLER
 from replica_cluster import Node, ReplicaCluster
 
-from broker.coordinator.runtime.coordinator import State
-from broker.coordinator.runtime.peers import Peers
-from broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
-from broker.coordinator.runtime.transaction_coordinators import TransactionCoordinators
-from broker.coordinator.transactions.shard import TransactionShard
-from broker.partition.events import HighWatermarkMoved
-from broker.produce.own_appends import OwnAppends
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Offset
 from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime.coordinator import State
+from quorumlog_broker.coordinator.runtime.peers import Peers
+from quorumlog_broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
+from quorumlog_broker.coordinator.runtime.transaction_coordinators import TransactionCoordinators
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.partition.events import HighWatermarkMoved
+from quorumlog_broker.produce.own_appends import OwnAppends
 
 IDS = 2_000
 LONGEST_LOAD_TURN = 256  # records: 4 ms

@@ -9,11 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from broker.coordinator.runtime.verified_appends import Sender, VerifiedAppends
-from broker.coordinator.runtime.verifier import Producer, Verifier
-from broker.produce.pending_append import AppendResult, PendingAppend
-from broker.produce.produce_path import ProducePath
-from broker.produce.transactional import Verified
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
@@ -21,7 +16,12 @@ from quorumlog.records.batch import TRANSACTIONAL, BatchHeader, parse_header
 from quorumlog.records.rows import lay_out_rows
 from quorumlog.transaction_config import VerificationConfig
 from quorumlog.turn import Turn
-from storage.producers.verification import Guard, Verifications
+from quorumlog_broker.coordinator.runtime.verified_appends import Sender, VerifiedAppends
+from quorumlog_broker.coordinator.runtime.verifier import Producer, Verifier
+from quorumlog_broker.produce.pending_append import AppendResult, PendingAppend
+from quorumlog_broker.produce.produce_path import ProducePath
+from quorumlog_broker.produce.transactional import Verified
+from quorumlog_storage.producers.verification import Guard, Verifications
 
 E = ErrorCode
 PID, EPOCH = 7, 3

@@ -8,9 +8,6 @@ from typing import Any, cast
 import pytest
 from transaction_peers import FakePeers, run, until
 
-from broker.coordinator.runtime import verifier as module
-from broker.coordinator.runtime.peers import Peers
-from broker.coordinator.runtime.verifier import Producer, Verifier
 from quorumlog.errors import ApiError
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import (
@@ -23,6 +20,9 @@ from quorumlog.messages.transactions import (
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime import verifier as module
+from quorumlog_broker.coordinator.runtime.peers import Peers
+from quorumlog_broker.coordinator.runtime.verifier import Producer, Verifier
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ApiError
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.batch import CONTROL, NO_SEQUENCE, TRANSACTIONAL
-from storage.producer_state import ProducerStates, check_marker
-from storage.producers.verification import Guard, Verifications
+from quorumlog_broker.produce.transactional import EndTransaction
+from quorumlog_storage.producer_state import ProducerStates, check_marker
+from quorumlog_storage.producers.verification import Guard, Verifications
 
 
 class Batch(NamedTuple):

@@ -5,10 +5,6 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from broker.coordinator.transactions.completion import DecidedTransaction
-from broker.coordinator.transactions.shard import TransactionShard
-from broker.coordinator.transactions.table import Partition, by_topic
-from broker.coordinator.turn import Call, Write
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -19,6 +15,10 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog.slices import at_once
 from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.coordinator.transactions.table import Partition, by_topic
+from quorumlog_broker.coordinator.turn import Call, Write
 
 X = "x"
 WALL_MS = 0x01A1FB930148

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from broker.delayed.operations import DelayedOperations, DelayedQueue
-from broker.delayed.purgatory import Reason
-from broker.partition.key import PartitionKey
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
+from quorumlog_broker.delayed.operations import DelayedOperations, DelayedQueue
+from quorumlog_broker.delayed.purgatory import Reason
+from quorumlog_broker.partition.key import PartitionKey
 
 KEY: PartitionKey = (bytes([7]) * 16, 0)
 

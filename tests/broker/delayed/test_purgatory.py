@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.delayed.purgatory import Purgatory, Reason, Waiter
+from quorumlog_broker.delayed.purgatory import Purgatory, Reason, Waiter
 
 
 def test_each_way_out() -> None:

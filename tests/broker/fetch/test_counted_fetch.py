@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch, clusters, values_of
 
-from broker.data_plane import DataPlane
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams, FetchPath
-from broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED
-from broker.fetch.scope import FetchScope, scope_of
-from broker.fetch.targets import FetchTarget
-from broker.logdirs.busy import Busy
-from broker.partition.tail import MAX_BATCHES_READ, Tail
 from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic
-from storage.isolation import Isolation
+from quorumlog_broker.data_plane import DataPlane
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams, FetchPath
+from quorumlog_broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED
+from quorumlog_broker.fetch.scope import FetchScope, scope_of
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail
+from quorumlog_storage.isolation import Isolation
 
 PARTITIONS = 3
 WAIT_MS = 2_000
@@ -274,7 +274,7 @@ def test_a_fetch_that_finds_the_disk_busy_waits_for_a_change(monkeypatch: pytest
         asked += 1
         raise Busy("it has enough to do")
 
-    monkeypatch.setattr("broker.fetch.fetch_path.read_from_disk", busy)
+    monkeypatch.setattr("quorumlog_broker.fetch.fetch_path.read_from_disk", busy)
     for in_session in (False, True):
         want = Want((0,), 0, FetchParams(500, 1_000, 1 << 20), 1 << 20, in_session)
         began_ms = node.clock.now_ms()

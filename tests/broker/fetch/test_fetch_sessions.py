@@ -11,11 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.context import FetchContext
-from broker.fetch.session import MAX_EPOCH, next_epoch
-from broker.fetch.session_cache import EVICT_MS, IDLE_MS
-from broker.fetch.sessions import FetchSessions
-from broker.fetch.targets import Key, TopicResponse
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
@@ -26,6 +21,11 @@ from quorumlog.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.session import MAX_EPOCH, next_epoch
+from quorumlog_broker.fetch.session_cache import EVICT_MS, IDLE_MS
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.fetch.targets import Key, TopicResponse
 
 T, U = b"t" * 16, b"u" * 16
 
@@ -373,7 +373,7 @@ def test_partitions_named_again_or_forgotten_need_no_room() -> None:
 
 
 def test_a_request_that_is_too_large_for_any_session_evicts_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("broker.fetch.session.MAX_PARTITIONS", 3)
+    monkeypatch.setattr("quorumlog_broker.fetch.session.MAX_PARTITIONS", 3)
     sessions = make(slots=9, max_partitions=5)
     turn(sessions, request(wanted=wide(2)), now_ms=0)
     session_id, _ = turn(sessions, request(wanted=wide(2)), now_ms=EVICT_MS)

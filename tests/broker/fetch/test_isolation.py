@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED, isolation_of
-from storage.isolation import Isolation, upper_bound
+from quorumlog_broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED, isolation_of
+from quorumlog_storage.isolation import Isolation, upper_bound
 
 
 @dataclass

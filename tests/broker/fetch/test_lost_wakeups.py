@@ -9,11 +9,6 @@ from typing import Any, cast
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch, values_of
 
-from broker.fetch import fetch_path
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.read_log import read_from_disk
-from broker.fetch.targets import FetchTarget
 from quorumlog.messages.fetch import (
     FetchPartition,
     FetchPartitionResponse,
@@ -23,7 +18,12 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.rpc.transport import Context
-from storage.log_view import LogPart
+from quorumlog_broker.fetch import fetch_path
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.read_log import read_from_disk
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_storage.log_view import LogPart
 
 LONGEST_MS = 20_000
 BOTH_BYTES = 130  # more than one batch of a short value, fewer than two

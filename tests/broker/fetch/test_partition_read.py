@@ -8,12 +8,12 @@ from typing import cast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.partition_read import position_fault
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.fetch import FetchPartition
-from storage.epochs import EpochStart, LeaderEpochCache
-from storage.fetch_rule import Records, fetch_answer
-from storage.log import Log
+from quorumlog_broker.fetch.partition_read import position_fault
+from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.fetch_rule import Records, fetch_answer
+from quorumlog_storage.log import Log
 
 
 @dataclass

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.cached_partition import NO_FETCH_MS, TRANSITIONS, CachedPartition, Happened, ReadState
-from broker.fetch.session import FetchSession
-from broker.fetch.targets import FetchTarget, Key, TopicResponse
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from quorumlog_broker.fetch.cached_partition import NO_FETCH_MS, TRANSITIONS, CachedPartition, Happened, ReadState
+from quorumlog_broker.fetch.session import FetchSession
+from quorumlog_broker.fetch.targets import FetchTarget, Key, TopicResponse
 
 T = b"t" * 16
 INDEXES = range(5)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
-from broker.fetch.time_search import TimeSearch
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.errors import ErrorCode
+from quorumlog_broker.fetch.time_search import TimeSearch
 
 START_MS = 1_700_000_000_000
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.time_search import FirstSince, Found, LatestTime, TimeSearch
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import with_append_time
-from storage.batch import StoredBatch, stamped_batches
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime, TimeSearch
+from quorumlog_storage.batch import StoredBatch, stamped_batches
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 PATH = "/t-0"
 BIG = 1_700_000_000_000

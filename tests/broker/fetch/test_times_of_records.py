@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
-from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import decode_batch, headers
 from quorumlog.records.batch import LOG_APPEND_TIME, verify_crc
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 
 HOUR_MS = 3_600_000
 START_MS = 1_700_000_000_000

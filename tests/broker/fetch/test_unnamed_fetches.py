@@ -14,11 +14,19 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.cached_partition import NO_FETCH_MS
-from broker.fetch.context import FetchContext
-from broker.fetch.sessions import FetchSessions
-from broker.fetch.targets import FetchTarget
-from broker.partition.events import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.fetch import (
+    FetchPartition,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchTopic,
+    ReplicaState,
+)
+from quorumlog_broker.fetch.cached_partition import NO_FETCH_MS
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.partition.events import (
     BrokersChanged,
     FollowerFetched,
     IsrAnswered,
@@ -31,17 +39,9 @@ from broker.partition.events import (
     Tick,
     UnnamedFetch,
 )
-from broker.partition.follower_progress import FollowerProgress
-from broker.partition.isr_state import Committed
-from broker.partition.partition import Partition
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.fetch import (
-    FetchPartition,
-    FetchPartitionResponse,
-    FetchRequest,
-    FetchTopic,
-    ReplicaState,
-)
+from quorumlog_broker.partition.follower_progress import FollowerProgress
+from quorumlog_broker.partition.isr_state import Committed
+from quorumlog_broker.partition.partition import Partition
 
 ME, A = 1, 2
 LAG_MS = 100

@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 from broker_fakes import CONTROLLER, FakeSubscription
 
-from broker.lifecycle.controller_channel import ControllerChannel, OwnController
-from quorum.subscription import ActiveController
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, OutcomeUnknown, Transport
+from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
+from quorumlog_quorum.subscription import ActiveController
 
 OTHER = ActiveController(2, 4, Endpoint(name="INTERNAL", host="127.0.0.1", port=29093))
 MOVED = BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)

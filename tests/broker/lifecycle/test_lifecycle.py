@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.lifecycle.lifecycle import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
+from quorumlog_broker.lifecycle.lifecycle import (
     RETRY_MAX_MS,
     CallFailed,
     ControllerChanged,
@@ -28,9 +30,7 @@ from broker.lifecycle.lifecycle import (
     StopWanted,
     TimerFired,
 )
-from broker.lifecycle.states import NEXT, LifecycleState
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
+from quorumlog_broker.lifecycle.states import NEXT, LifecycleState
 
 S = LifecycleState
 INCARNATION = bytes(range(16))

@@ -11,11 +11,6 @@ from typing import Any, cast
 import pytest
 from broker_fakes import uuid
 
-from broker.lifecycle.controller_channel import ControllerChannel
-from broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
-from broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
-from broker.lifecycle.shell import LifecycleShell
-from broker.lifecycle.states import LifecycleState
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import (
     AssignReplicasToDirectoriesRequest,
@@ -28,6 +23,11 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import NotDelivered
+from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog_broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
+from quorumlog_broker.lifecycle.shell import LifecycleShell
+from quorumlog_broker.lifecycle.states import LifecycleState
 
 
 class LoopClock:

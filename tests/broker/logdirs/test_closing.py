@@ -10,15 +10,15 @@ from typing import Any, cast
 import pytest
 from replica_cluster import ReplicaCluster
 
-from broker.logdirs.closing import LOGS_PER_JOB, close_logs
-from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError
-from storage.directory_life import DirectoryLife, LifeEvent
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
-from storage.worker import Answer
-from storage.writer import DirectoryWriter, Job, Outcome
+from quorumlog_broker.logdirs.closing import LOGS_PER_JOB, close_logs
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.worker import Answer
+from quorumlog_storage.writer import DirectoryWriter, Job, Outcome
 
 PARTITIONS = 6
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from replica_cluster import ReplicaCluster
 
-from quorum.metadata.image import BROKER_RESOURCE
 from quorumlog.directory_settings import CORDONED
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 
 PARTITIONS = 6
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3

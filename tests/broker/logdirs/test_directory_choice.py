@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.logdirs.directory_choice import DirectoryLoad, choose_directory
-from quorum.metadata.registration import LOST, UNASSIGNED
 from quorumlog.ids import Uuid
+from quorumlog_broker.logdirs.directory_choice import DirectoryLoad, choose_directory
+from quorumlog_quorum.metadata.registration import LOST, UNASSIGNED
 
 D1, D2, OTHER = bytes([21]) * 16, bytes([22]) * 16, bytes([23]) * 16
 PLACES = [

@@ -10,20 +10,20 @@ from typing import Any, cast
 
 import pytest
 
-from broker.logdirs.busy import Busy
-from broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
-from storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
-from storage.disk import DiskError
-from storage.log import Log
-from storage.log_config import LogConfig
-from storage.log_errors import LogClosed, LogUnreadable
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
-from storage.stall_watch import OpenCall
-from storage.worker import Answer
-from storage.writer import Job, Outcome
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.stall_watch import OpenCall
+from quorumlog_storage.worker import Answer
+from quorumlog_storage.writer import Job, Outcome
 
 PATH = "/d"
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
-from broker.logdirs.free_space import RESERVE_MAX_BYTES, FreeSpace, reserve_bytes
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog_broker.logdirs.free_space import RESERVE_MAX_BYTES, FreeSpace, reserve_bytes
 
 GIB = 1 << 30
 CASES = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.logdirs.handed_over import HandedOver
+from quorumlog_broker.logdirs.handed_over import HandedOver
 
 A, B = ("a", 0), ("b", 0)
 

@@ -11,12 +11,12 @@ from unittest.mock import Mock
 
 import pytest
 
-from broker.logdirs.log_directory import DirectoryQueue
-from broker.logdirs.removals import PAUSE_PER_STEP, REMOVAL_PAUSE_MAX_MS, REMOVAL_PAUSE_MS, Removals
-from storage.disk import DiskError
-from storage.retention.retired import Retired, RetiredSegment
-from storage.worker import WorkerFull
-from storage.writer import Outcome
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.removals import PAUSE_PER_STEP, REMOVAL_PAUSE_MAX_MS, REMOVAL_PAUSE_MS, Removals
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.retention.retired import Retired, RetiredSegment
+from quorumlog_storage.worker import WorkerFull
+from quorumlog_storage.writer import Outcome
 
 
 class Loop:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from replica_cluster import ReplicaCluster
 
-from broker.logdirs.background_jobs import BackgroundJobs
-from broker.logdirs.taking_over import MAX_AT_ONCE, TakingOver
-from storage.disk import DiskError
-from storage.log import Log
-from storage.log_errors import LogUnreadable
+from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
+from quorumlog_broker.logdirs.taking_over import MAX_AT_ONCE, TakingOver
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_errors import LogUnreadable
 
 PARTITIONS = 12
 

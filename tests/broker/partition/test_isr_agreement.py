@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.partition.events import IsrAnswered, ProposeIsr
-from broker.partition.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, ProposalStatus
-from broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 from quorumlog.errors import ErrorCode
+from quorumlog_broker.partition.events import IsrAnswered, ProposeIsr
+from quorumlog_broker.partition.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, ProposalStatus
+from quorumlog_broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 
 ME, A, B = 1, 2, 3
 EPOCH = 5

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_partition import Driver
 
-from broker.partition.events import LogAdvanced, LogStartMoved
 from quorumlog.ids import Offset
-from storage.producers.transactions import NEVER, STABLE, Transactions, Unstable
+from quorumlog_broker.partition.events import LogAdvanced, LogStartMoved
+from quorumlog_storage.producers.transactions import NEVER, STABLE, Transactions, Unstable
 
 CASES = [
     ("no transaction", STABLE, 10, 0, 10),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from broker.partition.events import (
+from quorumlog.ids import BrokerEpoch, NodeId, Offset
+from quorumlog_broker.partition.events import (
     BrokersChanged,
     FollowerFetched,
     LogReady,
@@ -12,8 +13,7 @@ from broker.partition.events import (
     LowWatermarkMoved,
     MetadataChanged,
 )
-from broker.partition.partition import Partition
-from quorumlog.ids import BrokerEpoch, NodeId, Offset
+from quorumlog_broker.partition.partition import Partition
 
 ME, A, B = 1, 2, 3
 

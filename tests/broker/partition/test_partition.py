@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.partition.events import (
+from quorumlog.errors import ErrorCode
+from quorumlog_broker.partition.events import (
     BrokersChanged,
     Follow,
     FollowerFetched,
@@ -28,9 +29,8 @@ from broker.partition.events import (
     Tick,
     WentOffline,
 )
-from broker.partition.isr_state import Committed, PendingExpand, PendingShrink
-from broker.partition.partition import Partition, Role
-from quorumlog.errors import ErrorCode
+from quorumlog_broker.partition.isr_state import Committed, PendingExpand, PendingShrink
+from quorumlog_broker.partition.partition import Partition, Role
 
 ME, A, B = 1, 2, 3
 LAG_MS = 1_000

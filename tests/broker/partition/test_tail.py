@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.partition.tail import MAX_BATCHES_READ, Tail, TailBudget, TailCount, TailRead, frame_bytes
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
-from storage.batch import StoredBatch
+from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail, TailBudget, TailCount, TailRead, frame_bytes
+from quorumlog_storage.batch import StoredBatch
 
 
 def batch(base: int, count: int, size: int) -> StoredBatch:

@@ -97,8 +97,8 @@ def test_a_batch_that_becomes_too_large_is_refused() -> None:
 
 
 def test_a_setting_takes_effect_while_brokers_run() -> None:
-    from quorum.metadata.image import TOPIC_RESOURCE
     from quorumlog.messages.metadata_records import ConfigRecord
+    from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 
     cluster = led()
     cluster.produce_batch(1, batch("a"))

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
-from broker.fetch.list_offsets import EARLIEST
 from jepsen.sim.machine.disk_faults import Fault, Operation
-from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, ConfigRecord, PartitionChangeRecord
-from storage.offset_files import LOG_STARTS
+from quorumlog_broker.fetch.list_offsets import EARLIEST
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from quorumlog_storage.offset_files import LOG_STARTS
 
 
 def filled(*values: str, **topic: object) -> ReplicaCluster:

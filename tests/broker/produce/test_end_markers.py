@@ -10,12 +10,12 @@ import pytest
 from replica_cluster import Node, ReplicaCluster
 from test_transactions import P, Q, in_transaction, led_cluster, verified
 
-from broker.produce import end_markers
-from broker.produce.end_markers import EndMarkers
-from broker.produce.produce_path import ProducePath
-from broker.produce.transactional import EndTransaction
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import TransactionMarker, TransactionTopic, WriteTxnMarkersRequest
+from quorumlog_broker.produce import end_markers
+from quorumlog_broker.produce.end_markers import EndMarkers
+from quorumlog_broker.produce.produce_path import ProducePath
+from quorumlog_broker.produce.transactional import EndTransaction
 
 TOPIC, GROUPS = "t", "__consumer_offsets"
 Told = dict[tuple[int, str, int], ErrorCode]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
-from broker.logdirs.busy import Busy
-from broker.produce.append_line import MAX_WAIT_MS, MAX_WAITING, AppendLine
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
-from storage.worker import WorkerLimits
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.produce.append_line import MAX_WAIT_MS, MAX_WAITING, AppendLine
+from quorumlog_storage.worker import WorkerLimits
 
 
 def led_cluster(**options: Any) -> ReplicaCluster:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of, values_of
 
-from broker.produce.pending_append import AppendResult
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.batch import headers
-from storage.producer_state import ProducerEntry
+from quorumlog_broker.produce.pending_append import AppendResult
+from quorumlog_storage.producer_state import ProducerEntry
 
 PRODUCER = 42
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

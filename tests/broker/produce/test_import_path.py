@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
 
-from quorum.metadata.registration import IMPORTING, RECOVERED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.imports import ImportRecordsRequest, ImportRecordsResponse
 from quorumlog.messages.metadata_records import NodeList, PartitionChangeRecord, PartitionRecord, TopicRecord
 from quorumlog.records import Record, encode_batch, headers
+from quorumlog_quorum.metadata.registration import IMPORTING, RECOVERED
 
 EPOCH = 6  # of the imported records, and of the partition while it is imported
 START = 40  # of the foreign log

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
-from broker.produce.pending_append import AppendResult, PendingAppend
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.turn import Turn
+from quorumlog_broker.produce.pending_append import AppendResult, PendingAppend
 
 RESULT = AppendResult(base_offset=7, log_start_offset=0)
 

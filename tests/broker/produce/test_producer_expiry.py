@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from replica_cluster import Node, ReplicaCluster
 
-from broker.logdirs.background_jobs import MAX_UNDER_WAY
-from broker.produce.producer_expiry import expire_producers_for_ever
-from broker.replicas.config import ReplicationConfig
-from broker.replicas.registry import Registry
 from quorumlog.clock import Clock
-from storage.log import Log
+from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY
+from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
+from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_storage.log import Log
 
 MANY = 40
 OTHER_ID = bytes([8]) * 16

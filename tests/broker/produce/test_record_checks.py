@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
-from broker.produce import record_checks
-from broker.produce.record_checks import RecordChecks
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Record, encode_batch, record_check
 from quorumlog.records.batch import BATCH_OVERHEAD, seal
+from quorumlog_broker.produce import record_checks
+from quorumlog_broker.produce.record_checks import RecordChecks
 
 LARGE = 40
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.produce.refused_batches import HOLD_MS, MAX_HELD, RefusedBatches
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.batch import BatchHeader, parse_header
+from quorumlog_broker.produce.refused_batches import HOLD_MS, MAX_HELD, RefusedBatches
 
 PRODUCER = 42
 NOT_LEADER = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "too early")

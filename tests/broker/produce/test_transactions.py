@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, values_of
 
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.list_offsets import LATEST, list_offset
-from broker.fetch.targets import FetchTarget
-from broker.produce.transactional import EndTransaction, Verified
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPartitionResponse
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.batch import headers, parse_header
-from storage.isolation import Isolation
-from storage.producers.verification import Guard
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.list_offsets import LATEST, list_offset
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.produce.transactional import EndTransaction, Verified
+from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.producers.verification import Guard
 
 P, Q = 41, 42
 COMMITTED = 1

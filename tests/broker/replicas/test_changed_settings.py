@@ -6,10 +6,10 @@ import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
-from storage.log_config import LogConfig
-from storage.partition_log import PartitionLog
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.partition_log import PartitionLog
 
 
 def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: str | None) -> None:

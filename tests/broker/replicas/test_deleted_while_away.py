@@ -10,11 +10,11 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from jepsen.sim.machine.disk_faults import Fail
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
-from quorum.metadata.image_diff import delta_between
-from quorum.metadata.snapshot_records import ImageBuilder, slices_of
 from quorumlog.messages.metadata_records import FeatureLevelRecord, ForgetDeletedTopicsRecord, NoOpRecord
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image_diff import delta_between
+from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, slices_of
 
 OTHER_ID = bytes([8]) * 16
 AWAY = 3

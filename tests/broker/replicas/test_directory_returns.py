@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from replica_cluster import RETENTION_CHECK_MS, TOPIC_ID, Node, ReplicaCluster, next_generation
 
-from broker.logdirs.log_directory import LogDirectory
-from quorum.metadata.image import TOPIC_RESOURCE
-from quorum.metadata.registration import LOST
 from quorumlog.messages.metadata_records import ConfigRecord
-from storage.directory_life import DirectoryOffline, DirectoryState
+from quorumlog_broker.logdirs.log_directory import LogDirectory
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from quorumlog_quorum.metadata.registration import LOST
+from quorumlog_storage.directory_life import DirectoryOffline, DirectoryState
 
 PARTITIONS = 4
 SEGMENT_BYTES = 1 << 20

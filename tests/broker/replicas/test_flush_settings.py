@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.logdirs.flush_timers import FLUSH_RETRY_MS
-from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
-from storage.log import Log
-from storage.worker import Answer, WorkerFull
-from storage.writer import CallJob, Job
+from quorumlog_broker.logdirs.flush_timers import FLUSH_RETRY_MS
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from quorumlog_storage.log import Log
+from quorumlog_storage.worker import Answer, WorkerFull
+from quorumlog_storage.writer import CallJob, Job
 
 NODES = (1, 2, 3)
 

@@ -8,9 +8,9 @@ import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
-from storage.log_config import LogConfig
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 STRANGER = bytes([9]) * 16
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from broker.replicas.late_transactions import LATE_BUFFER_MS, late_transactions
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
-from storage.batch import stamped_batches
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS, late_transactions
+from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 START_MS, MAX_MS = 1_700_000_000_000, 900_000
 LATE_MS = MAX_MS + LATE_BUFFER_MS

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch, fail_writes_of
 
-from broker.partition.events import (
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch
+from quorumlog_broker.partition.events import (
     IsrAnswered,
     LeaderElected,
     LeadershipLost,
@@ -21,11 +23,9 @@ from broker.partition.events import (
     ProposeIsr,
     Tick,
 )
-from broker.partition.partition import Partition
-from broker.replicas.leadership_listeners import LeadershipListeners
-from broker.replicas.replica import Replica
-from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import Epoch
+from quorumlog_broker.partition.partition import Partition
+from quorumlog_broker.replicas.leadership_listeners import LeadershipListeners
+from quorumlog_broker.replicas.replica import Replica
 
 Call = tuple[str, int, Epoch]  # what, partition, epoch
 

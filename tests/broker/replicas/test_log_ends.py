@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.api.handlers.replica_log_info import MAX_PARTITIONS, handle_get_replica_log_info
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ReplicaLogInfo, ReplicaLogQuery
+from quorumlog_broker.api.handlers.replica_log_info import MAX_PARTITIONS, handle_get_replica_log_info
 
 E = ErrorCode
 

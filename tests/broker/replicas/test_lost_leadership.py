@@ -7,17 +7,17 @@ import asyncio
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.targets import FetchTarget
-from broker.replication.fetch_position import FetchPosition
-from broker.replication.follower import verified_batches
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
 from quorumlog.messages.metadata_records import NodeList, PartitionChangeRecord
 from quorumlog.records import Record, encode_batch, headers
-from storage.batch import stamped_batches
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.replication.fetch_position import FetchPosition
+from quorumlog_broker.replication.follower import verified_batches
+from quorumlog_storage.batch import stamped_batches
 
 KEY = (TOPIC_ID, 0)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of
 
-from broker.partition.key import PartitionKey
-from broker.replicas.opening import Opening
-from quorum.metadata.image_diff import delta_from_empty
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.opening import Opening
+from quorumlog_quorum.metadata.image_diff import delta_from_empty
 
 A, B = (TOPIC_ID, 0), (TOPIC_ID, 1)
 CASES: list[tuple[str, list[PartitionKey], list[PartitionKey], bool]] = [

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch, fail_writes_of
 
-from broker.replicas.own_life import OwnLife
-from broker.replicas.reconciler import Placed
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.registration import UNASSIGNED, PartitionRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import RegisterBrokerRecord, UnregisterBrokerRecord
+from quorumlog_broker.replicas.own_life import OwnLife
+from quorumlog_broker.replicas.reconciler import Placed
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.registration import UNASSIGNED, PartitionRegistration
 
 ME, OTHER = 1, 2
 THIS, EARLIER = b"t" * 16, b"e" * 16

@@ -7,10 +7,10 @@ import logging
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from quorum.metadata.registration import LOST
-from storage.log_config import LogConfig
-from storage.partition_directories import PartitionDirectories
-from storage.partition_log import PartitionLog
+from quorumlog_quorum.metadata.registration import LOST
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.partition_log import PartitionLog
 
 
 def test_it_is_offline_alone_and_the_controller_moves_its_leader(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from broker.replicas.reconciler import PARTITIONS_PER_STEP, Changes, changes_of, strays
-from quorum.metadata.delta import Delta
-from quorum.metadata.delta_lists import Touched
-from quorum.metadata.frame import MetadataRecord
-from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.registration import UNASSIGNED
 from quorumlog.ids import Uuid
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
@@ -17,6 +11,12 @@ from quorumlog.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from quorumlog_broker.replicas.reconciler import PARTITIONS_PER_STEP, Changes, changes_of, strays
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.delta_lists import Touched
+from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.registration import UNASSIGNED
 
 ME = 1
 A, B = bytes([10]) * 16, bytes([11]) * 16

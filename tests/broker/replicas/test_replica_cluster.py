@@ -7,14 +7,14 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes_of, values_of
 
-from broker.fetch.context import FetchContext
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.targets import FetchTarget
-from broker.logdirs import removals
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, ReplicaState
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.logdirs import removals
 
 
 def led_cluster(**topic: object) -> ReplicaCluster:
@@ -351,7 +351,7 @@ def test_a_new_leader_is_followed_at_once() -> None:
 
 
 def test_only_the_leaders_log_has_readers_after_every_election() -> None:
-    """A follower's writes need not stay in the machine's memory (storage/edge/uncached.py)."""
+    """A follower's writes need not stay in the machine's memory (quorumlog_storage/edge/uncached.py)."""
     cluster = led_cluster()
 
     def with_readers() -> list[int]:

@@ -7,7 +7,8 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from broker.partition.events import (
+from quorumlog.clock import Clock
+from quorumlog_broker.partition.events import (
     FollowerFetched,
     HighWatermarkMoved,
     LeadershipLost,
@@ -18,9 +19,8 @@ from broker.partition.events import (
     UnnamedFetch,
     WentOffline,
 )
-from broker.replicas.replica import Replica
-from broker.replicas.stepper import PartitionStepper
-from quorumlog.clock import Clock
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_broker.replicas.stepper import PartitionStepper
 
 KEY = (bytes([7]) * 16, 0)
 FETCHED = FollowerFetched(2, 20, 5)

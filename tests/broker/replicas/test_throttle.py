@@ -9,9 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota
-from broker.replicas.throttle import Throttles
-from quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from quorumlog.errors import ApiError
 from quorumlog.throttle_settings import (
     FOLLOWER_RATE,
@@ -22,6 +19,9 @@ from quorumlog.throttle_settings import (
     names_replica,
 )
 from quorumlog.topic_config import validate
+from quorumlog_broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota
+from quorumlog_broker.replicas.throttle import Throttles
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 
 TOPIC = b"t" * 16
 KEY = (TOPIC, 3)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
-from broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS
-from quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.throttle_settings import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
+from quorumlog_broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 
 VALUE = "v" * 1_000
 BATCH_BYTES = len(batch(VALUE))

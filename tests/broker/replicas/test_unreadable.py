@@ -10,10 +10,10 @@ import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
 
 from jepsen.sim.machine.disk_faults import Fail, Operation
-from quorum.metadata.registration import LOST
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import DirectoryAssignment
 from quorumlog.messages.metadata_records import DirectoryList, PartitionChangeRecord
+from quorumlog_quorum.metadata.registration import LOST
 
 KINDS = ("pread", "read_bytes", "list")
 

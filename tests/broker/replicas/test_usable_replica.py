@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from broker.fetch.read_log import read_local
-from broker.partition.events import LogFailed
-from broker.replicas.replica import Replica
 from quorumlog.errors import ApiError, ErrorCode
-from storage.isolation import Isolation
+from quorumlog_broker.fetch.read_log import read_local
+from quorumlog_broker.partition.events import LogFailed
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.isolation import Isolation
 
 
 def led_replica() -> Replica:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from broker.partition.events import IsrAnswered, PartitionEvent, ProposeIsr
-from broker.replicas.registry import Registry
-from broker.replicas.replica import Replica
-from broker.replication.alter_partition_manager import AlterPartitionManager
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import AlterPartitionRequest, AlterPartitionResponse, AlterPartitionResult
 from quorumlog.rpc.transport import OutcomeUnknown
+from quorumlog_broker.partition.events import IsrAnswered, PartitionEvent, ProposeIsr
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_broker.replication.alter_partition_manager import AlterPartitionManager
 
 TOPIC = bytes([5]) * 16
 

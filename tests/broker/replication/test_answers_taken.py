@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 
-from broker.partition.key import PartitionKey
-from broker.replicas.config import ReplicationConfig
-from broker.replication.fetch_position import FetchPosition
-from broker.replication.fetcher import Fetcher, OnFetched
-from broker.replication.follower import verified_batches
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.records import headers
 from quorumlog.turn import Turn
-from storage.batch import stamped_batches
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_broker.replication.fetch_position import FetchPosition
+from quorumlog_broker.replication.fetcher import Fetcher, OnFetched
+from quorumlog_broker.replication.follower import verified_batches
+from quorumlog_storage.batch import stamped_batches
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 

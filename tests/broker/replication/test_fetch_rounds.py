@@ -7,13 +7,13 @@ import asyncio
 import pytest
 from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, values_of
 
-from broker.fetch.fetch_path import FetchParams
-from broker.fetch.read_log import read_local
-from broker.fetch.targets import FetchTarget
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, NodeList, PartitionChangeRecord
-from storage.isolation import Isolation
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.read_log import read_local
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_storage.isolation import Isolation
 
 MANY = 20
 

@@ -7,11 +7,6 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.fetch.context import FetchContext
-from broker.fetch.sessions import FetchSessions
-from broker.partition.key import PartitionKey
-from broker.replication.fetch_position import FetchPosition
-from broker.replication.leader_session import LeaderSession, SessionRequest
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import (
     FetchPartition,
@@ -21,6 +16,11 @@ from quorumlog.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replication.fetch_position import FetchPosition
+from quorumlog_broker.replication.leader_session import LeaderSession, SessionRequest
 
 TOPIC = b"t" * 16
 INDEXES = range(4)

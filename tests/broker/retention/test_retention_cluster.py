@@ -7,12 +7,12 @@ import itertools
 import pytest
 from replica_cluster import RETENTION_CHECK_MS, TOPIC_ID, ReplicaCluster
 
-from broker.logdirs.log_directory import DirectoryQueue
 from jepsen.sim.time.clock import WALL_START_MS
-from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 
 SMALL = {"internal_segment_bytes": "300", "file_delete_delay_ms": "500"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.partition.key import PartitionKey
-from broker.retention.passes import FIND_LOGS, RETIRE_LOGS, Find, Note, RetentionPass, Retire
-from broker.retention.schedule import MAX_JUMP_MS, RetentionSchedule
+from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.retention.passes import FIND_LOGS, RETIRE_LOGS, Find, Note, RetentionPass, Retire
+from quorumlog_broker.retention.schedule import MAX_JUMP_MS, RetentionSchedule
 
 WALL = 1_700_000_000_000
 MINUTE, YEAR = 60_000, 365 * 86_400_000

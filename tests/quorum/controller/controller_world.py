@@ -6,17 +6,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from quorum.controller.config import ControllerConfig
-from quorum.controller.core import Controller
-from quorum.controller.operation import Operation
-from quorum.controller.runner import OperationRunner
-from quorum.metadata.check import violations
-from quorum.metadata.delta import Delta
-from quorum.metadata.features import SUPPORTED
-from quorum.metadata.frame import MetadataRecord, decode_record
-from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.registration import PartitionRegistration
-from quorum.raft.events import NotLeader
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicResult, CreateTopicsRequest, ReplicaAssignment
@@ -30,6 +19,17 @@ from quorumlog.messages.controller import (
     IsrMember,
     RegisterBrokerRequest,
 )
+from quorumlog_quorum.controller.config import ControllerConfig
+from quorumlog_quorum.controller.core import Controller
+from quorumlog_quorum.controller.operation import Operation
+from quorumlog_quorum.controller.runner import OperationRunner
+from quorumlog_quorum.metadata.check import violations
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.frame import MetadataRecord, decode_record
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.registration import PartitionRegistration
+from quorumlog_quorum.raft.events import NotLeader
 
 CLUSTER = "cluster"
 SESSION_MS = 9_000

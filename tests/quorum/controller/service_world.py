@@ -13,10 +13,6 @@ from controller_world import CLUSTER, registration
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
-from quorum.controller.config import ControllerConfig
-from quorum.controller.service import ControllerService
-from quorum.metadata.loader import MetadataLoader
-from quorum.raft.events import NotLeader
 from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
@@ -25,6 +21,10 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbea
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
+from quorumlog_quorum.controller.config import ControllerConfig
+from quorumlog_quorum.controller.service import ControllerService
+from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.raft.events import NotLeader
 
 SESSION_MS = 3_000
 CONTROLLER = Endpoint(name="INTERNAL", host="c", port=1)

@@ -9,9 +9,9 @@ from controller_world import World, cluster, code
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.controller.config_changes import APPEND, DELETE, SET, SUBTRACT, changed_values
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+from quorumlog_quorum.controller.config_changes import APPEND, DELETE, SET, SUBTRACT, changed_values
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 Change = tuple[str, int, str | None]

@@ -11,9 +11,9 @@ from controller_world import registration
 from service_world import CONTROLLER, Bench, refusal, topics
 
 from jepsen.sim.time import killed_coroutines
-from quorum.controller.activation_wait import WAIT_MAX_MS
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+from quorumlog_quorum.controller.activation_wait import WAIT_MAX_MS
 
 SET = 0
 

@@ -13,11 +13,11 @@ from controller_world import SESSION_MS, StillUnderWay, World, registration, uui
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.metadata.image import hash_of
 from quorumlog.errors import ApiError
 from quorumlog.messages.brokers import UnregisterBrokerRequest
 from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
+from quorumlog_quorum.metadata.image import hash_of
 
 BROKERS = (1, 2, 3, 4)
 TOPICS = ("a", "b")

@@ -10,13 +10,13 @@ from controller_world import registration
 from service_world import CONTROLLER, SESSION_MS, Bench, FakeContext, refusal, topics
 
 from jepsen.sim.time import killed_coroutines
-from quorum.metadata.frame import decode_record
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerResponse
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
+from quorumlog_quorum.metadata.frame import decode_record
 
 
 @pytest.fixture
@@ -325,7 +325,7 @@ def test_a_dead_process_is_fenced_at_once_though_its_heartbeat_waits(leader: Ben
 def test_a_heartbeat_refused_by_a_full_queue_renews_the_session(leader: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     leader.start_broker(1)
     leader.wait(SESSION_MS - 100)
-    monkeypatch.setattr("quorum.controller.service.MAX_WAITING_OPERATIONS", 0)
+    monkeypatch.setattr("quorumlog_quorum.controller.service.MAX_WAITING_OPERATIONS", 0)
     assert refusal(leader, leader.ask(leader.heartbeat(1))).code is ErrorCode.REQUEST_TIMED_OUT
     monkeypatch.undo()
     leader.wait(SESSION_MS - 100)

@@ -8,10 +8,6 @@ import pytest
 from service_world import CONTROLLER, SESSION_MS, Bench, refusal, topics
 
 from jepsen.sim.time import killed_coroutines
-from quorum.controller.config import MAX_TRANSACTION_BYTES, ControllerConfig
-from quorum.controller.transaction import in_batches
-from quorum.metadata.features import LATEST_LEVEL, TRANSACTION_LEVEL
-from quorum.metadata.frame import MetadataRecord, decode_record
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.metadata_records import (
@@ -22,6 +18,10 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog.records import decode_batch, headers
+from quorumlog_quorum.controller.config import MAX_TRANSACTION_BYTES, ControllerConfig
+from quorumlog_quorum.controller.transaction import in_batches
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, TRANSACTION_LEVEL
+from quorumlog_quorum.metadata.frame import MetadataRecord, decode_record
 
 PARTITIONS = 8
 

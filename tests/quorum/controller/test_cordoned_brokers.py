@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 from controller_world import CLUSTER, World, cluster, code, registration, uuid
 
-from quorum.metadata.downgrade import records_after
-from quorum.metadata.features import CORDON_LEVEL, SUPPORTED
-from quorum.metadata.image import BROKER_RESOURCE
-from quorum.metadata.image_diff import delta_from_empty
 from quorumlog.directory_settings import CORDONED
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
@@ -33,6 +29,10 @@ from quorumlog.messages.reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
+from quorumlog_quorum.metadata.downgrade import records_after
+from quorumlog_quorum.metadata.features import CORDON_LEVEL, SUPPORTED
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE
+from quorumlog_quorum.metadata.image_diff import delta_from_empty
 
 E = ErrorCode
 MV = "metadata.version"

@@ -8,9 +8,9 @@ import pytest
 from controller_world import uuid
 from immutables import Map
 
-from quorum.controller.election import NOTHING, TopicRules, Wish, partition_change
-from quorum.metadata.changes import changed_partition
-from quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
+from quorumlog_quorum.controller.election import NOTHING, TopicRules, Wish, partition_change
+from quorumlog_quorum.metadata.changes import changed_partition
+from quorumlog_quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
 
 TOPIC = uuid(1)
 

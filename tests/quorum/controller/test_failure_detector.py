@@ -9,8 +9,8 @@ from controller_world import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.controller.failure_detector import DetectorEffect, FailureDetector, Probe, ProvenDead, Target
 from quorumlog.rpc.transport import Address, Answered, NoProof, ProbeResult, Refused
+from quorumlog_quorum.controller.failure_detector import DetectorEffect, FailureDetector, Probe, ProvenDead, Target
 
 SESSION_MS = 9_000
 ME = Target(broker_id=1, incarnation_id=uuid(1), address=Address("h", 1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from controller_world import World, cluster
 
-from quorum.controller import forget_deleted
-from quorum.controller.forget_deleted import FORGET_INTERVAL_MS
 from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.metadata_records import ForgetDeletedTopicsRecord, UnregisterBrokerRecord
+from quorumlog_quorum.controller import forget_deleted
+from quorumlog_quorum.controller.forget_deleted import FORGET_INTERVAL_MS
 
 
 def delete(world: World, *names: str) -> None:

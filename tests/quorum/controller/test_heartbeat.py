@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from controller_world import SESSION_MS, World, cluster, registration, uuid
 
-from quorum.controller.heartbeat import BrokerState, next_state
-from quorum.controller.sessions import Sessions
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as AssignRequest
 from quorumlog.messages.controller import DirectoryAssignment
+from quorumlog_quorum.controller.heartbeat import BrokerState, next_state
+from quorumlog_quorum.controller.sessions import Sessions
 
 F, U, C, S = BrokerState.FENCED, BrokerState.UNFENCED, BrokerState.CONTROLLED_SHUTDOWN, BrokerState.SHUTDOWN_NOW
 

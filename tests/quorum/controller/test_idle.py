@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quorum.controller.idle import Idle
 from quorumlog.rest import Rest
+from quorumlog_quorum.controller.idle import Idle
 
 
 def at_rest() -> Idle:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from controller_world import World, cluster, code
 
-from quorum.metadata.registration import IMPORTING, RECOVERED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import DeleteTopicsRequest, ReplicaAssignment, TopicQuery
 from quorumlog.messages.common import ConfigEntry
@@ -20,6 +19,7 @@ from quorumlog.messages.imports import (
     ImportedPartition,
     SealedReplica,
 )
+from quorumlog_quorum.metadata.registration import IMPORTING, RECOVERED
 
 END = 100
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from quorum.controller.kraft_version import names_kraft_version, update_kraft_version
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorumlog_quorum.controller.kraft_version import names_kraft_version, update_kraft_version
 
 UPGRADE, DOWNGRADE = 1, 2
 

@@ -19,18 +19,18 @@ from service_world import CONTROLLER, Bench, FakeContext, FakeDriver
 
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorum.committed import Delivery
-from quorum.controller.config import ControllerConfig
-from quorum.controller.draft import WORK_OF_A_RECORD
-from quorum.controller.runner import MAX_RECORDS_AHEAD
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
-from quorum.metadata.loader import MAX_RECORDS_PER_DELTA
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.records import Record
 from quorumlog.rpc.transport import Refused
+from quorumlog_quorum.committed import Delivery
+from quorumlog_quorum.controller.config import ControllerConfig
+from quorumlog_quorum.controller.draft import WORK_OF_A_RECORD
+from quorumlog_quorum.controller.runner import MAX_RECORDS_AHEAD
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.loader import MAX_RECORDS_PER_DELTA
 
 REPLICAS = 20_000
 TOPICS = 20

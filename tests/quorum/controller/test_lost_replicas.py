@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from controller_world import World, cluster, uuid
 
-from quorum.metadata.registration import LOST
 from quorumlog.ids import NO_NODE, Uuid
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
+from quorumlog_quorum.metadata.registration import LOST
 
 
 def assign(world: World, directory: Uuid, *, keeps_log: bool = False, broker_id: int = 1) -> None:

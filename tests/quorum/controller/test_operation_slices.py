@@ -11,11 +11,6 @@ from dataclasses import replace
 import pytest
 from controller_world import SESSION_MS, RecordingCaller, World, code, registration, uuid
 
-from quorum.controller.draft import Draft, Slices
-from quorum.controller.operation import Operation, broker_lane
-from quorum.metadata.check import effective_min_isr
-from quorum.metadata.image import TOPIC_RESOURCE, Image
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
@@ -27,6 +22,11 @@ from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
     DirectoryAssignment,
 )
+from quorumlog_quorum.controller.draft import Draft, Slices
+from quorumlog_quorum.controller.operation import Operation, broker_lane
+from quorumlog_quorum.metadata.check import effective_min_isr
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 PARTITIONS = 5  # of each of the topics "a" and "b"
 

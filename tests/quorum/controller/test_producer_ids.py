@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from controller_world import World, cluster
 
-from quorum.controller.producer_ids import MAX_PRODUCER_ID
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from quorumlog.messages.metadata_records import ProducerIdsRecord
+from quorumlog_quorum.controller.producer_ids import MAX_PRODUCER_ID
 
 
 def allocate(world: World, broker_id: int, broker_epoch: int | None = None) -> AllocateProducerIdsResponse:
@@ -54,7 +54,7 @@ def test_the_last_block() -> None:
 
 def delta_world(world: World) -> None:
     """Take the log's last record into the state, as a claim of the next controller would."""
-    from quorum.metadata.delta import Delta
+    from quorumlog_quorum.metadata.delta import Delta
 
     delta = Delta(world.tip)
     delta.replay(world.log[-1])

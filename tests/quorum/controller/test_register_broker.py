@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from controller_world import SESSION_MS, World, cluster, registration, uuid
 
-from quorum.metadata.features import LATEST_LEVEL, SUPPORTED
-from quorum.metadata.registration import LOST, RECOVERING
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as Assign
 from quorumlog.messages.controller import DamagedPartition, DirectoryAssignment
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, SUPPORTED
+from quorumlog_quorum.metadata.registration import LOST, RECOVERING
 
 RECOVERED = ClusterIncarnation(1, uuid(1))
 INTERNAL = Endpoint(name="INTERNAL", host="h", port=1)

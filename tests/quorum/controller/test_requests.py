@@ -11,9 +11,6 @@ from controller_world import registration
 from service_world import SESSION_MS, Bench, FakeContext, refusal, topics
 
 from jepsen.sim.time import killed_coroutines
-from quorum.controller.requests import RULES, Asker, Deadline, Rule
-from quorum.controller.runner import MAX_RECORDS_AHEAD
-from quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
@@ -25,6 +22,9 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Identity
+from quorumlog_quorum.controller.requests import RULES, Asker, Deadline, Rule
+from quorumlog_quorum.controller.runner import MAX_RECORDS_AHEAD
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 
 Make = Callable[..., Bench]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from controller_world import World, cluster, registration
 
-from quorum.controller.failure_detector import FailureDetector, Target
-from quorum.metadata.image import hash_of
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
@@ -14,6 +12,8 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
 )
 from quorumlog.rpc.transport import Address
+from quorumlog_quorum.controller.failure_detector import FailureDetector, Target
+from quorumlog_quorum.metadata.image import hash_of
 
 STARTS, TOPICS = 50, 40
 

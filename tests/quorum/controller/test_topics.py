@@ -11,8 +11,6 @@ from controller_world import World, cluster, code, uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.controller.placement import place_replicas
-from quorum.metadata.registration import UNASSIGNED, BrokerRegistration
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import (
     CreatableTopic,
@@ -22,6 +20,8 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.common import ConfigEntry
+from quorumlog_quorum.controller.placement import place_replicas
+from quorumlog_quorum.metadata.registration import UNASSIGNED, BrokerRegistration
 
 
 def by_hand(*partitions: tuple[int, tuple[int, ...]]) -> dict[str, Any]:

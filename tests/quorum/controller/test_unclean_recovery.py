@@ -10,14 +10,14 @@ from controller_world import World, cluster, registration, uuid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.controller.config_changes import SET
-from quorum.controller.unclean_recovery import MAX_ASKED, MAX_LOOKS, RETRY_MS, Ask, LogEnd, Recoveries
-from quorum.metadata.registration import RECOVERING
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.brokers import UnregisterBrokerRequest
 from quorumlog.messages.controller import GetReplicaLogInfoResponse, ReplicaLogInfo
 from quorumlog.messages.reassignments import ElectionTopic, ElectLeadersRequest
+from quorumlog_quorum.controller.config_changes import SET
+from quorumlog_quorum.controller.unclean_recovery import MAX_ASKED, MAX_LOOKS, RETRY_MS, Ask, LogEnd, Recoveries
+from quorumlog_quorum.metadata.registration import RECOVERING
 
 TIMEOUT_MS = 60_000
 ENDS = {1: LogEnd(3, 10), 2: LogEnd(3, 20), 3: LogEnd(2, 90)}

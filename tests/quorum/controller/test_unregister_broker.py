@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from controller_world import World, cluster, registration, uuid
 
-from quorum.metadata.check import violations
-from quorum.metadata.registration import RECOVERED, UNASSIGNED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.brokers import UnregisterBrokerRequest as Unregister
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as Assign
 from quorumlog.messages.controller import BrokerHeartbeatRequest, DirectoryAssignment
 from quorumlog.messages.metadata_records import PartitionChangeRecord, UnregisterBrokerRecord
+from quorumlog_quorum.metadata.check import violations
+from quorumlog_quorum.metadata.registration import RECOVERED, UNASSIGNED
 
 MIN_TWO = {"min.insync.replicas": "2"}
 

@@ -7,10 +7,6 @@ from typing import Any
 import pytest
 from controller_world import CLUSTER, World, code, registration, uuid
 
-from quorum.metadata import downgrade
-from quorum.metadata.features import LATEST_LEVEL, OTHERS_LEVEL, SUPPORTED
-from quorum.metadata.frame import differs_between
-from quorum.metadata.image_diff import delta_from_empty
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
@@ -23,6 +19,10 @@ from quorumlog.messages.metadata_records import (
     RegisterControllerRecord,
     UnregisterControllerRecord,
 )
+from quorumlog_quorum.metadata import downgrade
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, OTHERS_LEVEL, SUPPORTED
+from quorumlog_quorum.metadata.frame import differs_between
+from quorumlog_quorum.metadata.image_diff import delta_from_empty
 
 MV, GV, TV = "metadata.version", "group.version", "transaction.version"
 MIN_ISR = ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value="1")

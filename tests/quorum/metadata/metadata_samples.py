@@ -6,9 +6,6 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord, ReplayError
-from quorum.metadata.image import EMPTY, Image
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
@@ -38,6 +35,9 @@ from quorumlog.messages.metadata_records import (
     UnregisterControllerRecord,
     UserScramCredentialRecord,
 )
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.image import EMPTY, Image
 
 
 def uuid(number: int) -> bytes:

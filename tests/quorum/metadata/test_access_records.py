@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from metadata_samples import AT_LEVEL_5, credential, image_of, quota, rule, uuid
 
-from quorum.metadata import dump
-from quorum.metadata.access import access_hash, sorted_access
-from quorum.metadata.downgrade import obstacles
-from quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
-from quorum.metadata.image import EMPTY, hash_of
-from quorum.metadata.image_diff import delta_from_empty
-from quorum.metadata.records_of import records_of
-from quorum.metadata.snapshot_records import ImageBuilder, slices_of
 from quorumlog.messages.metadata_records import (
     RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
 )
+from quorumlog_quorum.metadata import dump
+from quorumlog_quorum.metadata.access import access_hash, sorted_access
+from quorumlog_quorum.metadata.downgrade import obstacles
+from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.image import EMPTY, hash_of
+from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, slices_of
 
 GOLDEN: list[tuple[MetadataRecord, str]] = [
     (

@@ -7,13 +7,6 @@ from dataclasses import replace
 import pytest
 from metadata_samples import image_of, partition, uuid
 
-from quorum.metadata import delta as delta_module
-from quorum.metadata.check import violations
-from quorum.metadata.deleted_topics import DeletedTopic
-from quorum.metadata.delta import Delta
-from quorum.metadata.downgrade import records_before
-from quorum.metadata.frame import MetadataRecord, ReplayError
-from quorum.metadata.image import EMPTY, hash_of
 from quorumlog.messages.metadata_records import (
     DeletedTopicRecord,
     FeatureLevelRecord,
@@ -22,6 +15,13 @@ from quorumlog.messages.metadata_records import (
     SnapshotStateRecord,
     TopicRecord,
 )
+from quorumlog_quorum.metadata import delta as delta_module
+from quorumlog_quorum.metadata.check import violations
+from quorumlog_quorum.metadata.deleted_topics import DeletedTopic
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.downgrade import records_before
+from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.image import EMPTY, hash_of
 
 
 def level(number: int) -> FeatureLevelRecord:

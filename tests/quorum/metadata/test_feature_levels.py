@@ -5,17 +5,17 @@ from __future__ import annotations
 import pytest
 from metadata_samples import image_of, register
 
-from quorum.metadata.batches import metadata_records
-from quorum.metadata.delta import Delta
-from quorum.metadata.dump import describe_image
-from quorum.metadata.features import LATEST_LEVEL, SUPPORTED, uncovered
-from quorum.metadata.frame import encode_record
-from quorum.metadata.image import EMPTY, broker_hash
-from quorum.metadata.records_of import records_of
-from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord
 from quorumlog.records import Record, encode_batch, headers
+from quorumlog_quorum.metadata.batches import metadata_records
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.dump import describe_image
+from quorumlog_quorum.metadata.features import LATEST_LEVEL, SUPPORTED, uncovered
+from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_quorum.metadata.image import EMPTY, broker_hash
+from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 
 def replay(delta: Delta, *values: bytes) -> None:

@@ -10,11 +10,6 @@ from hypothesis import strategies as st
 from immutables import Map
 from metadata_samples import any_record, image_of, partition, register, uuid
 
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord, ReplayError
-from quorum.metadata.image import EMPTY, Image, hash_of
-from quorum.metadata.image_diff import PARTITIONS_PER_STEP, delta_between, delta_from_empty
-from quorum.metadata.records_of import records_of
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
     FeatureLevelRecord,
@@ -23,6 +18,11 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
+from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP, delta_between, delta_from_empty
+from quorumlog_quorum.metadata.records_of import records_of
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from metadata_samples import AT_LEVEL_3, image_of, uuid
 
-from quorum.metadata.downgrade import obstacles
-from quorum.metadata.features import METADATA_VERSION
-from quorum.metadata.frame import ReplayError, decode_record, encode_record
-from quorum.metadata.image import EMPTY, hash_of
-from quorum.metadata.records_of import records_of
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.messages.metadata_records import ClusterIncarnationRecord, FeatureLevelRecord, NoOpRecord
+from quorumlog_quorum.metadata.downgrade import obstacles
+from quorumlog_quorum.metadata.features import METADATA_VERSION
+from quorumlog_quorum.metadata.frame import ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.image import EMPTY, hash_of
+from quorumlog_quorum.metadata.records_of import records_of
 
 RECORD = ClusterIncarnationRecord(number=1, id=uuid(9))
 

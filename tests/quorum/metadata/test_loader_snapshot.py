@@ -7,13 +7,6 @@ from collections.abc import Sequence
 import pytest
 from metadata_samples import image_of, partition, register, uuid
 
-from quorum.metadata.delta import Delta
-from quorum.metadata.frame import MetadataRecord, encode_record
-from quorum.metadata.image import EMPTY, Image
-from quorum.metadata.image_diff import PARTITIONS_PER_STEP
-from quorum.metadata.loader import MAX_RECORDS_PER_DELTA, MetadataLoader
-from quorum.metadata.snapshot_records import RECORDS_PER_STEP, WrongState, slices_of
-from quorum.snapshots.codec import SnapshotEncoder, SnapshotHeading
 from quorumlog.messages.metadata_records import (
     FeatureLevelRecord,
     PartitionChangeRecord,
@@ -21,7 +14,14 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog.records import Record, encode_batch
-from storage.fetch_rule import SnapshotId
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP
+from quorumlog_quorum.metadata.loader import MAX_RECORDS_PER_DELTA, MetadataLoader
+from quorumlog_quorum.metadata.snapshot_records import RECORDS_PER_STEP, WrongState, slices_of
+from quorumlog_quorum.snapshots.codec import SnapshotEncoder, SnapshotHeading
+from quorumlog_storage.fetch_rule import SnapshotId
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)
 BASE: list[MetadataRecord] = [

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from metadata_samples import image_of, partition, register, uuid
 
-from quorum.metadata.check import effective_min_isr, violations
-from quorum.metadata.features import SUPPORTED
-from quorum.metadata.image import Image
-from quorum.metadata.registration import RECOVERING
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
+from quorumlog_quorum.metadata.check import effective_min_isr, violations
+from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.registration import RECOVERING
 
 UPSIDE_DOWN = FeatureRange(name="metadata.version", min_level=2, max_level=1)
 SOUND = image_of(

@@ -10,12 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, image_of, partition, register, uuid
 
-from quorum.metadata.delta import Delta
-from quorum.metadata.dump import describe_image, describe_record
-from quorum.metadata.frame import MetadataRecord, ReplayError
-from quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
-from quorum.metadata.records_of import records_of
-from quorum.metadata.registration import PartitionRegistration
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
@@ -26,6 +20,12 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.dump import describe_image, describe_record
+from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
+from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 TOPIC = TopicRecord(name="t", topic_id=uuid(1))
 

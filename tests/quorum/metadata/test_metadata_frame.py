@@ -9,11 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, register
 
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import BadRecord, MetadataRecord, decode_record, encode_record, has_field, is_written_at
-from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import NoOpRecord, RegisterBrokerRecord, TopicRecord
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import (
+    BadRecord,
+    MetadataRecord,
+    decode_record,
+    encode_record,
+    has_field,
+    is_written_at,
+)
+from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 RANGES = (FeatureRange(name="metadata.version", min_level=1, max_level=2),)
 

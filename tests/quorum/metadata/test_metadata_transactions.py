@@ -8,9 +8,6 @@ import pytest
 from metadata_samples import image_of, partition, register, uuid
 from test_metadata_loader import Seen, caught_up, deliver, metadata_batch
 
-from quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
-from quorum.metadata.image import Image
-from quorum.metadata.loader import MAX_WORK_PER_STEP, MetadataLoader
 from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
@@ -21,6 +18,9 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog.records.control import LeaderChange, control_batch
+from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.loader import MAX_WORK_PER_STEP, MetadataLoader
 
 BEGIN, END, ABORT = BeginTransactionRecord(name="t"), EndTransactionRecord(), AbortTransactionRecord(reason="r")
 GOLDEN: list[tuple[MetadataRecord, str]] = [

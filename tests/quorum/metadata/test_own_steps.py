@@ -7,11 +7,11 @@ from collections.abc import Callable
 from metadata_samples import uuid
 from test_metadata_loader import metadata_batch
 
-from quorum.listener import Steps
-from quorum.metadata.delta import Delta
-from quorum.metadata.image import Image
-from quorum.metadata.loader import MetadataLoader
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
+from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
 class Turns:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from metadata_samples import image_of, partition, uuid
 
-from quorum.metadata.check import violations
-from quorum.metadata.image import EMPTY
-from quorum.metadata.partition_index import PartitionIndex, indexes_in
 from quorumlog.messages.metadata_records import NodeList, PartitionChangeRecord, RemoveTopicRecord, TopicRecord
+from quorumlog_quorum.metadata.check import violations
+from quorumlog_quorum.metadata.image import EMPTY
+from quorumlog_quorum.metadata.partition_index import PartitionIndex, indexes_in
 
 TOPIC = TopicRecord(name="t", topic_id=uuid(1))
 

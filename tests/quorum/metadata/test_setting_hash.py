@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.metadata.canonical import entry_hash, setting_hash
+from quorumlog_quorum.metadata.canonical import entry_hash, setting_hash
 
 
 @given(st.integers(0, 300), st.text(max_size=20), st.text(max_size=20), st.text(max_size=300))

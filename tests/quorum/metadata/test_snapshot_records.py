@@ -10,14 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, fitting_image, image_of, partition, register, small, uuid
 
-from quorum.metadata.changes import created_partition
-from quorum.metadata.dump import describe_image, describe_record
-from quorum.metadata.features import LATEST_LEVEL
-from quorum.metadata.frame import BadRecord, MetadataRecord, ReplayError, decode_record, encode_record
-from quorum.metadata.image import EMPTY, Image, hash_of
-from quorum.metadata.partition_values import PartitionReader
-from quorum.metadata.snapshot_records import RECORDS_PER_SLICE, RECORDS_PER_STEP, ImageBuilder, WrongState, slices_of
-from quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
     FeatureLevelRecord,
@@ -26,6 +18,20 @@ from quorumlog.messages.metadata_records import (
     SnapshotStateRecord,
     TopicRecord,
 )
+from quorumlog_quorum.metadata.changes import created_partition
+from quorumlog_quorum.metadata.dump import describe_image, describe_record
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
+from quorumlog_quorum.metadata.partition_values import PartitionReader
+from quorumlog_quorum.metadata.snapshot_records import (
+    RECORDS_PER_SLICE,
+    RECORDS_PER_STEP,
+    ImageBuilder,
+    WrongState,
+    slices_of,
+)
+from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 
 def build(slices: Iterable[list[bytes]], offset: int = 7, epoch: int = 3) -> Image:

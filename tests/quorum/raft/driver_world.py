@@ -11,28 +11,28 @@ from jepsen.sim.network.network import Network
 from jepsen.sim.network.transport import SimTransport
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
-from quorum.driver import Driver
-from quorum.metadata.snapshot_records import WrongState
-from quorum.metadata.unsupported import UnsupportedMetadata
-from quorum.metadata_directory import METADATA_LOG
-from quorum.metadata_log import METADATA_DIRECTORY
-from quorum.raft import Membership, Voter, VoterSet
-from quorum.snapshot_config import SnapshotConfig
-from quorum.snapshots import SnapshotHeading, values_of
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.nursery import Nursery
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
-from storage.log_config import LogConfig
-from storage.writer import DirectoryWriter
+from quorumlog_quorum.driver import Driver
+from quorumlog_quorum.metadata.snapshot_records import WrongState
+from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from quorumlog_quorum.metadata_directory import METADATA_LOG
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.raft import Membership, Voter, VoterSet
+from quorumlog_quorum.snapshot_config import SnapshotConfig
+from quorumlog_quorum.snapshots import SnapshotHeading, values_of
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.writer import DirectoryWriter
 
 MS = 1_000_000  # of virtual nanoseconds
 
 
 class Recorder:
-    """A RaftListener that records what it is told and checks the promises of quorum/listener.py."""
+    """A RaftListener that records what it is told and checks the promises of quorumlog_quorum/listener.py."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []

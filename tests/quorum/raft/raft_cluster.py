@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from random import Random
 from struct import Struct
 
-from quorum.raft.config import RaftConfig
-from quorum.raft.effects import (
+from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.common import Endpoint
+from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse, VoteRequest, VoteResponse
+from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog_quorum.raft.effects import (
     AppendFetched,
     AppendLeaderChange,
     AppendValues,
@@ -31,7 +35,7 @@ from quorum.raft.effects import (
     ShutdownFinished,
     TruncateTo,
 )
-from quorum.raft.events import (
+from quorumlog_quorum.raft.events import (
     AppendRequested,
     LogSynced,
     LogTruncated,
@@ -47,17 +51,13 @@ from quorum.raft.events import (
     Started,
     TimerFired,
 )
-from quorum.raft.log_state import EpochSpan, LogState
-from quorum.raft.membership import Membership
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voters import Voter, VoterKey, VoterSet
-from quorumlog.ids import Epoch, NodeId, Offset
-from quorumlog.messages.buffer import Buffer
-from quorumlog.messages.common import Endpoint
-from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse, VoteRequest, VoteResponse
-from storage.epochs import EpochStart, LeaderEpochCache
+from quorumlog_quorum.raft.log_state import EpochSpan, LogState
+from quorumlog_quorum.raft.membership import Membership
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
+from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
 
 ENTRY = Struct(">qqq")  # offset, epoch, value; one entry is one batch
 Entry = tuple[Epoch, int]

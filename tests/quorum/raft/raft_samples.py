@@ -5,14 +5,6 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from quorum.raft.config import RaftConfig
-from quorum.raft.effects import PersistQuorumState, RaftEffect, Reply, Send
-from quorum.raft.events import LogSynced, LogWritten, RequestReceived, ResponseReceived, Started, TimerFired
-from quorum.raft.log_state import LogState
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import (
     BeginQuorumEpochRequest,
@@ -23,7 +15,15 @@ from quorumlog.messages.quorum import (
     VoteRequest,
     VoteResponse,
 )
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog_quorum.raft.effects import PersistQuorumState, RaftEffect, Reply, Send
+from quorumlog_quorum.raft.events import LogSynced, LogWritten, RequestReceived, ResponseReceived, Started, TimerFired
+from quorumlog_quorum.raft.log_state import LogState
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
+from quorumlog_storage.epochs import EpochStart
 
 CONFIG = RaftConfig()
 

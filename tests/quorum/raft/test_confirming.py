@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from raft_samples import begin, fetch, fetched, follower, leader, names, role_of, sends, unattached
 
-from quorum.raft.effects import LeadershipConfirmed, RaftEffect, Reply
-from quorum.raft.events import ConfirmationRequested, TimerFired
-from quorum.raft.raft import Raft
-from quorum.raft.read_rounds import NONE_TOLD, UNKNOWN
-from quorum.raft.roles import RaftRole
 from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.effects import LeadershipConfirmed, RaftEffect, Reply
+from quorumlog_quorum.raft.events import ConfirmationRequested, TimerFired
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.read_rounds import NONE_TOLD, UNKNOWN
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # LeaderChange is at 10, so the log ends at 11
 

@@ -1,8 +1,10 @@
 """Which code may change the core: a test over the syntax trees of the package and of its driver.
 
-- In `quorum/raft` an object is changed only by its own methods: no module assigns to another object's attribute.
+- In `quorum/quorumlog_quorum/raft` an object is changed only by its own methods: no module assigns to another object's
+  attribute.
 - The core and its log are changed only through the methods of `Core`.
-- The shells around the core import `quorum.raft` and nothing inside it, and only read the properties of `Raft`.
+- The shells around the core import `quorumlog_quorum.raft` and nothing inside it, and only read the properties of
+  `Raft`.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-import quorum.raft
-from quorum.raft.core import Core
-from quorum.raft.raft import Raft
+import quorumlog_quorum.raft
+from quorumlog_quorum.raft.core import Core
+from quorumlog_quorum.raft.raft import Raft
 
-PACKAGE = Path(quorum.raft.__file__).parent
+PACKAGE = Path(quorumlog_quorum.raft.__file__).parent
 MODULES = sorted(PACKAGE.glob("*.py"))
 SHELLS = [PACKAGE.parent / f"{name}.py" for name in ("driver", "raft_loop", "effect_queue", "announcements", "peers")]
 MUTATORS = frozenset(
@@ -114,9 +116,9 @@ def test_only_the_core_moves_its_log(module: Path) -> None:
 def test_the_shells_know_the_public_names_alone(module: Path) -> None:
     tree = ast.parse(module.read_text())
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert not [node.module for node in imports if (node.module or "").startswith("quorum.raft.")]
-    names = {alias.name for node in imports if node.module == "quorum.raft" for alias in node.names}
-    assert names <= set(quorum.raft.__all__) and Core.__name__ not in quorum.raft.__all__
+    assert not [node.module for node in imports if (node.module or "").startswith("quorumlog_quorum.raft.")]
+    names = {alias.name for node in imports if node.module == "quorumlog_quorum.raft" for alias in node.names}
+    assert names <= set(quorumlog_quorum.raft.__all__) and Core.__name__ not in quorumlog_quorum.raft.__all__
 
 
 @pytest.mark.parametrize("module", SHELLS, ids=lambda path: path.stem)
@@ -127,4 +129,4 @@ def test_the_shells_use_step_deadline_and_the_description_of_raft(module: Path) 
 
 
 def test_the_public_names_are_all_there() -> None:
-    assert [name for name in quorum.raft.__all__ if not hasattr(quorum.raft, name)] == []
+    assert [name for name in quorumlog_quorum.raft.__all__ if not hasattr(quorumlog_quorum.raft, name)] == []

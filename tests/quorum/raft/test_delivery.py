@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from quorum.committed import Delivery
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 from quorumlog.records.values import encode_values
+from quorumlog_quorum.committed import Delivery
 
 
 class Log:

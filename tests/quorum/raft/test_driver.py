@@ -8,15 +8,15 @@ import pytest
 from driver_world import WORLDS, World, log_path, outcome_of
 
 from jepsen.sim.machine.disk_faults import Fail
-from quorum.metadata_log import METADATA_PARTITION
-from quorum.raft import NotLeader, QuorumState
-from quorum.raft.quorum_state import CorruptQuorumState, read_quorum_state
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
 from quorumlog.rpc.transport import Identity
-from storage.directory_life import DirectoryOffline
-from storage.log_config import LogConfig
-from storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.raft import NotLeader, QuorumState
+from quorumlog_quorum.raft.quorum_state import CorruptQuorumState, read_quorum_state
+from quorumlog_storage.directory_life import DirectoryOffline
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from driver_world import WORLDS, Process, World, log_path, outcome_of
 
-from quorum.metadata_log import METADATA_PARTITION
-from quorum.snapshot_config import NEVER, SnapshotConfig
-from quorum.snapshots import (
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.snapshot_config import NEVER, SnapshotConfig
+from quorumlog_quorum.snapshots import (
     SnapshotRetention,
     damaged_name,
     list_snapshots,
@@ -18,10 +18,10 @@ from quorum.snapshots import (
     snapshot_path,
     verify_snapshot,
 )
-from quorum.snapshots.log_aside import set_log_aside
-from quorum.snapshots.opening import SnapshotMissing
-from storage.log_config import LogConfig
-from storage.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_quorum.snapshots.log_aside import set_log_aside
+from quorumlog_quorum.snapshots.opening import SnapshotMissing
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.offset_files import LOST_OFFSETS, OffsetFile
 
 SMALL = LogConfig(segment_bytes=1_024)
 EVERY_KIB = SnapshotConfig(

@@ -8,10 +8,6 @@ from typing import Any
 from driver_world import Process, World, log_path, outcome_of
 
 from jepsen.sim.machine.disk import SimDisk
-from quorum.metadata_directory import JOINED_NAME
-from quorum.raft import MAX_LEVEL, Membership, RaftRole, Voter, VoterSet
-from quorum.raft.voter_records import record_of
-from quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import Endpoint
@@ -20,6 +16,10 @@ from quorumlog.messages.quorum import (
     DescribeQuorumRequest,
     RemoveRaftVoterRequest,
 )
+from quorumlog_quorum.metadata_directory import JOINED_NAME
+from quorumlog_quorum.raft import MAX_LEVEL, Membership, RaftRole, Voter, VoterSet
+from quorumlog_quorum.raft.voter_records import record_of
+from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
 
 CLIENT: Any = SimpleNamespace(peer=None)
 

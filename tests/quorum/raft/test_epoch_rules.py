@@ -29,12 +29,6 @@ from raft_samples import (
     vote,
 )
 
-from quorum.raft.effects import PersistQuorumState, RaftEffect
-from quorum.raft.events import LogSynced, LogWritten, RequestReceived, ResponseReceived, ShutdownRequested, TimerFired
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE
 from quorumlog.messages.quorum import (
@@ -46,7 +40,20 @@ from quorumlog.messages.quorum import (
     VoteRequest,
     VoteResponse,
 )
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.effects import PersistQuorumState, RaftEffect
+from quorumlog_quorum.raft.events import (
+    LogSynced,
+    LogWritten,
+    RequestReceived,
+    ResponseReceived,
+    ShutdownRequested,
+    TimerFired,
+)
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voters import VoterKey
+from quorumlog_storage.epochs import EpochStart
 
 OWN = 5
 ROLES: dict[str, Callable[[], Raft]] = {

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from raft_samples import CONFIG, fetched, follower, make_raft, names, role_of, sends
 
-from quorum.raft.effects import HighWatermark, ProbeLeader, TruncateTo
-from quorum.raft.events import LogSynced, LogTruncated, LogWritten, RequestFailed, Started, TimerFired
-from quorum.raft.following import TruncationBelowHighWatermark
-from quorum.raft.log_state import EpochSpan
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.quorum import QuorumFetchRequest
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.effects import HighWatermark, ProbeLeader, TruncateTo
+from quorumlog_quorum.raft.events import LogSynced, LogTruncated, LogWritten, RequestFailed, Started, TimerFired
+from quorumlog_quorum.raft.following import TruncationBelowHighWatermark
+from quorumlog_quorum.raft.log_state import EpochSpan
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SPAN = (EpochSpan(5, 10, 12),)

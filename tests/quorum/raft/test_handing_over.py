@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 from raft_samples import end_epoch, fetch, follower, leader, names, persisted, role_of, sends
 
-from quorum.raft.effects import HandOverBegun, LeadershipClaimed, RaftEffect, Reply, ShutdownFinished
-from quorum.raft.events import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.quorum import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    TransferLeadershipRequest,
+    TransferLeadershipResponse,
+    VoteRequest,
+)
+from quorumlog_quorum.raft.effects import HandOverBegun, LeadershipClaimed, RaftEffect, Reply, ShutdownFinished
+from quorumlog_quorum.raft.events import (
     AppendRequested,
     ConfirmationRequested,
     LogSynced,
@@ -18,18 +26,10 @@ from quorum.raft.events import (
     ShutdownRequested,
     TimerFired,
 )
-from quorum.raft.raft import Raft
-from quorum.raft.read_rounds import NONE_TOLD
-from quorum.raft.roles import RaftRole
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.quorum import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    TransferLeadershipRequest,
-    TransferLeadershipResponse,
-    VoteRequest,
-)
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.read_rounds import NONE_TOLD
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # LeaderChange is at 10, so the log ends at 11
 TOKEN = 70

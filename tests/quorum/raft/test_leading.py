@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 from raft_samples import CONFIG, begin, end_epoch, fetch, follower, leader, names, reply_of, role_of, sends, unattached
 
-from quorum.raft.effects import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.quorum import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    QuorumFetchResponse,
+)
+from quorumlog_quorum.raft.effects import (
     HighWatermark,
     LeadershipClaimed,
     RaftEffect,
@@ -19,7 +26,7 @@ from quorum.raft.effects import (
     Send,
     ShutdownFinished,
 )
-from quorum.raft.events import (
+from quorumlog_quorum.raft.events import (
     AppendRequested,
     LogSynced,
     LogWritten,
@@ -30,16 +37,9 @@ from quorum.raft.events import (
     ShutdownRequested,
     TimerFired,
 )
-from quorum.raft.raft import Raft
-from quorum.raft.roles import Leader, RaftRole
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.quorum import (
-    BeginQuorumEpochRequest,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    QuorumFetchResponse,
-)
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import Leader, RaftRole
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {
     "end": 10,

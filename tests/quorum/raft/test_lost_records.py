@@ -24,14 +24,14 @@ from raft_samples import (
     vote,
 )
 
-from quorum.raft.events import LogSynced, LogWritten, PeerProvenDead, Started, TimerFired
-from quorum.raft.log_state import EpochSpan
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voters import VoterKey
 from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest, VoteResponse
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.events import LogSynced, LogWritten, PeerProvenDead, Started, TimerFired
+from quorumlog_quorum.raft.log_state import EpochSpan
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voters import VoterKey
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),), "is_whole": False}
 LATE_MS = 60_000

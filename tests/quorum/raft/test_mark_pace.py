@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 from raft_samples import CONFIG, fetch, leader
 
-from quorum.raft.effects import RaftEffect, ReadForFetch, Reply
-from quorum.raft.events import AppendRequested, ConfirmationRequested, LogSynced, LogWritten, RecordsRead, TimerFired
-from quorum.raft.mark_pace import GAP_MS, RUN, MarkPace
-from quorum.raft.raft import Raft
-from quorum.raft.roles import Leader
 from quorumlog.messages.quorum import QuorumFetchResponse
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.effects import RaftEffect, ReadForFetch, Reply
+from quorumlog_quorum.raft.events import (
+    AppendRequested,
+    ConfirmationRequested,
+    LogSynced,
+    LogWritten,
+    RecordsRead,
+    TimerFired,
+)
+from quorumlog_quorum.raft.mark_pace import GAP_MS, RUN, MarkPace
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import Leader
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 

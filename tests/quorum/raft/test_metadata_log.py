@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.metadata_log import RecentBatches, checked_spans, encode
-from quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
-from quorum.raft.log_state import EpochSpan
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.control import LeaderChange, decode_control
+from quorumlog_quorum.metadata_log import RecentBatches, checked_spans, encode
+from quorumlog_quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
+from quorumlog_quorum.raft.log_state import EpochSpan
 
 
 @given(

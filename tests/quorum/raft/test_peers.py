@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from raft_samples import fetch, vote
 
-from quorum.peers import Peers
-from quorum.raft import RequestFailed, Send
 from quorumlog.messages.common import Endpoint
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, RpcError
+from quorumlog_quorum.peers import Peers
+from quorumlog_quorum.raft import RequestFailed, Send
 
 
 class FakeConnection:

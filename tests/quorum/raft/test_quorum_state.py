@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepsen.sim.machine.disk import SimDisk
-from quorum.raft.config import RaftConfig
-from quorum.raft.quorum_state import (
+from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog_quorum.raft.quorum_state import (
     CorruptQuorumState,
     QuorumState,
     QuorumStateNotRenewed,
@@ -18,7 +18,7 @@ from quorum.raft.quorum_state import (
     renew_quorum_state,
     write_quorum_state,
 )
-from quorum.raft.voters import VoterKey
+from quorumlog_quorum.raft.voters import VoterKey
 
 STATES = st.builds(
     QuorumState,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from raft_cluster import Cluster, Faults
 
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.roles import RaftRole
 
 SWARM_SEEDS = range(240)
 

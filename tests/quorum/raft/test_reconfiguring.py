@@ -25,16 +25,6 @@ from voter_samples import (
     voter_raft,
 )
 
-from quorum.raft.effects import AppendControl, HighWatermark, KRaftVersionAnswered, ReadForFetch, Reply
-from quorum.raft.events import CandidateProbed, RequestReceived, ResponseReceived, Started, TimerFired, UpgradeRequested
-from quorum.raft.log_state import LogState
-from quorum.raft.membership import Membership
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
-from quorum.raft.voter_records import record_of
-from quorum.raft.voters import VoterSet
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.common import Endpoint
@@ -48,6 +38,23 @@ from quorumlog.messages.quorum import (
     VoteResponse,
 )
 from quorumlog.records.control import KRaftVersion
+from quorumlog_quorum.raft.effects import AppendControl, HighWatermark, KRaftVersionAnswered, ReadForFetch, Reply
+from quorumlog_quorum.raft.events import (
+    CandidateProbed,
+    RequestReceived,
+    ResponseReceived,
+    Started,
+    TimerFired,
+    UpgradeRequested,
+)
+from quorumlog_quorum.raft.log_state import LogState
+from quorumlog_quorum.raft.membership import Membership
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
+from quorumlog_quorum.raft.voter_records import record_of
+from quorumlog_quorum.raft.voters import VoterSet
 
 
 def acknowledge(raft: Raft, *node_ids: int, now_ms: int = 10) -> list:

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 from raft_samples import CONFIG, begin, fetched, follower, make_raft, names, role_of, sends
 
-from quorum.raft.effects import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.common import SnapshotId as SnapshotIdMessage
+from quorumlog.messages.quorum import FetchSnapshotRequest, FetchSnapshotResponse, QuorumFetchRequest, VoteRequest
+from quorumlog_quorum.raft.effects import (
     DropSnapshot,
     FinishSnapshot,
     HighWatermark,
@@ -16,7 +20,7 @@ from quorum.raft.effects import (
     SnapshotInstalled,
     StoreSnapshotPiece,
 )
-from quorum.raft.events import (
+from quorumlog_quorum.raft.events import (
     LogSynced,
     LogTruncated,
     LogWritten,
@@ -27,17 +31,13 @@ from quorum.raft.events import (
     Started,
     TimerFired,
 )
-from quorum.raft.following import TruncationBelowHighWatermark
-from quorum.raft.log_state import EpochSpan, LogState
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.common import SnapshotId as SnapshotIdMessage
-from quorumlog.messages.quorum import FetchSnapshotRequest, FetchSnapshotResponse, QuorumFetchRequest, VoteRequest
-from storage.epochs import EpochStart
-from storage.fetch_rule import SnapshotId
+from quorumlog_quorum.raft.following import TruncationBelowHighWatermark
+from quorumlog_quorum.raft.log_state import EpochSpan, LogState
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.fetch_rule import SnapshotId
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SNAPSHOT = SnapshotId(100, 5)

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from raft_samples import CONFIG, begin, fetch, follower, leader, reply_of, role_of
 
-from quorum.raft.effects import RaftEffect, ReadForFetch, ReadSnapshot, Reply
-from quorum.raft.events import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.common import SnapshotId as SnapshotIdMessage
+from quorumlog.messages.quorum import FetchSnapshotRequest, FetchSnapshotResponse, QuorumFetchResponse
+from quorumlog_quorum.raft.effects import RaftEffect, ReadForFetch, ReadSnapshot, Reply
+from quorumlog_quorum.raft.events import (
     LogStartRaised,
     RecordsRead,
     RequestReceived,
@@ -17,15 +21,11 @@ from quorum.raft.events import (
     SnapshotTaken,
     TimerFired,
 )
-from quorum.raft.log_state import EpochSpan, LogState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.common import SnapshotId as SnapshotIdMessage
-from quorumlog.messages.quorum import FetchSnapshotRequest, FetchSnapshotResponse, QuorumFetchResponse
-from storage.epochs import EpochStart
-from storage.fetch_rule import SnapshotId
+from quorumlog_quorum.raft.log_state import EpochSpan, LogState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.fetch_rule import SnapshotId
 
 EPOCHS = (EpochStart(1, 0), EpochStart(2, 40), EpochStart(4, 60))
 OLDEST, LATEST = SnapshotId(50, 2), SnapshotId(80, 4)

@@ -21,25 +21,6 @@ from voter_samples import (
     voter_raft,
 )
 
-from quorum.raft.effects import MembershipSettled, RaftEffect
-from quorum.raft.events import (
-    AppendRequested,
-    LogSynced,
-    LogTruncated,
-    LogWritten,
-    RequestReceived,
-    ResponseReceived,
-    Started,
-    TimerFired,
-)
-from quorum.raft.log_state import EpochSpan
-from quorum.raft.outbox import InFlightRequest
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voter_history import MembershipRecord
-from quorum.raft.voter_records import record_of
-from quorum.raft.voters import VoterSet
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import Endpoint, EpochEndOffset, NodeEndpoint
 from quorumlog.messages.quorum import (
@@ -55,6 +36,25 @@ from quorumlog.messages.quorum import (
     VoteRequest,
     VoteResponse,
 )
+from quorumlog_quorum.raft.effects import MembershipSettled, RaftEffect
+from quorumlog_quorum.raft.events import (
+    AppendRequested,
+    LogSynced,
+    LogTruncated,
+    LogWritten,
+    RequestReceived,
+    ResponseReceived,
+    Started,
+    TimerFired,
+)
+from quorumlog_quorum.raft.log_state import EpochSpan
+from quorumlog_quorum.raft.outbox import InFlightRequest
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voter_history import MembershipRecord
+from quorumlog_quorum.raft.voter_records import record_of
+from quorumlog_quorum.raft.voters import VoterSet
 
 LEADER = 2
 

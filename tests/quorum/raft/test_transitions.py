@@ -8,13 +8,13 @@ from itertools import product
 import pytest
 from raft_samples import candidate, make_raft, role_of, unattached, voter_set
 
-from quorum.raft.effects import PersistQuorumState
-from quorum.raft.events import Started
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.roles import RaftRole, Resigned, Unattached, is_legal
-from quorum.raft.voter_history import VoterHistory
-from quorum.raft.voters import VoterKey, VoterSet
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.effects import PersistQuorumState
+from quorumlog_quorum.raft.events import Started
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.roles import RaftRole, Resigned, Unattached, is_legal
+from quorumlog_quorum.raft.voter_history import VoterHistory
+from quorumlog_quorum.raft.voters import VoterKey, VoterSet
+from quorumlog_storage.epochs import EpochStart
 
 U, P, C, L, F, R = (
     RaftRole.UNATTACHED,

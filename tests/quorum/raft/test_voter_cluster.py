@@ -6,8 +6,8 @@ import pytest
 from raft_cluster import Faults
 from voter_cluster import VoterCluster
 
-from quorum.raft.voters import VoterKey
 from quorumlog.errors import ErrorCode
+from quorumlog_quorum.raft.voters import VoterKey
 
 SWARM_SEEDS = range(120)
 ACTIONS = ("kill", "start", "start", "cut", "isolate", "join", "join", "add", "add", "add", "remove", "remove", "wipe")

@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.raft.voter_history import BOOTSTRAP, MembershipRecord, VoterHistory
-from quorum.raft.voter_records import have_overlapping_majorities, record_of, set_of, with_voter, without_voter
-from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.messages.common import Endpoint
 from quorumlog.records.control import KRaftVersion, Voters
+from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord, VoterHistory
+from quorumlog_quorum.raft.voter_records import (
+    have_overlapping_majorities,
+    record_of,
+    set_of,
+    with_voter,
+    without_voter,
+)
+from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
 
 LEVEL_1 = KRaftVersion(1)
 

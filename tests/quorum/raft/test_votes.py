@@ -29,8 +29,11 @@ from raft_samples import (
     vote,
 )
 
-from quorum.raft.effects import RaftEffect, Reply
-from quorum.raft.events import (
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.common import EpochEndOffset
+from quorumlog.messages.quorum import BeginQuorumEpochRequest, VoteRequest, VoteResponse
+from quorumlog_quorum.raft.effects import RaftEffect, Reply
+from quorumlog_quorum.raft.events import (
     LogSynced,
     LogTruncated,
     LogWritten,
@@ -41,15 +44,12 @@ from quorum.raft.events import (
     Started,
     TimerFired,
 )
-from quorum.raft.log_state import EpochSpan
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.roles import RaftRole
-from quorum.raft.voters import VoterKey
-from quorumlog.errors import ErrorCode
-from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.quorum import BeginQuorumEpochRequest, VoteRequest, VoteResponse
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.log_state import EpochSpan
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.roles import RaftRole
+from quorumlog_quorum.raft.voters import VoterKey
+from quorumlog_storage.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epoch 4, offset 10)
 

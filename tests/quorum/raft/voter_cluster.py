@@ -9,14 +9,6 @@ from __future__ import annotations
 from raft_cluster import Cluster, Entry, Node, decode
 from voter_samples import endpoint
 
-from quorum.raft.effects import AppendControl, ProbeCandidate, RaftEffect, Send
-from quorum.raft.events import CandidateProbed, FoundCandidate, RequestReceived
-from quorum.raft.log_state import EpochSpan
-from quorum.raft.membership import FIRST_BOOTSTRAP_ID, Membership
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
-from quorum.raft.voter_records import have_overlapping_majorities, record_of, set_of
-from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.quorum import (
     AddRaftVoterRequest,
@@ -25,6 +17,14 @@ from quorumlog.messages.quorum import (
     RemoveRaftVoterRequest,
 )
 from quorumlog.records.control import KRaftVersion, Voters
+from quorumlog_quorum.raft.effects import AppendControl, ProbeCandidate, RaftEffect, Send
+from quorumlog_quorum.raft.events import CandidateProbed, FoundCandidate, RequestReceived
+from quorumlog_quorum.raft.log_state import EpochSpan
+from quorumlog_quorum.raft.membership import FIRST_BOOTSTRAP_ID, Membership
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
+from quorumlog_quorum.raft.voter_records import have_overlapping_majorities, record_of, set_of
+from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
 
 LEVEL_1 = -2  # the value of an entry that holds KRaftVersion 1
 FIRST_SET = -10  # the value of the first set; the next one is one below

@@ -7,23 +7,6 @@ from typing import Any
 
 from raft_samples import CONFIG, fetch, reply_of, sends
 
-from quorum.raft.effects import AppendControl, ProbeCandidate, RaftEffect
-from quorum.raft.events import (
-    CandidateProbed,
-    FoundCandidate,
-    LogSynced,
-    LogWritten,
-    RequestReceived,
-    ResponseReceived,
-    Started,
-)
-from quorum.raft.log_state import LogState
-from quorum.raft.membership import Membership
-from quorum.raft.quorum_state import QuorumState
-from quorum.raft.raft import Raft
-from quorum.raft.voter_history import MembershipRecord
-from quorum.raft.voter_records import record_of, set_of
-from quorum.raft.voters import Voter, VoterKey, VoterSet
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import (
     AddRaftVoterRequest,
@@ -33,7 +16,24 @@ from quorumlog.messages.quorum import (
     VoteResponse,
 )
 from quorumlog.records.control import KRaftVersion, Voters
-from storage.epochs import EpochStart
+from quorumlog_quorum.raft.effects import AppendControl, ProbeCandidate, RaftEffect
+from quorumlog_quorum.raft.events import (
+    CandidateProbed,
+    FoundCandidate,
+    LogSynced,
+    LogWritten,
+    RequestReceived,
+    ResponseReceived,
+    Started,
+)
+from quorumlog_quorum.raft.log_state import LogState
+from quorumlog_quorum.raft.membership import Membership
+from quorumlog_quorum.raft.quorum_state import QuorumState
+from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.voter_history import MembershipRecord
+from quorumlog_quorum.raft.voter_records import record_of, set_of
+from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
+from quorumlog_storage.epochs import EpochStart
 
 LISTENER = "INTERNAL"
 EPOCH = 5

@@ -11,9 +11,9 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.scheduler import Scheduler
-from quorum.served_snapshots import VERDICT_MS, ServedSnapshots
-from quorum.snapshot_store import SnapshotStore
-from quorum.snapshots import (
+from quorumlog_quorum.served_snapshots import VERDICT_MS, ServedSnapshots
+from quorumlog_quorum.snapshot_store import SnapshotStore
+from quorumlog_quorum.snapshots import (
     SnapshotHeading,
     SnapshotId,
     StoredSnapshot,
@@ -22,9 +22,9 @@ from quorum.snapshots import (
     snapshot_path,
     write_snapshot,
 )
-from quorum.snapshots.reader import PIECE_BYTES
-from storage.disk import DiskError
-from storage.writer import DirectoryWriter
+from quorumlog_quorum.snapshots.reader import PIECE_BYTES
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.writer import DirectoryWriter
 
 DIRECTORY = "/data"
 OLDER, NEWER = SnapshotId(100, 1), SnapshotId(200, 2)

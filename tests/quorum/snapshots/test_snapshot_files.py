@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jepsen.sim.machine.disk import SimDisk
-from quorum.snapshots import (
+from quorumlog.records import decode_batch, headers
+from quorumlog.records.control import (
+    KRaftVersion,
+    SnapshotFooter,
+    SnapshotHeader,
+    Voter,
+    VoterEndpoint,
+    Voters,
+    decode_control,
+)
+from quorumlog_quorum.snapshots import (
     CorruptSnapshot,
     SnapshotHeading,
     SnapshotId,
@@ -23,17 +33,7 @@ from quorum.snapshots import (
     verify_snapshot,
     write_snapshot,
 )
-from quorumlog.records import decode_batch, headers
-from quorumlog.records.control import (
-    KRaftVersion,
-    SnapshotFooter,
-    SnapshotHeader,
-    Voter,
-    VoterEndpoint,
-    Voters,
-    decode_control,
-)
-from storage.edge.disk import RealDisk
+from quorumlog_storage.edge.disk import RealDisk
 
 DIRECTORY = "/data"
 VOTERS = Voters((Voter(1, bytes(range(16)), (VoterEndpoint("CONTROLLER", "h1", 9093),), 0, 1),))

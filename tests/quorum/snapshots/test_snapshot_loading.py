@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from quorum.snapshot_loading import SnapshotLoading
-from quorum.snapshots import CorruptSnapshot, SnapshotId
-from storage.writer import Outcome
+from quorumlog_quorum.snapshot_loading import SnapshotLoading
+from quorumlog_quorum.snapshots import CorruptSnapshot, SnapshotId
+from quorumlog_storage.writer import Outcome
 
 PIECES = [b"first", b"second", b""]
 

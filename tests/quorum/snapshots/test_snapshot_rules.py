@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jepsen.sim.machine.disk import SimDisk
-from quorum.snapshots import (
+from quorumlog.records import Record, encode_batch, headers
+from quorumlog_quorum.snapshots import (
     SnapshotId,
     SnapshotRetention,
     StoredSnapshot,
@@ -15,11 +16,10 @@ from quorum.snapshots import (
     outdated,
     snapshots_to_drop,
 )
-from quorum.snapshots.opening import is_beyond
-from quorumlog.records import Record, encode_batch, headers
-from storage.batch import stamped_batches
-from storage.log import Log
-from storage.log_config import LogConfig
+from quorumlog_quorum.snapshots.opening import is_beyond
+from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 
 
 def test_a_directory_is_sorted_by_what_its_names_mean() -> None:

@@ -11,13 +11,13 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
-from quorum.snapshot_config import NEVER, SnapshotConfig
-from quorum.snapshot_store import SnapshotStore
-from quorum.snapshot_taker import ASKED_AGAIN_MS, SnapshotTaker
-from quorum.snapshots import SnapshotId, values_of
-from quorum.snapshots.reader import snapshot_path
 from quorumlog.records.values import encode_values
-from storage.writer import DirectoryWriter
+from quorumlog_quorum.snapshot_config import NEVER, SnapshotConfig
+from quorumlog_quorum.snapshot_store import SnapshotStore
+from quorumlog_quorum.snapshot_taker import ASKED_AGAIN_MS, SnapshotTaker
+from quorumlog_quorum.snapshots import SnapshotId, values_of
+from quorumlog_quorum.snapshots.reader import snapshot_path
+from quorumlog_storage.writer import DirectoryWriter
 
 DIRECTORY = "/data"
 EPOCH, TIMESTAMP_MS = 3, 1_700_000_000_000

@@ -1,6 +1,0 @@
-"""Log directories: their queues of jobs, the directory of each replica's log, checkpoints, and deleted files.
-
-All file operations run in a directory's worker; callbacks come back on the loop. How a partition's files change is
-`storage/partition_log.py`, and the states of a directory are `storage/directory_life.py`. The room knows a replica only
-as a `HostedReplica`. It may use `partition` and storage. Begin with `log_directory.py`.
-"""

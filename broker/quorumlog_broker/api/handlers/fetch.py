@@ -1,0 +1,86 @@
+"""Fetch: read batches, as a consumer (below the high watermark) or as a following broker (to the end of the log).
+
+`replica` may come by an internal listener only, since a forged one would move a high watermark: the wire refuses it
+elsewhere, and so does this handler. In an incremental session (KIP-227, `quorumlog_broker/fetch/session.py`) the
+request names only what changes, and the response holds only what has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
+from quorumlog.rpc.transport import Context
+from quorumlog_broker.api.endpoints import leader_endpoints
+from quorumlog_broker.api.handlers.limits import check_topic_count
+from quorumlog_broker.api.services import Services
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.isolation import ISOLATION_LEVELS
+from quorumlog_broker.fetch.targets import Topic, TopicResponse
+
+
+async def handle_fetch(services: Services, context: Context, request: FetchRequest) -> FetchResponse:
+    _check(services, context, request)
+    fetch_context = services.fetch_sessions.begin(request, services.clock.now_ms())
+    responses, has_more = await services.fetch_path.fetch(fetch_context, _params(services, request))
+    now_ms = services.clock.now_ms()
+    session_id, sent = services.fetch_sessions.end(fetch_context, responses, has_more, now_ms)
+    hints = [response.current_leader for _, response in sent]
+    return FetchResponse(
+        topics=_as_requested(request, responses) if fetch_context.is_full else _grouped(sent),
+        session_id=session_id,
+        node_endpoints=leader_endpoints(services, context, hints),
+    )
+
+
+def _params(services: Services, request: FetchRequest) -> FetchParams:
+    return FetchParams(
+        max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
+        min_bytes=request.min_bytes,
+        max_bytes=min(request.max_bytes, services.limits.max_fetch_bytes),
+        isolation_level=request.isolation_level,
+    )
+
+
+def _check(services: Services, context: Context, request: FetchRequest) -> None:
+    if request.replica is not None:
+        peer = context.peer
+        if not context.listener.internal or peer is None or peer.node_id != request.replica.replica_id:
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "only a broker of this cluster fetches as a replica")
+    if request.isolation_level not in ISOLATION_LEVELS:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"isolation level {request.isolation_level}: must be 0 or 1")
+    if request.max_bytes <= 0 or request.min_bytes < 0:
+        raise ApiError(
+            ErrorCode.INVALID_REQUEST,
+            f"max_bytes={request.max_bytes} must be above 0, min_bytes={request.min_bytes} 0 or above",
+        )
+    check_topic_count(request.topics, services.limits)
+    check_topic_count(request.forgotten, services.limits)
+
+
+def _as_requested(request: FetchRequest, responses: Sequence[FetchPartitionResponse]) -> tuple[FetchTopicResponse, ...]:
+    """The responses under the request's topics; they come in the order of its partitions."""
+    topics, position = [], 0
+    for topic in request.topics:
+        end = position + len(topic.partitions)
+        partitions = tuple(responses[position:end])
+        topics.append(FetchTopicResponse(topic_id=topic.topic_id, name=topic.name, partitions=partitions))
+        position = end
+    assert position == len(responses)
+    return tuple(topics)
+
+
+def _grouped(sent: Sequence[TopicResponse]) -> tuple[FetchTopicResponse, ...]:
+    """A session's responses, each topic once, in the order of their first partitions."""
+    topics: dict[Topic, list[FetchPartitionResponse]] = {}
+    for topic, response in sent:
+        topics.setdefault(topic, []).append(response)
+    return tuple(
+        FetchTopicResponse(
+            topic_id=topic if isinstance(topic, bytes) else b"",
+            name=topic if isinstance(topic, str) else "",
+            partitions=tuple(partitions),
+        )
+        for topic, partitions in topics.items()
+    )

@@ -1,0 +1,72 @@
+"""IncrementalAlterConfigs: forwarded to the controller. Brokers get the new settings with the metadata.
+
+The controller does not know the files of brokers. So a change that must not be too large a step from what is in
+force is checked by the broker that is asked, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quorumlog.errors import ApiError
+from quorumlog.group_settings import check
+from quorumlog.messages.admin import (
+    AlterConfigsResource,
+    AlterConfigsResult,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+from quorumlog.rpc.transport import Context
+from quorumlog_broker.api.forwarding import forward
+from quorumlog_broker.api.handlers.limits import check_topic_count
+from quorumlog_broker.api.services import Services
+from quorumlog_quorum.metadata.image import GROUP_RESOURCE
+
+ALTER_TIMEOUT_MS = 10_000
+_SET = 0  # an operation
+
+
+async def handle_incremental_alter_configs(
+    services: Services, _context: Context, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    check_topic_count(request.resources, services.limits)
+    refused = [result for one in request.resources if (result := _refused(services, one)) is not None]
+    if not refused:
+        return await _forward(services, request)
+    kinds = {(result.resource_type, result.resource_name) for result in refused}
+    rest = tuple(one for one in request.resources if (one.resource_type, one.resource_name) not in kinds)
+    answered = await _forward(services, replace(request, resources=rest)) if rest else None
+    return IncrementalAlterConfigsResponse(results=(*refused, *(answered.results if answered else ())))
+
+
+async def _forward(services: Services, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+    response: IncrementalAlterConfigsResponse = await forward(services.controller, request, ALTER_TIMEOUT_MS)
+    return response
+
+
+def _refused(services: Services, asked: AlterConfigsResource) -> AlterConfigsResult | None:
+    try:
+        services.compactions.check_settings(asked)
+        services.directory_report.check_settings(asked)
+        if asked.resource_type == GROUP_RESOURCE:
+            _check_group(services, asked)
+    except ApiError as error:
+        return AlterConfigsResult(
+            resource_type=asked.resource_type,
+            resource_name=asked.resource_name,
+            error_code=error.code,
+            error_message=error.message,
+        )
+    return None
+
+
+def _check_group(services: Services, asked: AlterConfigsResource) -> None:
+    """Raises ApiError."""
+    resource = (GROUP_RESOURCE, asked.resource_name)
+    values = {} if asked.replace else dict(services.caught_up_image().configs.get(resource, {}))
+    for change in asked.configs:
+        if change.operation == _SET and change.value is not None:
+            values[change.name] = change.value
+        else:  # anything but a deletion is refused by the controller
+            values.pop(change.name, None)
+    check(services.consumer_groups, values)

@@ -1,0 +1,40 @@
+"""ListOffsets: the earliest, the latest, or the first offset since a time, for partitions that this broker leads.
+
+Only a broker that has proven which one it is learns of offsets above the high watermark. Any other caller that names a
+`replica_id` is answered as a consumer.
+"""
+
+from __future__ import annotations
+
+from quorumlog.messages.fetch import ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic, ListOffsetsTopicResponse
+from quorumlog.rpc.transport import Context
+from quorumlog_broker.api.handlers.limits import check_topic_count
+from quorumlog_broker.api.services import Services
+from quorumlog_broker.fetch.isolation import isolation_of
+from quorumlog_storage.isolation import Isolation
+
+
+async def handle_list_offsets(services: Services, context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    check_topic_count(request.topics, services.limits)
+    isolation = isolation_of(request.isolation_level, is_replica=_is_replica(context, request))
+    topics = [await _topic(services, topic, isolation) for topic in request.topics]
+    return ListOffsetsResponse(topics=tuple(topics))
+
+
+def _is_replica(context: Context, request: ListOffsetsRequest) -> bool:
+    peer = context.peer
+    return context.listener.internal and peer is not None and peer.node_id == request.replica_id
+
+
+async def _topic(services: Services, topic: ListOffsetsTopic, isolation: Isolation) -> ListOffsetsTopicResponse:
+    partitions = [
+        await services.offset_queries.list_offset(
+            topic.name,
+            partition.index,
+            partition.timestamp_ms,
+            current_leader_epoch=partition.current_leader_epoch,
+            isolation=isolation,
+        )
+        for partition in topic.partitions
+    ]
+    return ListOffsetsTopicResponse(name=topic.name, partitions=tuple(partitions))

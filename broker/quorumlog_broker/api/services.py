@@ -1,0 +1,100 @@
+"""What the handlers of a broker's APIs use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_config import ConsumerGroupConfig
+from quorumlog.ids import NodeId
+from quorumlog.messages.cluster import DescribedConfig
+from quorumlog.messages.common import FeatureRange
+from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.transactions_topic import TransactionsTopicConfig
+from quorumlog_broker.api.producer_ids import ProducerIds
+from quorumlog_broker.api.recent_images import RecentImages
+from quorumlog_broker.api.recently_fenced import RecentlyFenced
+from quorumlog_broker.api.suspected_leaders import SuspectedLeaders
+from quorumlog_broker.cleaning.explained import ExplainedCompactions
+from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from quorumlog_broker.coordinator.runtime.transactions import Transactions
+from quorumlog_broker.fetch.fetch_path import FetchPath
+from quorumlog_broker.fetch.offset_queries import OffsetQueries
+from quorumlog_broker.fetch.session_cache import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
+from quorumlog_broker.fetch.sessions import FetchSessions
+from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
+from quorumlog_broker.moves.manager import Moves
+from quorumlog_broker.produce.delete_records import DeletePath
+from quorumlog_broker.produce.import_path import ImportPath
+from quorumlog_broker.produce.produce_path import ProducePath
+from quorumlog_broker.replicas.directory_report import DirectoryReport
+from quorumlog_broker.replicas.log_ends import LogEnds
+from quorumlog_broker.replicas.producer_report import ProducerReport
+from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.subscription import MetadataSubscription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerLimits:
+    """Limits of one request. A longer wait or a larger response is cut to the limit; anything else is refused."""
+
+    max_topics_per_request: int = 10_000
+    max_wait_ms: int = 300_000
+    max_fetch_bytes: int = 55 << 20  # fetch.max.bytes
+    max_auto_created_topics: int = 100  # of one metadata request
+    fetch_session_slots: int = SLOTS_DEFAULT  # max.incremental.fetch.session.cache.slots
+    fetch_session_partitions: int = MAX_PARTITIONS_DEFAULT  # of all sessions together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """client_listener: the listener whose addresses are given to a request that came on the internal listener.
+    topic_defaults: what this broker's file sets for all topics, by the topics' key names.
+    bring_online: `DirectoryReturn.begin`. settings: this broker's own configuration, for DescribeConfigs.
+    """
+
+    node_id: NodeId
+    cluster_id: str
+    subscription: MetadataSubscription
+    produce_path: ProducePath
+    fetch_path: FetchPath
+    delete_path: DeletePath
+    import_path: ImportPath
+    offset_queries: OffsetQueries
+    directory_report: DirectoryReport
+    producer_report: ProducerReport
+    log_ends: LogEnds
+    compactions: ExplainedCompactions
+    bring_online: Callable[[str], Awaitable[None]]
+    moves: Moves
+    controller: ControllerChannel
+    clock: Clock
+    fetch_sessions: FetchSessions
+    producer_ids: ProducerIds
+    groups: GroupCoordinators
+    transactions: Transactions
+    auto_create_topics: bool
+    client_listener: str
+    internal_listener: str
+    topic_defaults: Mapping[str, str]
+    settings: tuple[DescribedConfig, ...]
+    limits: HandlerLimits = field(default_factory=HandlerLimits)
+    offsets_topic: OffsetsTopicConfig = field(default_factory=OffsetsTopicConfig)
+    transactions_topic: TransactionsTopicConfig = field(default_factory=TransactionsTopicConfig)
+    consumer_groups: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
+    supported: tuple[FeatureRange, ...] = SUPPORTED  # the levels of features that this software supports
+    kraft_version: Callable[[], int] = int  # the level in force, as this node's quorum driver knows it
+    replication_listener: str = ""  # another internal listener; empty: none
+    suspected_leaders: SuspectedLeaders = field(default_factory=SuspectedLeaders)
+    recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
+    recent_images: RecentImages = field(default_factory=RecentImages)
+
+    def caught_up_image(self) -> Image:
+        """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""
+        image = self.subscription.image
+        if image.offset <= 0:
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"broker {self.node_id} is still reading the metadata log")
+        return image

@@ -1,0 +1,73 @@
+"""When the regular expressions of a group are resolved: off the way of calls, and what follows from a new result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quorumlog.records.coordinator.consumer_groups import (
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+)
+from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork, Steps
+from quorumlog_broker.coordinator.groups.consumer.records import bump
+from quorumlog_broker.coordinator.groups.consumer.regex import resolve
+from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
+from quorumlog_broker.coordinator.groups.consumer.targets import Targets
+from quorumlog_broker.coordinator.groups.turn import Turn
+
+KIND = "regular expressions"
+MIN_INTERVAL_MS = 10_000  # between two looks at expressions that are resolved
+
+
+class Subscriptions:
+    def __init__(
+        self, turn: Turn, settings: Settings, groups: ConsumerGroups, targets: Targets, work: LongWork
+    ) -> None:
+        self._turn, self._settings, self._groups = turn, settings, groups
+        self._targets, self._work = targets, work
+
+    def wanted(self, group: ConsumerGroup) -> None:
+        """Resolve what is not resolved; and all if there are other topics, or when it is time to look again."""
+        if not group.regex_users or self._work.has(KIND, group.group_id):
+            return
+        names = self._settings.cluster.topic_names()
+        regexes = [one for one in group.regex_users if one not in group.regexes]
+        if self._is_due(group, names):
+            regexes = list(group.regex_users)
+            group.resolved_names, group.resolved_at_ms = names, self._turn.now_ms
+        if regexes:
+            self._work.start(KIND, group.group_id, self._resolve(group, regexes, names), lambda: self._again(group))
+
+    def _is_due(self, group: ConsumerGroup, names: Sequence[str]) -> bool:
+        if group.resolved_at_ms is None:
+            return True
+        passed_ms = self._turn.now_ms - group.resolved_at_ms
+        has_other_topics = names is not group.resolved_names and names != group.resolved_names
+        return passed_ms >= MIN_INTERVAL_MS and (
+            has_other_topics or passed_ms >= self._settings.consumer.regex_refresh_interval_ms
+        )
+
+    def _resolve(self, group: ConsumerGroup, regexes: list[str], names: Sequence[str]) -> Steps:
+        version = self._settings.cluster.version
+        found: dict[str, tuple[str, ...]] = {}
+        for regex in regexes:
+            found[regex] = yield from resolve(regex, names)
+            yield
+        if self._groups.get(group.group_id) is not group:
+            return
+        has_changed = False
+        for regex, topics in found.items():
+            known = group.regexes.get(regex)
+            if regex in group.regex_users and (known is None or known.topics != topics):
+                value = ConsumerGroupRegularExpressionValue(topics, version, self._turn.wall_ms)
+                self._turn.write(ConsumerGroupRegularExpressionKey(group.group_id, regex), value)
+                has_changed = has_changed or known is not None or bool(topics)
+        if has_changed:
+            bump(self._turn, group, self._settings.cluster)
+            self._targets.wanted(group)
+
+    def _again(self, group: ConsumerGroup) -> None:
+        """A member may have brought another expression meanwhile."""
+        if self._groups.get(group.group_id) is group:
+            self.wanted(group)

@@ -1,0 +1,11 @@
+"""The turn of the core of a partition of `__consumer_offsets`."""
+
+from __future__ import annotations
+
+from quorumlog_broker.coordinator.groups.deadlines import GroupTimer
+from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Producer, Write
+from quorumlog_broker.coordinator.turn import Turn as CoordinatorTurn
+
+__all__ = ["MAX_RECORD_BYTES", "Answer", "Call", "Producer", "Turn", "Write"]
+
+Turn = CoordinatorTurn[GroupTimer]

@@ -1,0 +1,69 @@
+"""Work over a whole group or over all of them, in steps: a group may have a million offsets.
+
+Between two steps other calls run, but none of a group that is being deleted or read whole: the owner makes them wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from quorumlog.errors import ErrorCode
+from quorumlog_broker.coordinator.groups.classic_group import State
+from quorumlog_broker.coordinator.groups.offset_calls import Kept, OffsetCalls, empty_since
+from quorumlog_broker.coordinator.groups.registry import Registry
+from quorumlog_broker.coordinator.groups.subscription import subscribed_topics
+from quorumlog_broker.coordinator.groups.turn import Call, Turn
+from quorumlog_broker.coordinator.steps import GROUP_UNITS, Pace, Steps
+
+
+class WholeGroups:
+    def __init__(self, turn: Turn, registry: Registry, calls: OffsetCalls) -> None:
+        self._turn, self._registry, self._calls = turn, registry, calls
+
+    def delete(self, call: Call, group_id: str) -> Steps:
+        """Answered with an error code. Its offsets go first: a group that is half deleted can be deleted again."""
+        group, consumers = self._registry.known(group_id), self._registry.consumer(group_id)
+        error = ErrorCode.NONE
+        if group is None and consumers is None:
+            error = ErrorCode.GROUP_ID_NOT_FOUND
+        elif (consumers is not None and consumers.members) or (group is not None and group.state is not State.EMPTY):
+            error = ErrorCode.NON_EMPTY_GROUP
+        if error != ErrorCode.NONE:
+            self._turn.answer_read(group_id, call.number, error)
+            return
+        yield from self._calls.delete_all(group_id, Pace())
+        self._registry.forget(self._turn, group_id)
+        self._turn.answer_after_commit(call.number, ErrorCode.NONE)
+
+    def expire(self, group_ids: Iterable[str]) -> Steps:
+        """Take offsets that the retention has passed, and groups that have none left and nobody in them."""
+        pace = Pace()
+        for group_id in group_ids:
+            if pace.is_over(GROUP_UNITS):
+                yield
+            yield from self._calls.delete_expired(group_id, partial(self._kept, group_id), pace)
+            if self._is_over(group_id):
+                self._registry.forget(self._turn, group_id)
+
+    def _kept(self, group_id: str) -> Kept:
+        consumers = self._registry.consumer(group_id)
+        if consumers is not None:
+            return Kept(consumers.subscribed_topics(), None)
+        group = self._registry.known(group_id)
+        return Kept(None, None) if group is None else Kept(subscribed_topics(group), empty_since(group))
+
+    def _is_over(self, group_id: str) -> bool:
+        if group_id in self._registry.offsets:
+            return False
+        consumers, group = self._registry.consumer(group_id), self._registry.known(group_id)
+        if consumers is not None:
+            return not consumers.members
+        return group is not None and group.state is State.EMPTY and not group.pending_ids
+
+    def topic_deleted(self, group_ids: Iterable[str], topic: str, topic_id: bytes) -> Steps:
+        pace = Pace()
+        for group_id in group_ids:
+            if pace.is_over(GROUP_UNITS):
+                yield
+            yield from self._calls.delete_topic(group_id, topic, topic_id, pace)

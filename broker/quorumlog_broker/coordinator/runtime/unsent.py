@@ -1,0 +1,111 @@
+"""Records that a coordinator has decided on, on their way into its log.
+
+Their offsets are known before, because only the coordinator writes its partition. The calls of one turn of the loop
+leave as one batch when the turn ends. Where the log refuses them for now (a full queue, too few replicas in sync, a
+move between directories) they wait here, and are tried again: what was decided stays, its answers wait, too.
+
+A call of a transaction is checked against the producers of the log, which learn of a batch when it is queued: before
+it, everything has to leave (`flush`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from quorumlog.clock import Clock
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Epoch, Offset
+from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime.batching import batches_of
+from quorumlog_broker.coordinator.turn import Write
+from quorumlog_broker.produce.own_appends import OwnAppends
+from quorumlog_broker.replicas.replica import Replica
+
+RETRY_MS = 20
+
+
+class Unsent:
+    """Of one core in one leadership. next_offset: of its first record.
+
+    broken(reason): an append has failed, or the log has not the end that was decided with, so what the core holds may
+    not be in the log. settled(): nothing is in flight any more.
+    """
+
+    def __init__(
+        self,
+        replica: Replica,
+        leader_epoch: Epoch,
+        next_offset: Offset,
+        *,
+        appends: OwnAppends,
+        clock: Clock,
+        turn: Turn,
+        broken: Callable[[str], None],
+        settled: Callable[[], None],
+    ) -> None:
+        self._replica, self._leader_epoch = replica, leader_epoch
+        self._appends, self._clock, self._turn = appends, clock, turn
+        self._broken, self._settled = broken, settled
+        self._next_offset = next_offset
+        self._waiting: list[Write] = []
+        self._is_asked = self._is_closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.in_flight = 0  # appends that are queued and not yet in the log
+
+    def check(self) -> None:
+        """Raises ApiError if a record could not be appended now."""
+        self._appends.check(self._replica, self._leader_epoch)
+
+    def add(self, writes: Sequence[Write]) -> None:
+        self._waiting += writes
+        if self._waiting and not self._is_asked and self._timer is None:
+            self._is_asked = True
+            self._turn.later(self._flush)
+
+    def flush(self) -> None:
+        """Let everything leave now. Raises ApiError(COORDINATOR_NOT_AVAILABLE) where it has to wait."""
+        if self._timer is None:
+            self._flush()
+        if self._waiting:
+            text = f"{self._replica.name} takes no records now; try again soon"
+            raise ApiError(ErrorCode.COORDINATOR_NOT_AVAILABLE, text)
+
+    def close(self) -> None:
+        """Nothing leaves any more."""
+        self._is_closed = True
+        self._waiting.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _flush(self) -> None:
+        self._is_asked = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._is_closed or not self._waiting:
+            return
+        sent = 0
+        limit = self._replica.config.max_message_bytes
+        try:
+            for batch in batches_of(self._waiting, limit, self._clock.wall_ms()):
+                if self._replica.next_offset != self._next_offset:
+                    text = f"the log goes on at {self._replica.next_offset}, not at {self._next_offset}"
+                    self._broken(f"something else was appended: {text}")
+                    return
+                self._appends.append(self._replica, self._leader_epoch, batch.data, self._written)
+                self.in_flight += 1
+                self._next_offset += batch.records
+                sent += batch.records
+        except ApiError:
+            self._timer = asyncio.get_running_loop().call_later(RETRY_MS / 1000, self._flush)
+        finally:
+            del self._waiting[:sent]
+
+    def _written(self, error: ApiError | None) -> None:
+        self.in_flight -= 1
+        if error is not None and not self._is_closed:
+            self._broken(str(error))
+        if not self.in_flight:
+            self._settled()

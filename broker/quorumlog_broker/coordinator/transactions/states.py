@@ -1,0 +1,127 @@
+"""Changes the state of transactional ids: by records only. And what every call asks first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import Epoch
+from quorumlog.records.coordinator.transactions import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    TransactionKey,
+    TransactionStatus,
+    TransactionValue,
+)
+from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, MOVES, ONGOING, PREPARED, TransactionTable
+from quorumlog_broker.coordinator.turn import Turn
+
+FLEXIBLE_VERSION = 1  # transaction.version from which records are of version 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimesOut:
+    """A timer: an open transaction is aborted."""
+
+    transactional_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepGoesOn:
+    """A timer: more ids are to be looked at for expiry."""
+
+
+TransactionTimer = TimesOut | SweepGoesOn
+TransactionTurn = Turn[TransactionTimer]
+
+
+class States:
+    """coordinator_epoch: leader epoch of the coordinator's partition, which its markers bear.
+
+    transaction_version: the level of that feature; it decides how records are written, and how the coordinator
+    itself aborts.
+    """
+
+    def __init__(
+        self, turn: TransactionTurn, table: TransactionTable, config: TransactionConfig, coordinator_epoch: Epoch
+    ) -> None:
+        self._turn, self._table, self._config = turn, table, config
+        self.coordinator_epoch = coordinator_epoch
+        self.transaction_version = 0
+
+    # --- asking ---
+
+    def refusal(self, transactional_id: str) -> ErrorCode:
+        """Before anything else. A state that is written and not committed may yet be undone, so nobody builds on it."""
+        if not transactional_id:
+            return ErrorCode.INVALID_REQUEST
+        if not self._turn.is_loaded_for_good:
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if self._turn.is_pending(transactional_id):
+            return ErrorCode.CONCURRENT_TRANSACTIONS
+        return ErrorCode.NONE
+
+    def read_refusal(self, transactional_id: str) -> ErrorCode:
+        """Before anything else, of a call that only reads. Its answer waits for what is not committed."""
+        error = self.refusal(transactional_id)
+        return ErrorCode.NONE if error == ErrorCode.CONCURRENT_TRANSACTIONS else error
+
+    # --- changing ---
+
+    def put(self, transactional_id: str, value: TransactionValue, *, last_epoch: int | None = None) -> None:
+        """Append the next state. last_epoch: of the producer before it; None: as it was."""
+        before = self._table.get(transactional_id)
+        status = TransactionStatus(value.transaction_status)
+        old = None if before is None else TransactionStatus(before.transaction_status)
+        assert status in MOVES[old], f"{transactional_id}: {old} -> {status}"
+        assert _is_later(before, value), f"{transactional_id}: epoch {value.producer_epoch} after {before}"
+        version = 1 if self.transaction_version >= FLEXIBLE_VERSION else 0
+        self._turn.write(TransactionKey(transactional_id), value, version)
+        if last_epoch is not None and last_epoch != NO_PRODUCER_EPOCH:
+            self._table.last_epochs[transactional_id] = last_epoch
+        elif last_epoch is not None:
+            self._table.last_epochs.pop(transactional_id, None)
+        if status == ONGOING and old != ONGOING:
+            self.arm(transactional_id, value.transaction_timeout_ms)
+        elif status != ONGOING:
+            self._turn.timers.cancel(TimesOut(transactional_id))
+
+    def load(self, transactional_id: str, value: TransactionValue) -> None:
+        """An open transaction goes on timing out. A wall clock that jumped makes none last longer than it may."""
+        if value.transaction_status == ONGOING:
+            timeout_ms = value.transaction_timeout_ms
+            left_ms = value.transaction_start_timestamp_ms + timeout_ms - self._turn.wall_ms
+            self.arm(transactional_id, min(max(left_ms, 0), timeout_ms))
+
+    def arm(self, transactional_id: str, after_ms: int) -> None:
+        """Look at the transaction then, together with all others of the same interval."""
+        interval_ms = self._config.abort_interval_ms
+        looks = (self._turn.now_ms + after_ms) // interval_ms + 1
+        self._turn.timers.arm(TimesOut(transactional_id), looks * interval_ms)
+
+
+def _is_later(before: TransactionValue | None, value: TransactionValue) -> bool:
+    """Within a producer id epochs rise; the first one of an id is 0."""
+    if before is None or before.producer_id != value.producer_id:
+        return value.producer_epoch == 0
+    return before.producer_epoch <= value.producer_epoch <= LAST_EPOCH + 1
+
+
+def is_next_producer(before: TransactionValue, producer_id: int, epoch: int) -> bool:
+    """It was told these at the decision, and the markers are still being written: it may go on soon.
+
+    Kafka, too, looks whether a transition is pending before it looks at the id and the epoch (KIP-890, part 2).
+    """
+    if before.transaction_status not in PREPARED:
+        return False
+    if before.next_producer_id != NO_PRODUCER_ID:
+        return (producer_id, epoch) == (before.next_producer_id, 0)
+    return (producer_id, epoch) == (before.producer_id, before.producer_epoch)
+
+
+def told(error: ErrorCode, *, takes_producer_fenced: bool) -> ErrorCode:
+    """What software that does not know PRODUCER_FENCED is told instead (KIP-588)."""
+    if error == ErrorCode.PRODUCER_FENCED and not takes_producer_fenced:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return error

@@ -1,0 +1,76 @@
+"""Offsets by time and by name: earliest, latest, the first record at or after a time, the record of the largest time.
+
+A time is searched through batch headers, away from the loop (`time_search.py`). No offset past the end that the
+reader's isolation allows is answered, and none but the earliest before the high watermark has reached the start of this
+leadership (KIP-207).
+"""
+
+from __future__ import annotations
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.messages.fetch import ListOffsetsPartitionResponse
+from quorumlog.records import CorruptRecords
+from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.replicas.replica import Replica
+from quorumlog_storage.disk import DiskError
+from quorumlog_storage.isolation import Isolation, upper_bound
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_errors import LogUnreadable
+from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.log_view import OffsetOutOfRange
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+EARLIEST_LOCAL, LATEST_TIERED = -4, -5  # of tiered storage (KIP-405, KIP-1005): here every record is local
+
+
+async def list_offset(
+    replica: Replica, index: int, timestamp_ms: int, current_leader_epoch: Epoch, isolation: Isolation
+) -> ListOffsetsPartitionResponse:
+    """timestamp_ms: a time, or one of the names above. Offset -1 if there is no such record.
+
+    current_leader_epoch: NO_EPOCH asks for no check. Raises ApiError.
+    """
+    epoch = None if current_leader_epoch == NO_EPOCH else current_leader_epoch
+    log = replica.leading(epoch)
+    if timestamp_ms in (EARLIEST, EARLIEST_LOCAL):
+        return _answer(replica, index, log, (-1, log.start_offset))
+    if not replica.core.offset_available:
+        text = f"{replica.name}: the high watermark has not reached the start of epoch {replica.core.leader_epoch} yet"
+        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, text)
+    end = upper_bound(isolation, replica.core)
+    if timestamp_ms == LATEST:
+        return _answer(replica, index, log, (-1, end))
+    if timestamp_ms == LATEST_TIERED:
+        return _answer(replica, index, log, None)
+    if timestamp_ms < LATEST_TIERED:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"timestamp {timestamp_ms}: must be 0 or later, or -1 to -5")
+    found = await _search(replica, log, timestamp_ms, end)
+    replica.leading(epoch)
+    return _answer(replica, index, log, found)
+
+
+async def _search(replica: Replica, log: Log, timestamp_ms: int, end: Offset) -> Found | None:
+    """One slice after the other, so that searches in one directory take turns, and fetches go on beside them."""
+    assert replica.queue is not None
+    search = LatestTime(log, end) if timestamp_ms == MAX_TIMESTAMP else FirstSince(log, end, timestamp_ms)
+    try:
+        while not await replica.queue.search(search.step):
+            replica.leading()  # else the log may be cut, or leave, under the search
+    except (Busy, OffsetOutOfRange) as error:
+        replica.leading()
+        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, str(error)) from error
+    except (LogUnreadable, DiskError, CorruptBatch, CorruptRecords) as error:
+        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+    return search.found
+
+
+def _answer(replica: Replica, index: int, log: Log, found: Found | None) -> ListOffsetsPartitionResponse:
+    if found is None:
+        return ListOffsetsPartitionResponse(index=index)
+    timestamp_ms, offset = found
+    epoch = log.epochs.epoch_for(offset)
+    if offset >= log.end_offset or epoch is None:
+        epoch = replica.core.leader_epoch
+    return ListOffsetsPartitionResponse(index=index, timestamp_ms=timestamp_ms, offset=offset, leader_epoch=epoch)

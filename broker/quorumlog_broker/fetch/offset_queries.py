@@ -1,0 +1,42 @@
+"""Questions about the log of a leader that are answered without records: offsets by time, and where an epoch ends."""
+
+from __future__ import annotations
+
+from quorumlog.errors import ApiError
+from quorumlog.ids import NO_EPOCH, Epoch, Uuid
+from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionResponse
+from quorumlog_broker.fetch.epoch_ends import end_of_epoch
+from quorumlog_broker.fetch.list_offsets import list_offset
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_storage.isolation import Isolation
+
+
+class OffsetQueries:
+    """Errors are in the responses; nothing is raised."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def list_offset(
+        self,
+        topic: Uuid | str,
+        index: int,
+        timestamp_ms: int,
+        *,
+        current_leader_epoch: Epoch = NO_EPOCH,
+        isolation: Isolation = Isolation.HIGH_WATERMARK,
+    ) -> ListOffsetsPartitionResponse:
+        """timestamp_ms: a time, or -1 for the latest offset, -2 the earliest, -3 that of the largest timestamp."""
+        try:
+            replica = self._registry.find(topic, index)
+            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, isolation)
+        except ApiError as error:
+            return ListOffsetsPartitionResponse(index=index, error_code=error.code)
+
+    def end_of_epoch(
+        self, topic: Uuid | str, index: int, epoch: Epoch, current_leader_epoch: Epoch
+    ) -> EpochPartitionResult:
+        try:
+            return end_of_epoch(self._registry.find(topic, index), index, epoch, current_leader_epoch)
+        except ApiError as error:
+            return EpochPartitionResult(index=index, error_code=error.code)

@@ -1,0 +1,75 @@
+"""Closing the logs of one log directory at a stop: some at a time, on the threads that open them at a start.
+
+A log that was written to needs some syncs before it is in order: its records, the snapshot of its producers, its names.
+Thousands of them, one after the other, take longer than all the rest of a stop. Each job takes a few logs.
+
+Order: what the writer has in its queue comes first, and until the last log is closed it gets nothing more, because a
+log has one changer at a time. The checkpoints are written by the writer after that, and the marker of a clean shutdown
+after the checkpoints: neither counts on a log that is not closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from quorumlog.nursery import Nursery
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_storage.partition_log import PartitionLog
+
+LOGS_PER_JOB = 8
+
+
+async def all_at_once(closings: Mapping[str, Coroutine[Any, Any, bool]]) -> frozenset[str]:
+    """The paths of the directories whose closing says True. Raises what the first one raises, by their order."""
+    nursery = Nursery(lambda _name, _error: None)  # whoever awaits a task gets its error
+    tasks = {path: nursery.start(closing, f"close {path}") for path, closing in closings.items()}
+    try:
+        return frozenset([path for path, task in tasks.items() if await task])
+    finally:
+        await nursery.close()
+
+
+async def close_logs(queue: DirectoryQueue, find: Callable[[], Sequence[PartitionLog]]) -> None:
+    """Sync and close the logs that `find` names once the writer is done.
+
+    Raises what the first failed job has raised, DirectoryOffline, or ApiError.
+    The directory takes no changes meanwhile. Jobs beside its writer have ended (`DirectoryQueue.all_given_back`).
+    """
+    queue.hurry()
+    await queue.settle(_nothing)
+    logs = find()
+    jobs = [partial(_close, logs[at : at + LOGS_PER_JOB]) for at in range(0, len(logs), LOGS_PER_JOB)]
+    if not jobs:
+        return
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    left, failures = len(jobs), list[Exception]()
+
+    def job_ended(error: Exception | None) -> None:
+        nonlocal left
+        left -= 1
+        if error is not None:
+            failures.append(error)
+        if not left and not ended.done():
+            ended.set_result(None)
+
+    with queue.without_changes():
+        for job in jobs:
+            queue.run_beside(job, done=lambda _: job_ended(None), failed=job_ended)
+        await ended
+    if failures:
+        raise failures[0]
+
+
+def _nothing() -> None:
+    """What the queue held before it is done."""
+
+
+# --- beside the writer ---
+
+
+def _close(logs: Sequence[PartitionLog]) -> None:
+    for log in logs:
+        log.close()

@@ -1,0 +1,86 @@
+"""Deletion of records (KIP-107): the leader moves its log start, followers adopt it, and the request waits for them.
+
+The low watermark is the smallest log start of the leader and its live followers: no live replica has records below it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Offset, Uuid
+from quorumlog_broker.delayed.operations import DelayedOperations
+from quorumlog_broker.delayed.purgatory import Reason
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.partition.events import LogStartMoved
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.replica import Replica, Step
+
+ALL_COMMITTED: Offset = -1  # a target that means the high watermark
+
+
+class DeletePath:
+    def __init__(self, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
+        self._registry = registry
+        self._delayed = delayed
+        self._step = step
+
+    def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
+        """Delete the records before `offset` (-1: below the high watermark); begun now, in the order of calls.
+
+        Awaited: the low watermark, once every live replica has deleted them. Raises ApiError if nothing was deleted;
+        awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
+        """
+        replica = self._registry.find(topic, index)
+        replica.leading()
+        if replica.is_frozen:
+            raise Busy(f"{replica.name} is being moved to another log directory")
+        queue, partition_log = replica.queue, replica.partition_log
+        assert queue is not None and partition_log is not None
+        target = _target(replica, offset)
+        answered: asyncio.Future[Offset] = asyncio.get_running_loop().create_future()
+
+        def woken(reason: Reason) -> None:
+            if not answered.done():
+                _answer(answered, replica, reason)
+
+        def moved(start: Offset) -> None:
+            self._step(replica, LogStartMoved(start))
+            self._delayed.ends.state_changed(replica.key)  # wakes waiting followers, which then get the new start
+
+        def failed(error: Exception | None) -> None:
+            self._delayed.starts.cancel(waiter)
+            if not answered.done():
+                storage_error = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+                answered.set_exception(error if isinstance(error, Busy) else storage_error)
+
+        if target <= replica.core.low_watermark:
+            answered.set_result(replica.core.low_watermark)
+            return answered
+        waiter = self._delayed.starts.watch([(replica.key, target)], timeout_ms, woken)
+        queue.run_in_background(lambda: partition_log.raise_start(target), done=moved, failed=failed)
+        return answered
+
+
+def _target(replica: Replica, offset: Offset) -> Offset:
+    """Raises ApiError."""
+    if "delete" not in replica.config.cleanup_policy:
+        raise ApiError(ErrorCode.POLICY_VIOLATION, f"{replica.name}: cleanup.policy has no `delete`")
+    high_watermark = replica.core.high_watermark
+    if offset == ALL_COMMITTED:
+        return high_watermark
+    if not 0 <= offset <= high_watermark:
+        raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{replica.name}: {offset} is not between 0 and {high_watermark}")
+    return offset
+
+
+def _answer(answered: asyncio.Future[Offset], replica: Replica, reason: Reason) -> None:
+    match reason:
+        case Reason.OFFSET:
+            answered.set_result(replica.core.low_watermark)
+        case Reason.STATE:
+            text = f"broker {replica.core.node_id} no longer leads {replica.name}"
+            answered.set_exception(ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text))
+        case Reason.TIME:
+            text = f"{replica.name}: not every replica has deleted the records yet; they will"
+            answered.set_exception(ApiError(ErrorCode.REQUEST_TIMED_OUT, text))

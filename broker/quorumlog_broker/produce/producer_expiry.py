@@ -1,0 +1,56 @@
+"""Idempotent producers that have been silent for `producer.id.expiration.ms` are forgotten, log by log.
+
+Each replica does this by itself, in its directory's worker; leader and followers need not agree on the moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from functools import partial
+
+from quorumlog.clock import Clock
+from quorumlog.ids import Uuid
+from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.replica import Replica
+
+
+async def expire_producers_for_ever(registry: Registry, config: ReplicationConfig, clock: Clock) -> None:
+    """One log at a time in each directory.
+
+    If a thousand logs were in the worker's queue at once, appends and logs to be opened would wait behind them.
+    """
+    rounds: dict[Uuid, deque[Replica]] = {}  # the logs that are still to be done, by directory
+
+    def do_next(directory_id: Uuid, _outcome: object = None) -> None:
+        waiting = rounds[directory_id]
+        while waiting:
+            replica = waiting.popleft()
+            if replica.log is not None and replica.queue is not None and not replica.is_frozen:
+                work = partial(replica.log.expire_producers, clock.now_ms(), config.producer_id_expiration_ms)
+                next_one = partial(do_next, directory_id)
+                replica.queue.run_in_background(work, done=next_one, failed=next_one)
+                return
+        del rounds[directory_id]
+
+    try:
+        while True:
+            await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
+            for replica in registry.replicas.values():
+                replica.sequences.expire_verifications(clock.now_ms(), config.producer_id_expiration_ms)
+            for directory_id, replicas in _by_directory(registry).items():
+                if directory_id not in rounds:
+                    rounds[directory_id] = replicas
+                    do_next(directory_id)
+    finally:
+        for waiting in rounds.values():
+            waiting.clear()
+
+
+def _by_directory(registry: Registry) -> dict[Uuid, deque[Replica]]:
+    found: dict[Uuid, deque[Replica]] = {}
+    for replica in registry.replicas.values():
+        if replica.queue is not None:
+            found.setdefault(replica.queue.directory_id, deque()).append(replica)
+    return found

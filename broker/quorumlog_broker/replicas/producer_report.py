@@ -1,0 +1,57 @@
+"""What a replica's log knows of producers (DescribeProducers, KIP-664): for those who look for one that hangs."""
+
+from __future__ import annotations
+
+import asyncio
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.transactions import ActiveProducer, ProducersOfPartition
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_storage.log import Log
+from quorumlog_storage.producer_state import ProducerEntry
+
+
+class ProducerReport:
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    async def describe(self, topic: str, index: int) -> ProducersOfPartition:
+        """Of a leader or a follower. An error is in the answer."""
+        try:
+            replica = self._registry.find(topic, index)
+            log, queue = replica.log, replica.queue
+            if log is None or queue is None or not replica.is_usable:
+                raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open")
+            found: asyncio.Future[tuple[ActiveProducer, ...]] = asyncio.get_running_loop().create_future()
+
+            def failed(error: Exception | None) -> None:
+                if not found.done():
+                    found.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+
+            def done(producers: tuple[ActiveProducer, ...]) -> None:
+                if not found.done():
+                    found.set_result(producers)
+
+            queue.run_in_background(lambda: _producers(log), done=done, failed=failed)
+            return ProducersOfPartition(index=index, active_producers=await found)
+        except (ApiError, Busy) as error:
+            return ProducersOfPartition(index=index, error_code=error.code, error_message=str(error))
+
+
+def _producers(log: Log) -> tuple[ActiveProducer, ...]:
+    """In the log's worker, which alone changes them."""
+    if log.producers is None:
+        return ()
+    return tuple(_active(producer_id, entry) for producer_id, entry in log.producers.states.entries.items())
+
+
+def _active(producer_id: int, entry: ProducerEntry) -> ActiveProducer:
+    return ActiveProducer(
+        producer_id=producer_id,
+        producer_epoch=entry.epoch,
+        last_sequence=entry.last_sequence if entry.batches else -1,
+        last_timestamp_ms=entry.timestamp,
+        coordinator_epoch=entry.coordinator_epoch,
+        current_transaction_start_offset=entry.first_offset,
+    )

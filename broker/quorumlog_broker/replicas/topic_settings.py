@@ -1,0 +1,116 @@
+"""The settings of a topic's replicas on this broker, and how a change reaches a log that is in use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from operator import attrgetter
+
+from quorumlog.ids import NodeId
+from quorumlog.topic_config import TopicConfig
+from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.partition.events import SettingsChanged
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.replica import Replica, Step, log_config
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+
+RETRY_MS = 1_000
+
+# What a replica's log (`log_config`) and its core (`SettingsChanged`) are told of the settings.
+_TOLD = attrgetter(
+    "segment_bytes",
+    "segment_ms",
+    "segment_jitter_ms",
+    "segment_index_bytes",
+    "index_interval_bytes",
+    "preallocate",
+    "durability",
+    "flush_messages",
+    "flush_ms",
+    "file_delete_delay_ms",
+    "min_insync_replicas",
+    "cleanup_policy",
+    "max_compaction_lag_ms",
+)
+
+
+class TopicSettings:
+    """advance: reports a log's ends to the replica's core and to waiting requests.
+
+    defaults: set for all topics by this broker's file.
+    """
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        registry: Registry,
+        step: Step,
+        advance: Callable[[Replica], None],
+        defaults: Mapping[str, str],
+    ) -> None:
+        self._node_id = node_id
+        self._registry = registry
+        self._step = step
+        self._advance = advance
+        self._defaults = defaults
+
+    def of(self, topic: str) -> TopicConfig:
+        """By the newest image, the first that is set: the topic's, this broker's, all brokers', the file's."""
+        image = self._registry.image
+        own: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, str(self._node_id)), {})
+        on_topic: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, topic), {})
+        return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
+
+    def changed(self, topic: str) -> None:
+        """The core gets the settings after the log has them, and is synced if they require it.
+
+        Most settings concern neither: they are read from `replica.config` when they are needed.
+        """
+        config = self.of(topic)
+        found = self._registry.image.topic(topic)
+        assert found is not None, f"settings of {topic}, which does not exist"
+        for index in sorted(found.partitions):
+            replica = self._registry.replicas.get((found.id, index))
+            if replica is None or replica.config == config:
+                continue
+            before, replica.config = replica.config, config
+            if replica.queue is not None and _TOLD(before) != _TOLD(config):
+                self._tell_log(replica, replica.queue, config)
+
+    def _tell_again(self, replica: Replica) -> None:
+        if replica.queue is not None and self._registry.replicas.get(replica.key) is replica:
+            self._tell_log(replica, replica.queue, replica.config)
+
+    def _tell_log(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        if replica.exchange is not None:
+            replica.exchange.waiting.append(partial(self._tell_again, replica))
+            return
+
+        def change() -> None:
+            if replica.partition_log is not None:
+                replica.partition_log.configure(log_config(config))
+
+        def changed() -> None:
+            if replica.log is not None:
+                self._advance(replica)
+            self._step(replica, settings)
+
+        settings = SettingsChanged(
+            min_isr=config.min_insync_replicas, durable=config.synced, flush_messages=config.flush_messages
+        )
+        queue.run_in_background(
+            change,
+            done=lambda _: changed(),
+            failed=lambda error: self._tell_later(replica, queue, config) if isinstance(error, Busy) else None,
+        )
+
+    def _tell_later(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
+        """The log could not be synced because too many files are open. Newer settings tell the log themselves."""
+
+        def again() -> None:
+            if _TOLD(replica.config) == _TOLD(config):
+                self._tell_again(replica)
+
+        asyncio.get_running_loop().call_later(RETRY_MS / 1000, again)

@@ -1,0 +1,105 @@
+"""`quorumlog profile`: names clusters and chooses the one that commands use."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from quorumlog_cli import output
+from quorumlog_cli.connect import find_target
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.output import Format, OutputOption
+from quorumlog_cli.profile import Profiles, parse_options
+from quorumlog_cli.profile_file import (
+    is_legal_name,
+    read_project,
+    read_text,
+    read_user,
+    user_file,
+    with_current,
+    with_profile,
+    without_profile,
+    write_text,
+)
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Choose the cluster that commands use.")
+NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
+
+
+@app.command("list")
+def list_profiles(output_format: OutputOption = Format.TABLE) -> None:
+    """List profiles. A star marks the current one."""
+    output.use(output_format)
+    user, project = read_user(), read_project(Path.cwd())
+    current = project.current or user.current
+    rows = [_row(name, values, current) for name, values in {**user.by_name, **project.by_name}.items()]
+    output.show(
+        ("NAME", "SERVERS"), [[f"{r['name']} *" if r["current"] else r["name"], r["servers"]] for r in rows], rows
+    )
+
+
+@app.command()
+def show(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]")] = None, output_format: OutputOption = Format.TABLE
+) -> None:
+    """Show what commands would use, and where each setting comes from."""
+    output.use(output_format)
+    target = find_target(None, name, None)
+    document = {
+        "bootstrap_servers": target.bootstrap_servers,
+        "from": target.origin,
+        "options": target.options,
+        "data_dir": str(target.data_dir) if target.data_dir else None,
+        "file": str(user_file(os.environ)),
+    }
+    output.show(("FIELD", "VALUE"), [[key, value] for key, value in document.items()], document)
+
+
+@app.command()
+def use(name: NameArgument) -> None:
+    """Make a profile the current one."""
+    _must_exist(name, read_user())
+    path = user_file(os.environ)
+    write_text(path, with_current(read_text(path), name))
+    output.say(f"commands now use profile {name!r}")
+
+
+@app.command()
+def create(
+    name: NameArgument,
+    servers: Annotated[str, typer.Option("--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…")],
+    options: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Options of the client.")] = None,
+) -> None:
+    """Add or replace a profile, and make it the current one."""
+    if not is_legal_name(name):
+        raise CliError(Exit.USAGE, f"{name!r} is not a legal profile name: use letters, digits, - and _ only")
+    path = user_file(os.environ)
+    values: dict[str, Any] = {"bootstrap_servers": servers.split(","), **parse_options(options or ())}
+    write_text(path, with_current(with_profile(read_text(path), name, values), name))
+    output.say(f"profile {name!r} is in {path} and in use")
+
+
+@app.command()
+def delete(name: NameArgument) -> None:
+    """Remove a profile."""
+    user = read_user()
+    _must_exist(name, user)
+    path = user_file(os.environ)
+    text = without_profile(read_text(path), name)
+    write_text(path, with_current(text, "") if user.current == name else text)
+    output.say(f"profile {name!r} is removed")
+
+
+def _must_exist(name: str, user: Profiles) -> None:
+    if name not in user.by_name:
+        known = ", ".join(user.by_name) or "none"
+        raise CliError(Exit.NOT_FOUND, f"{user_file(os.environ)} has no profile {name!r}; it has: {known}")
+
+
+def _row(name: str, values: Any, current: str) -> dict[str, Any]:
+    servers = values.get("bootstrap_servers", "")
+    text = servers if isinstance(servers, str) else ",".join(servers)
+    return {"name": name, "servers": text, "current": name == current}

@@ -1,0 +1,27 @@
+"""`quorumlog restart NODE`."""
+
+from __future__ import annotations
+
+import time
+
+import typer
+
+from quorumlog_cli import output
+from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes
+from quorumlog_cli.local.ready import wait_ready
+from quorumlog_cli.output import Format, OutputOption
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def restart(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
+    """Shut a node down cleanly if it runs, start it, and wait until it serves."""
+    output.use(output_format)
+    nodes = find_nodes(data)
+    began = time.monotonic()
+    nodes.restart(node)
+    wait_ready(nodes, [node])
+    if output.is_json():
+        output.show_json({"restarted": node})
+    output.say(f"  restarted   node {node}, ready after {time.monotonic() - began:.1f} s")

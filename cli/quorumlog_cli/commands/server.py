@@ -1,0 +1,100 @@
+"""`quorumlog server`: runs one node in the foreground; checks and explains its configuration."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from quorumlog_cli import output
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.output import Format, OutputOption
+
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Run one node in the foreground; check its configuration."
+)
+config_app = typer.Typer(add_completion=False, no_args_is_help=True)
+app.add_typer(config_app, name="config", help="Check and explain a node's configuration.")
+
+FileOption = Annotated[Path, typer.Option("-c", "--config", metavar="FILE", help="server.properties or .toml.")]
+
+
+@app.command()
+def start(
+    config: FileOption,
+    options: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Override one key; may be repeated.")
+    ] = None,
+) -> None:
+    """Run a node in the foreground. SIGTERM or Ctrl-C stop it after it has handed over its leaderships.
+
+    Its directories must be formatted (quorumlog storage format). The log goes to stderr (log.format=json for programs).
+    stdout gets a LISTENING line with the addresses, and a READY line once the node serves. metrics.port opens /readyz,
+    /healthz and /metrics.
+    """
+    command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
+    for option in options or ():
+        command += ["-X", option]
+    sys.stdout.flush()
+    os.execv(sys.executable, command)  # the node replaces this process, so signals and exit code are the node's
+
+
+@config_app.command()
+def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
+    """Check a whole configuration. Exit code 2 if a node would not start with it."""
+    from quorumlog_cli.server.config_file import read_config
+
+    output.use(output_format)
+    checked = read_config(str(config), (), os.environ)
+    if output.is_json():
+        output.show_json({"valid": True, "warnings": list(checked.warnings)})
+        return
+    for warning in checked.warnings:
+        output.say(f"warning  {warning}")
+    print(f"{config}: valid, {len(checked.warnings)} warnings")
+
+
+@config_app.command("show")
+def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
+    """Show every setting as the node would read it from file, environment and defaults."""
+    from quorumlog_cli.server.config_file import read_config
+
+    output.use(output_format)
+    values = {name: _plain(value) for name, value in asdict(read_config(str(config), (), os.environ)).items()}
+    output.show(("SETTING", "VALUE"), list(values.items()), values)
+
+
+@config_app.command()
+def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
+    """Explain a key: meaning, default, limits."""
+    from quorumlog.broker_config import TOPIC_SYNONYMS
+    from quorumlog_cli.server.keys import NODE_KEYS, check_known
+
+    output.use(output_format)
+    check_known({key: ""}, "explain")
+    found: dict[str, Any] = {"key": key}
+    if key in NODE_KEYS:
+        node_key = NODE_KEYS[key]
+        found |= {
+            "meaning": node_key.doc,
+            "default": node_key.default,
+            "minimum": node_key.minimum,
+            "maximum": node_key.maximum,
+        }
+    elif key in TOPIC_SYNONYMS:
+        found |= {"meaning": f"The default of the topic config {TOPIC_SYNONYMS[key]}."}
+    else:
+        raise CliError(Exit.NOT_FOUND, f"{key} is a key of Kafka that has no effect here")
+    output.show(("FIELD", "VALUE"), [[name, value] for name, value in found.items()], found)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict) and set(value) == {"host", "port"}:
+        return f"{value['host']}:{value['port']}"
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,169 @@
+"""`quorumlog up`: starts a healthy cluster of three nodes in seconds, and prints what to try next."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from quorumlog.ids import NO_NODE
+from quorumlog.testing.layout import has_cluster
+from quorumlog.testing.nodes import MAX_NODES, LocalNodes
+from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.waiting import wait_until
+from quorumlog_cli import output
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local.find import FOLDER, DataOption
+from quorumlog_cli.local.follow import Stopped, follow, stop_signals
+from quorumlog_cli.local.format_all import format_all
+from quorumlog_cli.local.profile_of import PROFILE_NAME, select_local
+from quorumlog_cli.local.ready import wait_ready
+from quorumlog_cli.output import Format, OutputOption
+
+app = typer.Typer(add_completion=False)
+DEFAULT_NODES = 3
+LEADER_TIMEOUT_S = 10.0  # nodes that serve usually know the leader; an election may be running
+
+
+@app.command()
+def up(
+    nodes: Annotated[
+        int | None, typer.Option("-n", "--nodes", min=1, max=MAX_NODES, help="Number of nodes. [default: 3]")
+    ] = None,
+    data: DataOption = None,
+    background: Annotated[bool, typer.Option("-d", "--detach", help="Run the nodes in the background.")] = False,
+    options: Annotated[
+        list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A key for every new node's server.properties.")
+    ] = None,
+    level: Annotated[
+        str, typer.Option("--log-level", help="Lowest level of the nodes' log lines shown in the foreground.")
+    ] = "warning",
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Start a cluster here: three nodes, on free ports, with their data in ./.quorumlog.
+
+    An existing cluster is started again with its data. Only directories created by this command are ever formatted. In
+    the foreground, Ctrl-C stops the nodes; their data stays.
+    """
+    output.use(output_format)
+    picker = PortPicker()
+    try:
+        with stop_signals():
+            cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker)
+            _start(cluster)
+            if not background:
+                _stay(cluster, level)
+    except Stopped as error:
+        raise KeyboardInterrupt from error
+    finally:
+        picker.close()
+
+
+def _find_or_create(root: Path, count: int | None, options: list[str] | None, picker: PortPicker) -> LocalNodes:
+    if has_cluster(root):
+        return _existing(LocalNodes.open(root, picker), count, options)
+    changes = dict(_key_and_value(text) for text in options or ())
+    cluster = LocalNodes.create(root, count or DEFAULT_NODES, changes, picker, format_all)
+    names = " ".join(f"n{node_id}" for node_id in cluster.ids)
+    output.say(f"  formatted   {root}  {names}   new cluster {cluster.layout.cluster_id}")
+    return cluster
+
+
+def _existing(cluster: LocalNodes, count: int | None, options: list[str] | None) -> LocalNodes:
+    root = cluster.layout.root
+    if count is not None and count != len(cluster.ids):
+        raise CliError(
+            Exit.PRECONDITION,
+            f"the cluster in {root} has {len(cluster.ids)} nodes, not {count}",
+            "omit -n, choose another folder with --data, or delete the data with quorumlog purge",
+        )
+    if options:
+        raise CliError(Exit.PRECONDITION, f"-X is for new clusters; edit {root}/n*/server.properties instead")
+    output.say(f"  found       {root}   cluster {cluster.layout.cluster_id}")
+    return cluster
+
+
+def _key_and_value(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found:
+        raise CliError(Exit.USAGE, f"-X {text}: not KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _start(cluster: LocalNodes) -> None:
+    """Start the stopped nodes and wait until they serve. If that fails, the nodes started here are stopped."""
+    began = time.monotonic()
+    started = cluster.start()
+    try:
+        wait_ready(cluster)
+        took_s = time.monotonic() - began
+        quorum = _quorum(cluster)
+    except BaseException:
+        cluster.stop(started, timeout_s=5)
+        raise
+    select_local(cluster.layout)
+    _tell(cluster, started, quorum, took_s)
+
+
+def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_s: float) -> None:
+    if output.is_json():
+        output.show_json(_document(cluster, quorum))
+        return
+    for node in cluster.layout.nodes:
+        how = "started" if node.node_id in started else "was running"
+        output.say(
+            f"  node {node.node_id}      controller+broker   {node.client_address} (clients)   "
+            f":{node.ports.internal} (nodes)   :{node.ports.admin} (admin)   {how}"
+        )
+    output.say(f"  quorum      leader {quorum['leader']}, epoch {quorum['epoch']}; healthy after {took_s:.1f} s")
+    output.say(f"  profile     {PROFILE_NAME!r} created and selected: commands now use this cluster")
+    output.say(_NEXT)
+
+
+_NEXT = """
+  next        quorumlog topic create hello --partitions 3
+              echo hi | quorumlog produce hello   ·   quorumlog consume hello -e
+              quorumlog quorum status             ·   quorumlog kill 2   (then look again, and: quorumlog restart 2)
+              quorumlog down                          stops all nodes; the data stays
+"""
+
+
+def _quorum(cluster: LocalNodes) -> dict[str, Any]:
+    """The leader, from the first node that knows it, without loading a client. Raises TimedOut."""
+
+    def said() -> dict[str, Any] | None:
+        answers = (cluster.readiness(node_id) for node_id in cluster.ids)
+        known = next((answer for answer in answers if answer.leader_id != NO_NODE), None)
+        return None if known is None else {"leader": known.leader_id, "epoch": known.leader_epoch}
+
+    return wait_until(said, LEADER_TIMEOUT_S, "a leader of the quorum")
+
+
+def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "cluster_id": cluster.layout.cluster_id,
+        "data_dir": str(cluster.layout.root),
+        "bootstrap_servers": cluster.layout.bootstrap_servers,
+        "quorum": quorum,
+        "nodes": [
+            {
+                "node_id": node.node_id,
+                "client": node.client_address,
+                "internal_port": node.ports.internal,
+                "admin_port": node.ports.admin,
+            }
+            for node in cluster.layout.nodes
+        ],
+    }
+
+
+def _stay(cluster: LocalNodes, level: str) -> None:
+    try:
+        output.say("  Ctrl-C stops the nodes.\n")  # inside the try: Ctrl-C may come at once
+        follow(cluster, level)
+    finally:
+        output.say("\n  stopping the nodes …")
+        killed = cluster.stop()
+        output.say("  stopped" + (f"; killed after waiting: {killed}" if killed else ""))

@@ -1,0 +1,24 @@
+"""Formats the nodes of `up`, like `quorumlog storage format`, but in this process, which has loaded the modules."""
+
+from __future__ import annotations
+
+import os
+
+from quorumlog.testing.layout import Layout, LayoutError
+
+
+def format_all(layout: Layout) -> None:
+    """One secret for all nodes. Raises LayoutError."""
+    from quorumlog_cli.server.config_file import read_config
+    from quorumlog_cli.server.format_here import format_here
+    from quorumlog_cli.server.properties import ConfigError
+    from quorumlog_cli.server.secret import SECRET_BYTES, new_secret
+    from quorumlog_storage.directory import CaseInsensitive
+    from quorumlog_storage.disk import DiskError
+
+    secret = new_secret(os.urandom(SECRET_BYTES))
+    try:
+        for config in [read_config(str(node.config), (), {}) for node in layout.nodes]:
+            format_here(config, layout.cluster_id, secret)
+    except (ConfigError, CaseInsensitive, DiskError) as error:
+        raise LayoutError(f"formatting {layout.root} failed: {error}") from error

@@ -1,0 +1,175 @@
+"""The command `quorumlog`: its verbs, each imported when it is used, and the one place that maps errors to exit codes.
+
+`--help` must answer in under 0.3 s (DESIGN 12), so this file has every verb's name and help text and imports no verb.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from quorumlog_cli import output
+from quorumlog_cli.errors import report
+from quorumlog_cli.server.lean_start import leave_out
+
+
+class Verb(NamedTuple):
+    """home: the module whose `app` implements the verb. panel: its heading in the help."""
+
+    name: str
+    home: str
+    help: str
+    panel: str
+    hidden: bool = False  # another name of a verb
+
+
+LOCAL, DATA, CLUSTER, FILES, SETTINGS = "On this machine", "Records", "The cluster", "Nodes and files", "Settings"
+
+VERBS = (
+    Verb("up", "quorumlog_cli.commands.up", "Start a cluster of three nodes here, in one command.", LOCAL),
+    Verb("status", "quorumlog_cli.commands.status", "Show the local nodes and the health of the cluster.", LOCAL),
+    Verb("logs", "quorumlog_cli.commands.logs", "Show the logs of the local nodes.", LOCAL),
+    Verb("kill", "quorumlog_cli.commands.kill", "Kill a local node at once, like kill -9.", LOCAL),
+    Verb("pause", "quorumlog_cli.commands.pause", "Freeze a local node: silent, but not dead.", LOCAL),
+    Verb("resume", "quorumlog_cli.commands.resume", "Continue a frozen local node.", LOCAL),
+    Verb(
+        "restart", "quorumlog_cli.commands.restart", "Shut a local node down cleanly, if it runs, and start it.", LOCAL
+    ),
+    Verb("down", "quorumlog_cli.commands.down", "Stop the local cluster; its data stays.", LOCAL),
+    Verb("purge", "quorumlog_cli.commands.purge", "Stop the local cluster and delete its data.", LOCAL),
+    Verb("topic", "quorumlog_cli.commands.topic", "Create, list, change and delete topics.", DATA),
+    Verb("produce", "quorumlog_cli.commands.produce", "Send lines of standard input as records.", DATA),
+    Verb("consume", "quorumlog_cli.commands.consume", "Print the records of topics, alone or in a group.", DATA),
+    Verb("group", "quorumlog_cli.commands.group", "Show consumer groups and their lag; reset their offsets.", DATA),
+    Verb(
+        "transaction",
+        "quorumlog_cli.commands.transaction",
+        "Show transactions of producers; end those that hang.",
+        DATA,
+    ),
+    Verb("txn", "quorumlog_cli.commands.transaction", "The same as transaction.", DATA, hidden=True),
+    Verb("quorum", "quorumlog_cli.commands.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
+    Verb(
+        "broker",
+        "quorumlog_cli.commands.broker",
+        "Show brokers and what they hold; empty one, forget one that is gone.",
+        CLUSTER,
+    ),
+    Verb(
+        "feature",
+        "quorumlog_cli.commands.feature",
+        "Show and change the levels of features, after an upgrade.",
+        CLUSTER,
+    ),
+    Verb(
+        "partition", "quorumlog_cli.commands.partition", "Move, drain and balance partitions; elect leaders.", CLUSTER
+    ),
+    Verb(
+        "log-dirs",
+        "quorumlog_cli.commands.log_dirs",
+        "Show log directories; bring a repaired one back online.",
+        CLUSTER,
+    ),
+    Verb("config", "quorumlog_cli.commands.config", "Show and change settings of topics and brokers.", CLUSTER),
+    Verb("metadata", "quorumlog_cli.commands.metadata", "Read the cluster's metadata log from its files.", CLUSTER),
+    Verb("log", "quorumlog_cli.commands.log", "Read segments and indexes from their files.", FILES),
+    Verb("storage", "quorumlog_cli.commands.storage", "Format a node's directories and show their owner.", FILES),
+    Verb("server", "quorumlog_cli.commands.server", "Run one node in the foreground; check its configuration.", FILES),
+    Verb("profile", "quorumlog_cli.commands.profile", "Choose the cluster that commands use.", SETTINGS),
+    Verb("version", "quorumlog_cli.commands.version", "Show the versions to name in a bug report.", SETTINGS),
+)
+_HOMES = {verb.name: verb.home for verb in VERBS}
+
+GARBAGE_OBJECTS = 50_000  # before the collector looks: most of what a command makes in its first second stays
+
+EPILOG = (
+    "Exit codes: 0 done, 1 failed, 2 bad usage, 3 cannot reach the cluster, 4 data invalid, 5 unhealthy, "
+    "6 precondition, 7 not found, 8 not authorised, 9 partial success, 10 timed out, 130 interrupted."
+)
+
+
+class LazyGroup(TyperGroup):
+    """Lists every verb by its help text alone; imports the verb that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, _load(name) if name in _HOMES else command, rest
+
+
+def _load(name: str) -> Any:
+    return typer.main.get_command(importlib.import_module(_HOMES[name]).app)
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from quorumlog import __version__
+
+        print(f"quorumlog {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def quorumlog(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """quorumlog: a replicated commit log. Start with: quorumlog up"""
+
+
+def _placeholder(verb: Verb) -> None:
+    @app.command(verb.name, help=verb.help, rich_help_panel=verb.panel, hidden=verb.hidden)
+    def never_called() -> None:
+        raise AssertionError(f"{verb.name} was not loaded")
+
+
+for _verb in VERBS:
+    _placeholder(_verb)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and return the exit code (CLI.md 2.2). Data goes to stdout, messages and errors to stderr."""
+    if arguments is None:  # our own process: keep kio from loading hypothesis where it is installed
+        leave_out("hypothesis")
+        gc.set_threshold(GARBAGE_OBJECTS)
+    given = sys.argv[1:] if arguments is None else arguments
+    output.use_format_of(given)
+    os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # we report lost connections ourselves
+    try:
+        code = app(args=given, prog_name="quorumlog", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        return _seen_enough()
+    except SystemExit as error:  # typer exits so after a broken pipe
+        if isinstance(error.__context__, BrokenPipeError):
+            return _seen_enough()
+        raise
+    except (Exception, KeyboardInterrupt) as error:
+        return report(error)
+
+
+def _seen_enough() -> int:
+    """A reader such as `| head` closed the pipe: not an error. Keeps the interpreter's last flush from reporting it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,13 @@
+"""`python -P -m quorumlog_cli.server -c FILE`: see process.py."""
+
+from __future__ import annotations
+
+import sys
+
+from quorumlog_cli.server.lean_start import load_no_more_than_needed
+
+load_no_more_than_needed()
+
+from quorumlog_cli.server.process import main  # noqa: E402  # imported after the settings above
+
+sys.exit(main())

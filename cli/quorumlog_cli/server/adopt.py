@@ -1,0 +1,98 @@
+"""`quorumlog storage adopt`: a stopped broker of the earlier cluster incarnation brings its records into the new one.
+
+Partition data depends on metadata: a leader epoch that the recovered controller gives out a second time, for other
+records, would make two logs differ without anybody noticing; and a replica that was deleted and is believed to be in
+sync would count as one that holds everything. Both can only happen to a broker that knew more than the recovered log
+holds. So a directory is adopted only if its own copy of the metadata log has no change of a partition beyond the
+recovered records. Its copy is complete in that respect: a broker acts on no metadata that is not in it.
+
+Nothing is deleted. The old copy of the metadata log is set aside under the name of a stray log, because it may hold
+records that differ from the recovered ones, and the node fetches all metadata anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quorumlog.cluster_incarnation import ClusterIncarnation
+from quorumlog.ids import Epoch, Offset, Uuid
+from quorumlog.messages.metadata_records import (
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+)
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.recover import locked_directories, write_meta
+from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorumlog_quorum.metadata_survey import records_beyond
+from quorumlog_storage.disk import Disk
+from quorumlog_storage.names import STRAY, marked_directory
+
+_OF_PARTITIONS = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """set_aside: the old copy of the metadata log; "" if there was none. directories: those that were changed now."""
+
+    directories: tuple[str, ...]
+    set_aside: str
+
+
+def adopt(
+    disk: Disk,
+    config: NodeConfig,
+    *,
+    incarnation: ClusterIncarnation,
+    end_offset: Offset,
+    last_epoch: Epoch,
+    new_uuid: Callable[[], Uuid],
+) -> Adopted:
+    """end_offset, last_epoch: of the records that the recovery has kept, as `storage recover` printed them.
+
+    It may be repeated after an interruption. Raises RecoveryRefused, NotFormatted, WrongDirectory, DirectoryLocked;
+    then nothing was changed. Raises DiskError.
+    """
+    with locked_directories(disk, config) as metas:
+        waiting = {path: meta for path, meta in metas.items() if meta.incarnation != incarnation}
+        for path, meta in waiting.items():
+            if meta.incarnation.number >= incarnation.number:
+                raise RecoveryRefused(
+                    f"{path} is of cluster incarnation {meta.incarnation}, not of one before {incarnation}"
+                )
+        if disk.exists(f"{config.metadata_log_dir}/{INTENT_NAME}"):
+            raise RecoveryRefused(
+                f"a recovery of node {config.node_id} was interrupted: finish it, or format this node anew"
+            )
+        set_aside = ""
+        if config.metadata_log_dir in waiting:
+            _check(disk, config, end_offset, last_epoch)
+            set_aside = _set_metadata_aside(disk, config.metadata_log_dir, new_uuid())
+        # The metadata directory is the last: as long as it waits, a repeated command does all of this again.
+        for path in sorted(waiting, key=lambda path: path == config.metadata_log_dir):
+            write_meta(disk, path, waiting[path], incarnation)
+        return Adopted(directories=tuple(waiting), set_aside=set_aside)
+
+
+def _check(disk: Disk, config: NodeConfig, end_offset: Offset, last_epoch: Epoch) -> None:
+    beyond = list(records_beyond(disk, f"{config.metadata_log_dir}/{METADATA_DIRECTORY}", end_offset, last_epoch))
+    changes = [record for record in beyond if isinstance(record, _OF_PARTITIONS)]
+    if changes:
+        raise RecoveryRefused(
+            f"node {config.node_id} knows {len(changes)} changes of partitions that the recovered cluster has lost, "
+            f"the first of them: {changes[0]}. Its logs may differ from those that will be written under the same "
+            "epochs. Move its directories away, format it as a new node, and let it copy its replicas from the others; "
+            "or recover on a controller that holds these changes"
+        )
+
+
+def _set_metadata_aside(disk: Disk, directory: str, unique: Uuid) -> str:
+    path = f"{directory}/{METADATA_DIRECTORY}"
+    if not disk.is_directory(path):
+        return ""
+    aside = f"{directory}/{marked_directory(*METADATA_PARTITION, unique, STRAY)}"
+    disk.rename(path, aside)
+    disk.sync_directory(directory)
+    return aside

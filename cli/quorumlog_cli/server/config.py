@@ -1,0 +1,401 @@
+"""The typed form of a node's configuration, checked as a whole before anything is opened.
+
+`load` reads a file and the environment. The composition root uses only `NodeConfig`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.errors import ApiError
+from quorumlog.group_config import GroupConfig
+from quorumlog.ids import NodeId
+from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.rpc.transport import Address, Listener
+from quorumlog.topic_config import validate_all
+from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.transactions_topic import TransactionsTopicConfig
+from quorumlog_cli.server.directory_paths import checked_cordoned, checked_directories
+from quorumlog_cli.server.group_keys import group_config, offsets_topic
+from quorumlog_cli.server.keys import COARSER, NODE_KEYS, SIZES, WITHOUT_EFFECT, all_keys, check_known
+from quorumlog_cli.server.listeners import (
+    Voter,
+    parse_named,
+    parse_servers,
+    parse_voters,
+    resolve_advertised,
+    resolve_listeners,
+)
+from quorumlog_cli.server.node_key import NodeKey
+from quorumlog_cli.server.properties import ConfigError, from_environment, parse_file
+from quorumlog_cli.server.transaction_keys import transaction_config, transactions_topic, verification
+from quorumlog_cli.server.values import parse_bytes, parse_int
+
+ROLES = ("broker", "controller")
+LOG_FORMATS = ("console", "json")
+RECORD_VALIDATIONS = ("full", "header")
+LOG_LEVELS = ("debug", "info", "warning", "error")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """A node's whole configuration. Times in ms, sizes in bytes; fields are named like Kafka's keys.
+
+    listeners: client listeners first, then internal ones; the last one serves the calls of all nodes.
+    advertised: by listener name; port 0: the actual port.
+    topic_defaults: by the topic's config names; only those that the file sets.
+    given: the flat keys that were set, as text.
+    warnings: messages for the operator at the start.
+    """
+
+    node_id: NodeId
+    roles: tuple[str, ...]
+    listeners: tuple[Listener, ...]
+    advertised: Mapping[str, Address]
+    voters: tuple[Voter, ...]
+    bootstrap_servers: tuple[Address, ...]
+    auto_join: bool
+    log_dirs: tuple[str, ...]
+    cordoned_log_dirs: tuple[str, ...]
+    metadata_log_dir: str
+    log_dir_stall_ms: int
+    num_recovery_threads_per_data_dir: int
+    log_open_files_max: int | None
+    log_index_bytes_max: int
+    log_dir_free_space_reserve_bytes: int | None
+    metadata_log_segment_bytes: int
+    metadata_log_segment_ms: int
+    metadata_log_max_record_bytes_between_snapshots: int
+    metadata_log_max_snapshot_interval_ms: int
+    metadata_max_retention_bytes: int
+    metadata_max_retention_ms: int
+    metadata_retention_check_interval_ms: int
+    rack: str | None
+    auto_create_topics_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    topic_defaults: Mapping[str, str]
+    broker_heartbeat_interval_ms: int
+    broker_session_timeout_ms: int
+    initial_broker_registration_timeout_ms: int
+    controlled_shutdown_enable: bool
+    controlled_shutdown_timeout_ms: int
+    quorum_fetch_timeout_ms: int
+    quorum_election_timeout_ms: int
+    quorum_fetch_snapshot_max_bytes: int
+    metadata_max_idle_interval_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
+    unclean_recovery_timeout_ms: int
+    controller_max_slice_work: int
+    controller_max_batch_records: int
+    broker_max_slice_work: int
+    replica_lag_time_max_ms: int
+    replica_fetch_wait_max_ms: int
+    replica_fetch_min_bytes: int
+    replica_fetch_max_bytes: int
+    max_incremental_fetch_session_cache_slots: int
+    replica_fetch_response_max_bytes: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_cleaner_enable: bool
+    log_cleaner_threads: int
+    log_cleaner_dedupe_buffer_size: int
+    log_cleaner_io_buffer_size: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_max_bytes_per_second: float
+    log_cleaner_backoff_ms: int
+    replica_alter_log_dirs_io_max_bytes_per_second: int
+    num_replica_alter_log_dirs_threads: int | None
+    log_retention_check_interval_ms: int
+    log_initial_task_delay_ms: int
+    log_dir_failure_timeout_ms: int
+    log_index_check_interval_ms: int
+    log_index_check_max_bytes_per_second: int
+    log_tail_bytes: int
+    producer_id_expiration_ms: int
+    transaction_max_timeout_ms: int
+    producer_id_expiration_check_interval_ms: int
+    record_validation: str
+    fetch_max_bytes: int
+    socket_request_max_bytes: int
+    queued_max_request_bytes: int
+    queued_max_internal_request_bytes: int
+    max_connections: int
+    connections_max_idle_ms: int
+    metrics_port: int | None
+    metrics_host: str
+    log_format: str
+    log_level: str
+    cluster_secret_in_clear: bool
+    rpc_reflection: bool
+    groups: GroupConfig
+    offsets_topic: OffsetsTopicConfig
+    transactions: TransactionConfig
+    transactions_topic: TransactionsTopicConfig
+    verification: VerificationConfig
+    given: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_broker(self) -> bool:
+        return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        return "controller" in self.roles
+
+    @property
+    def internal_listener(self) -> Listener:
+        return self.listeners[-1]
+
+    @property
+    def internal_address(self) -> Address:
+        """Where other nodes reach the internal listener. Port 0: the system chooses it at the start."""
+        listener = self.internal_listener
+        address = self.advertised[listener.name]
+        return Address(address.host, address.port or listener.address.port)
+
+    @property
+    def client_listeners(self) -> tuple[Listener, ...]:
+        return tuple(listener for listener in self.listeners if not listener.internal)
+
+    @property
+    def replication_listener(self) -> Listener | None:
+        """The internal listener for Kafka's protocol, if there is one."""
+        return next((listener for listener in self.listeners[:-1] if listener.internal), None)
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """Every directory that this node opens: those of partitions, and that of the metadata log."""
+        of_broker = self.log_dirs if self.is_broker else ()
+        return tuple(dict.fromkeys((*of_broker, self.metadata_log_dir)))
+
+
+def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
+    """The configuration in `text`, which was read from `path`, changed by the environment. Raises ConfigError."""
+    return from_values(flat_values(path, text, environment), path)
+
+
+def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Keys and values of the file, changed by the environment. Raises ConfigError."""
+    values = parse_file(path, text)
+    check_known(values, path)
+    return {**values, **from_environment(environment, all_keys())}
+
+
+def from_values(values: Mapping[str, str], where: str = "configuration") -> NodeConfig:
+    """The typed form of flat keys. where: named in errors. Raises ConfigError."""
+    check_known(values, where)
+    node = {name: _value(key, values, where) for name, key in NODE_KEYS.items()}
+    roles = _roles(node["process.roles"])
+    listeners, advertised = _listeners(node, broker="broker" in roles)
+    log_dirs = node["log.dir"] if "log.dir" in values and "log.dirs" not in values else node["log.dirs"]
+    config = NodeConfig(
+        node_id=node["node.id"],
+        roles=roles,
+        listeners=listeners,
+        advertised=advertised,
+        voters=parse_voters(node["controller.quorum.voters"]),
+        bootstrap_servers=parse_servers(node["controller.quorum.bootstrap.servers"]),
+        auto_join=node["controller.quorum.auto.join.enable"],
+        log_dirs=checked_directories(log_dirs),
+        cordoned_log_dirs=checked_cordoned(node["cordoned.log.dirs"], log_dirs),
+        metadata_log_dir=node["metadata.log.dir"] or log_dirs[0],
+        rack=node["broker.rack"],
+        topic_defaults=_topic_defaults(values, where),
+        quorum_fetch_timeout_ms=node["controller.quorum.fetch.timeout.ms"],
+        quorum_election_timeout_ms=node["controller.quorum.election.timeout.ms"],
+        quorum_fetch_snapshot_max_bytes=node["controller.quorum.fetch.snapshot.max.bytes"],
+        groups=group_config(node),
+        offsets_topic=offsets_topic(node),
+        transactions=transaction_config(node),
+        transactions_topic=transactions_topic(node),
+        verification=verification(node),
+        given=dict(values),
+        warnings=_warnings(values, listeners),
+        **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
+    )
+    _check(config)
+    return config
+
+
+_PLAIN_FIELDS = (
+    "log_dir_stall_ms",
+    "num_recovery_threads_per_data_dir",
+    "log_open_files_max",
+    "log_index_bytes_max",
+    "log_dir_free_space_reserve_bytes",
+    "auto_create_topics_enable",
+    "num_partitions",
+    "default_replication_factor",
+    "broker_heartbeat_interval_ms",
+    "broker_session_timeout_ms",
+    "initial_broker_registration_timeout_ms",
+    "controlled_shutdown_enable",
+    "controlled_shutdown_timeout_ms",
+    "metadata_max_idle_interval_ms",
+    "auto_leader_rebalance_enable",
+    "leader_imbalance_check_interval_seconds",
+    "leader_imbalance_per_broker_percentage",
+    "unclean_recovery_timeout_ms",
+    "controller_max_slice_work",
+    "controller_max_batch_records",
+    "broker_max_slice_work",
+    "replica_lag_time_max_ms",
+    "replica_fetch_wait_max_ms",
+    "replica_fetch_min_bytes",
+    "replica_fetch_max_bytes",
+    "max_incremental_fetch_session_cache_slots",
+    "replica_fetch_response_max_bytes",
+    "metadata_log_segment_bytes",
+    "metadata_log_segment_ms",
+    "metadata_log_max_record_bytes_between_snapshots",
+    "metadata_log_max_snapshot_interval_ms",
+    "metadata_max_retention_bytes",
+    "metadata_max_retention_ms",
+    "metadata_retention_check_interval_ms",
+    "replica_high_watermark_checkpoint_interval_ms",
+    "log_flush_offset_checkpoint_interval_ms",
+    "log_cleaner_enable",
+    "log_cleaner_threads",
+    "log_cleaner_dedupe_buffer_size",
+    "log_cleaner_io_buffer_size",
+    "log_cleaner_io_buffer_load_factor",
+    "log_cleaner_io_max_bytes_per_second",
+    "log_cleaner_backoff_ms",
+    "replica_alter_log_dirs_io_max_bytes_per_second",
+    "num_replica_alter_log_dirs_threads",
+    "log_retention_check_interval_ms",
+    "log_initial_task_delay_ms",
+    "log_dir_failure_timeout_ms",
+    "log_index_check_interval_ms",
+    "log_index_check_max_bytes_per_second",
+    "log_tail_bytes",
+    "producer_id_expiration_ms",
+    "transaction_max_timeout_ms",
+    "producer_id_expiration_check_interval_ms",
+    "record_validation",
+    "fetch_max_bytes",
+    "socket_request_max_bytes",
+    "queued_max_request_bytes",
+    "queued_max_internal_request_bytes",
+    "max_connections",
+    "connections_max_idle_ms",
+    "metrics_port",
+    "metrics_host",
+    "log_format",
+    "log_level",
+    "cluster_secret_in_clear",
+    "rpc_reflection",
+)
+
+
+def _value(key: NodeKey, values: Mapping[str, str], where: str) -> Any:
+    text = values.get(key.name, key.default)
+    if text is None:
+        if key.optional:
+            return None
+        raise ConfigError(f"{where}: {key.name} is not set. {key.doc}")
+    try:
+        value = key.parse(text)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {key.name}: {error}") from error
+    if key.minimum is not None and value < key.minimum:
+        raise ConfigError(f"{where}: {key.name}={text} is below {key.minimum}")
+    if key.maximum is not None and value > key.maximum:
+        raise ConfigError(f"{where}: {key.name}={text} is above {key.maximum}")
+    return value
+
+
+def _roles(given: tuple[str, ...]) -> tuple[str, ...]:
+    for role in given:
+        if role not in ROLES:
+            raise ConfigError(f"process.roles: {role!r} is neither broker nor controller")
+    if not given:
+        raise ConfigError("process.roles is empty; write broker, controller, or both")
+    return tuple(role for role in ROLES if role in given)
+
+
+def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, ...], dict[str, Address]]:
+    internal = node["inter.broker.listener.name"].upper()
+    for name in node["controller.listener.names"] or ():
+        if name.upper() != internal:
+            raise ConfigError(
+                f"controller.listener.names={name}: quorum and brokers share one internal listener; write {internal}"
+            )
+    for entry in node["listener.security.protocol.map"] or ():
+        if not entry.upper().endswith(":PLAINTEXT"):
+            raise ConfigError(f"listener.security.protocol.map: {entry}: only PLAINTEXT is supported yet")
+    addresses = parse_named("listeners", node["listeners"])
+    replication = node["replication.listener.name"].upper()
+    lanes = tuple(name.upper() for name in node["lane.listeners"])
+    listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
+    given = parse_named("advertised.listeners", node["advertised.listeners"] or ())
+    return listeners, resolve_advertised(listeners, given)
+
+
+def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
+    """The defaults of topic configs in this file. Of two units of the same setting the finer wins, as in Kafka."""
+    defaults: dict[str, str] = {}
+    try:
+        for key, (name, unit_ms) in COARSER.items():
+            if key in values:
+                coarse = parse_int(values[key])
+                defaults[name] = str(coarse * unit_ms if coarse >= 0 else -1)
+        for key, name in TOPIC_SYNONYMS.items():
+            if key in values:
+                defaults[name] = str(parse_bytes(values[key])) if name in SIZES else values[key].strip()
+        validate_all(defaults)
+    except (ValueError, ApiError) as error:
+        raise ConfigError(f"{where}: {error}") from error
+    return defaults
+
+
+def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tuple[str, ...]:
+    idle = sorted(key for key in values if key in WITHOUT_EFFECT)
+    warnings = [f"no effect here: {', '.join(idle)}"] if idle else []
+    if values.get("record.validation", "").strip() == "header":
+        warnings.append("record.validation=header: a damaged record inside a batch is stored, and stops its readers")
+    for listener in listeners:
+        if listener.address.host not in ("127.0.0.1", "::1", "localhost"):
+            warnings.append(f"{listener.name} listens at {listener.address}: other machines reach it, unauthenticated")
+    return tuple(warnings)
+
+
+def _check(config: NodeConfig) -> None:
+    voter_ids = [voter.node_id for voter in config.voters]
+    if not voter_ids and not config.bootstrap_servers:
+        raise ConfigError(
+            "neither controller.quorum.voters nor controller.quorum.bootstrap.servers is set: name every controller as "
+            "ID@HOST:PORT in the first, or some of them as HOST:PORT in the second"
+        )
+    if voter_ids and config.is_controller and config.node_id not in voter_ids:
+        raise ConfigError(
+            f"process.roles has controller, but node.id={config.node_id} is not in controller.quorum.voters {voter_ids}"
+        )
+    if not config.is_controller and config.node_id in voter_ids:
+        raise ConfigError(
+            f"node.id={config.node_id} is in controller.quorum.voters, but process.roles has no controller"
+        )
+    if config.broker_session_timeout_ms <= config.broker_heartbeat_interval_ms:
+        raise ConfigError(
+            f"broker.session.timeout.ms={config.broker_session_timeout_ms} must be above "
+            f"broker.heartbeat.interval.ms={config.broker_heartbeat_interval_ms}"
+        )
+    if config.log_cleaner_threads and config.log_cleaner_dedupe_buffer_size // config.log_cleaner_threads < 1 << 20:
+        raise ConfigError(
+            f"log.cleaner.dedupe.buffer.size={config.log_cleaner_dedupe_buffer_size} is less than 1 MiB for each of "
+            f"log.cleaner.threads={config.log_cleaner_threads}; raise it, or lower the threads"
+        )
+    if config.record_validation not in RECORD_VALIDATIONS:
+        choices = ", ".join(RECORD_VALIDATIONS)
+        raise ConfigError(f"record.validation={config.record_validation}: must be one of {choices}")
+    if config.log_format not in LOG_FORMATS:
+        raise ConfigError(f"log.format={config.log_format}: must be one of {', '.join(LOG_FORMATS)}")
+    if config.log_level not in LOG_LEVELS:
+        raise ConfigError(f"log.level={config.log_level}: must be one of {', '.join(LOG_LEVELS)}")

@@ -1,0 +1,55 @@
+"""The records that a controller writes when it becomes active and finds them missing."""
+
+from __future__ import annotations
+
+from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    ClusterIncarnationRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+)
+from quorumlog_quorum.controller.draft import Draft
+from quorumlog_quorum.metadata.features import INCARNATION_LEVEL, first_levels
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
+
+MIN_ISR = "min.insync.replicas"
+
+
+def activate(draft: Draft) -> None:
+    """Write what a new cluster begins with: the levels of its features, and its default of min.insync.replicas.
+
+    A cluster that was recovered at a level without a record for its incarnation gets that record at the first
+    activation after the upgrade.
+
+    A log that holds something and names no level was begun before there were feature levels: it stays at level 1.
+    Elections depend on min.insync.replicas (KIP-966). If each controller took it from its own file, two controllers
+    with different files would judge the same partition differently. Elections that are missing are held afterwards.
+    """
+    if _is_new(draft.image):
+        config = draft.state.config
+        for name, level in first_levels(config.supported, config.first_level).items():
+            draft.add(FeatureLevelRecord(name=name, level=level))
+    incarnation = draft.state.incarnation
+    if incarnation.number > draft.image.incarnation.number and draft.level >= INCARNATION_LEVEL:
+        draft.add(ClusterIncarnationRecord(number=incarnation.number, id=incarnation.id))
+    cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
+    if cluster is None or MIN_ISR not in cluster:
+        draft.add(
+            ConfigRecord(
+                resource_type=BROKER_RESOURCE,
+                resource_name=CLUSTER_DEFAULT,
+                name=MIN_ISR,
+                value=str(draft.state.config.min_insync_replicas),
+            )
+        )
+    draft.state.elections_wanted = True
+
+
+def abort_transaction(draft: Draft) -> None:
+    """The controller that began the transaction cannot end it any more: this one leads a later epoch (KIP-866)."""
+    draft.add(AbortTransactionRecord(reason="another controller became active"))
+
+
+def _is_new(image: Image) -> bool:
+    """Whether no controller has written anything yet. The first activation of each cluster writes a config."""
+    return not (image.configs or image.brokers or image.topics or image.features)

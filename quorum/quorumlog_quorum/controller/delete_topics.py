@@ -1,0 +1,45 @@
+"""DeleteTopics: by name or by id. The record removes partitions and settings as well; brokers remove the data."""
+
+from __future__ import annotations
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import show_uuid
+from quorumlog.messages.cluster import (
+    DeleteTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    TopicQuery,
+)
+from quorumlog.messages.metadata_records import RemoveTopicRecord
+from quorumlog_quorum.controller.draft import Draft
+from quorumlog_quorum.metadata.image import Image, TopicImage
+
+
+def delete_topics(draft: Draft, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    """Each topic is deleted or refused alone; one that is named twice is refused the second time."""
+    return DeleteTopicsResponse(topics=tuple(_delete(draft, query) for query in request.topics))
+
+
+def _delete(draft: Draft, query: TopicQuery) -> DeleteTopicResult:
+    try:
+        topic = _find(draft.image, query)
+    except ApiError as error:
+        return DeleteTopicResult(
+            name=query.name, topic_id=query.topic_id, error_code=error.code, error_message=error.message
+        )
+    draft.add(RemoveTopicRecord(topic_id=topic.id))
+    return DeleteTopicResult(name=topic.name, topic_id=topic.id)
+
+
+def _find(image: Image, query: TopicQuery) -> TopicImage:
+    if query.name and query.topic_id:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or by its id, not by both")
+    if query.topic_id:
+        topic = image.topics.get(query.topic_id)
+        if topic is None:
+            raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {show_uuid(query.topic_id)}")
+        return topic
+    topic = image.topic(query.name)
+    if topic is None:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {query.name}")
+    return topic

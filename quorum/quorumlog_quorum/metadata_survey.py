@@ -1,0 +1,148 @@
+"""What one directory of the metadata log holds, for tools: read while its node is stopped. Nothing is changed.
+
+The newest intact snapshot is read first, then the records behind it, up to the first damage. That is what a start of
+the node would find. Not all of it need be committed: a directory does not say what is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.records import BatchHeader, CorruptRecords, decode_batch, parse_header, verify_crc
+from quorumlog.records.control import Voters, decode_control
+from quorumlog_quorum.metadata.batches import metadata_records
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, WrongState
+from quorumlog_quorum.metadata.transactions import HeldBack, replayable
+from quorumlog_quorum.snapshots import (
+    CorruptSnapshot,
+    SnapshotId,
+    SnapshotReader,
+    list_snapshots,
+    snapshot_path,
+    values_of,
+)
+from quorumlog_storage.disk import Disk, FileMissing
+from quorumlog_storage.names import LOG_SUFFIX, log_name, parse_segment_name
+
+
+class MetadataGap(Exception):
+    """Records are neither in a snapshot nor in the log."""
+
+    def __init__(self, directory: str, start: Offset, end: Offset) -> None:
+        super().__init__(
+            f"{directory} lacks the records of offsets {start} to {end - 1}: no snapshot that can be read stands for "
+            "them; use another node's directory"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSurvey:
+    """end_offset: exclusive. last_epoch: of the last record, -1 for none. image: after all records.
+
+    snapshot: the newest intact one. voters: the last set that the log or the snapshot names; None: the set is static.
+    """
+
+    end_offset: Offset
+    last_epoch: Epoch
+    image: Image
+    snapshot: SnapshotId | None
+    voters: Voters | None
+
+    @property
+    def reach(self) -> tuple[Epoch, Offset]:
+        """How Raft compares logs: the larger one holds all that the smaller one has committed."""
+        return self.last_epoch, self.end_offset
+
+
+def survey(disk: Disk, directory: str, before: Offset | None = None) -> MetadataSurvey:
+    """before: leave out the records from this offset on, where a batch begins.
+
+    Raises MetadataGap, BadRecord, ReplayError, UnsupportedMetadata, DiskError.
+    """
+    snapshot, delta, voters = _newest_snapshot(disk, directory)
+    end, epoch = (snapshot.offset, snapshot.epoch) if snapshot is not None else (0, NO_EPOCH)
+    held_back = HeldBack()  # an open transaction at the end of the log has no effect
+    for content, header in batches_of(disk, directory):
+        if header.next_offset <= end:
+            continue
+        is_stale = header.leader_epoch < epoch  # the snapshot was fetched, and this log was not cut before the end
+        if is_stale or (before is not None and header.base_offset >= before):
+            break
+        if header.base_offset > end:
+            raise MetadataGap(directory, end, header.base_offset)
+        if header.is_control:
+            voters = _voters_in(content, header) or voters
+        records = metadata_records(content, header, header.base_offset, delta)
+        for delta.next_offset, record in replayable(records, header, held_back):
+            delta.replay(record)
+        end, epoch = header.next_offset, header.leader_epoch
+    return MetadataSurvey(end, epoch, delta.apply(end, epoch), snapshot, voters)
+
+
+def records_beyond(disk: Disk, directory: str, end: Offset, epoch: Epoch) -> Iterator[MetadataRecord]:
+    """The records at or after offset `end`, and those of epochs after `epoch`, wherever they are."""
+    for content, header in batches_of(disk, directory):
+        if header.next_offset > end or header.leader_epoch > epoch:
+            yield from metadata_records(content, header, header.base_offset, Delta(EMPTY))
+
+
+def batches_of(disk: Disk, directory: str) -> Iterator[tuple[bytes, BatchHeader]]:
+    """Each batch with the bytes of its segment, up to the first damage. No directory: none. Raises DiskError."""
+    try:
+        names = disk.list(directory)
+    except FileMissing:
+        return
+    bases = sorted(found[0] for name in names if (found := parse_segment_name(name)) and found[1] == LOG_SUFFIX)
+    for base in bases:
+        content, position = disk.read_bytes(f"{directory}/{log_name(base)}"), 0
+        while position < len(content):
+            header = _intact(content, position)
+            if header is None:
+                return
+            yield content, header
+            position = header.end
+
+
+def _intact(content: bytes, position: int) -> BatchHeader | None:
+    try:
+        header = parse_header(content, position)
+        if header.end <= len(content):
+            verify_crc(content, header)
+            return header
+    except CorruptRecords:
+        pass
+    return None
+
+
+def _voters_in(content: bytes, header: BatchHeader) -> Voters | None:
+    found = [decode_control(record.key, record.value) for record in decode_batch(content, header)]
+    return next((record for record in reversed(found) if isinstance(record, Voters)), None)
+
+
+def _newest_snapshot(disk: Disk, directory: str) -> tuple[SnapshotId | None, Delta, Voters | None]:
+    try:
+        names = disk.list(directory)
+    except FileMissing:
+        names = []
+    for snapshot in reversed(list_snapshots(names).snapshots):
+        try:
+            return snapshot, *_loaded(disk, directory, snapshot)
+        except (CorruptSnapshot, WrongState, BadRecord, ReplayError):
+            continue  # an older one, or the log, may hold it all
+    return None, Delta(EMPTY), None
+
+
+def _loaded(disk: Disk, directory: str, snapshot: SnapshotId) -> tuple[Delta, Voters | None]:
+    reader, builder = SnapshotReader(disk, snapshot_path(directory, snapshot), snapshot), ImageBuilder()
+    try:
+        while batches := reader.read():
+            for _ in builder.add(values_of(batches)):
+                pass  # nothing else waits
+        return builder.finish(), reader.heading.voters
+    finally:
+        reader.close()

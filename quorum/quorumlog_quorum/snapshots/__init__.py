@@ -1,0 +1,49 @@
+"""Snapshots of the metadata log: their files, and which of them are kept.
+
+Pure but for the disk, which is passed in. Read the files in this order: names, codec, part_file, reader, listing,
+retention.
+"""
+
+from __future__ import annotations
+
+from quorumlog_quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
+from quorumlog_quorum.snapshots.listing import Listing, list_snapshots, order, outdated
+from quorumlog_quorum.snapshots.names import damaged_name, deleted_name, parse_snapshot_name, part_name, snapshot_name
+from quorumlog_quorum.snapshots.part_file import PartFile
+from quorumlog_quorum.snapshots.reader import (
+    CorruptSnapshot,
+    SnapshotReader,
+    SnapshotSummary,
+    snapshot_path,
+    verify_snapshot,
+)
+from quorumlog_quorum.snapshots.retention import SnapshotRetention, StoredSnapshot, snapshots_to_drop
+from quorumlog_quorum.snapshots.write import write_snapshot
+from quorumlog_storage.fetch_rule import SnapshotId
+
+__all__ = [
+    "CorruptSnapshot",
+    "Listing",
+    "PartFile",
+    "SnapshotCheck",
+    "SnapshotEncoder",
+    "SnapshotHeading",
+    "SnapshotId",
+    "SnapshotReader",
+    "SnapshotRetention",
+    "SnapshotSummary",
+    "StoredSnapshot",
+    "damaged_name",
+    "deleted_name",
+    "list_snapshots",
+    "order",
+    "outdated",
+    "parse_snapshot_name",
+    "part_name",
+    "snapshot_name",
+    "snapshot_path",
+    "snapshots_to_drop",
+    "values_of",
+    "verify_snapshot",
+    "write_snapshot",
+]

@@ -1,0 +1,51 @@
+"""Names of snapshot files, which lie beside the segments of the metadata log, as in Kafka (FORMATS 4.8).
+
+00000000000000001234-0000000007.checkpoint              a snapshot of all records before offset 1234, the last of
+                                                        which was written in epoch 7
+00000000000000001234-0000000007-<random>.checkpoint.part    it is being written or fetched
+00000000000000001234-0000000007.checkpoint.deleted      retention has removed it; it is freed a little later
+00000000000000001234-0000000007.checkpoint.damaged      it could not be read; it is kept for people, never read
+"""
+
+from __future__ import annotations
+
+import re
+
+from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.names import OFFSET_DIGITS
+
+EPOCH_DIGITS = 10
+SUFFIX = ".checkpoint"
+PART_SUFFIX = ".checkpoint.part"
+DELETED_SUFFIX = ".checkpoint.deleted"
+DAMAGED_SUFFIX = ".checkpoint.damaged"
+
+_NAME = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
+_UNIQUE = re.compile(r"[0-9A-Za-z]{1,32}", re.ASCII)
+
+
+def snapshot_name(snapshot: SnapshotId) -> str:
+    assert snapshot.offset >= 0 and snapshot.epoch >= 0, snapshot
+    return f"{snapshot.offset:0{OFFSET_DIGITS}d}-{snapshot.epoch:0{EPOCH_DIGITS}d}{SUFFIX}"
+
+
+def part_name(snapshot: SnapshotId, unique: str) -> str:
+    """unique: letters and digits that no other file of this snapshot has."""
+    assert _UNIQUE.fullmatch(unique), unique
+    return snapshot_name(snapshot).removesuffix(SUFFIX) + f"-{unique}{PART_SUFFIX}"
+
+
+def deleted_name(snapshot: SnapshotId) -> str:
+    return snapshot_name(snapshot).removesuffix(SUFFIX) + DELETED_SUFFIX
+
+
+def damaged_name(snapshot: SnapshotId) -> str:
+    return snapshot_name(snapshot).removesuffix(SUFFIX) + DAMAGED_SUFFIX
+
+
+def parse_snapshot_name(name: str) -> SnapshotId | None:
+    """The snapshot in the file of this name; None for every other name, the three other suffixes included."""
+    found = _NAME.fullmatch(name)
+    if found is None or int(found[1]) >= 2**63 or int(found[2]) >= 2**31:
+        return None
+    return SnapshotId(int(found[1]), int(found[2]))

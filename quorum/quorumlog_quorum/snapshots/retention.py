@@ -1,0 +1,52 @@
+"""How many snapshots are kept, and with them how much of the log (KRAFT 2.3). Pure.
+
+The oldest snapshot goes only if a newer one exists; then the log starts where the next one ends. Both limits are soft:
+the newest snapshot and the log after it stay, whatever their size and age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quorumlog_storage.fetch_rule import SnapshotId
+
+DEFAULT_RETENTION_BYTES = 100 << 20
+DEFAULT_RETENTION_MS = 7 * 24 * 3_600_000
+NO_LIMIT = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRetention:
+    """bytes: of the log and all snapshots together. ms: age of a snapshot's last record. -1: no limit."""
+
+    bytes: int = DEFAULT_RETENTION_BYTES
+    ms: int = DEFAULT_RETENTION_MS
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """size: bytes. last_contained_timestamp_ms: see SnapshotHeading."""
+
+    id: SnapshotId
+    size: int
+    last_contained_timestamp_ms: int
+
+
+def snapshots_to_drop(
+    stored: Sequence[StoredSnapshot], log_bytes: int, now_ms: int, limits: SnapshotRetention
+) -> tuple[StoredSnapshot, ...]:
+    """The oldest ones that are over a limit; never the last one.
+
+    stored: intact ones, oldest first. log_bytes: of the log before anything is dropped. now_ms: wall clock.
+    """
+    total = log_bytes + sum(snapshot.size for snapshot in stored)
+    dropped: list[StoredSnapshot] = []
+    for snapshot in stored[:-1]:
+        is_large = limits.bytes != NO_LIMIT and total > limits.bytes
+        is_old = limits.ms != NO_LIMIT and now_ms - snapshot.last_contained_timestamp_ms > limits.ms
+        if not is_large and not is_old:
+            break
+        dropped.append(snapshot)
+        total -= snapshot.size
+    return tuple(dropped)

@@ -1,0 +1,161 @@
+"""One group of segments in pass 2: what stays of its batches goes to an output, once something changes at all.
+
+A group of one segment begins without an output. At the first batch that changes, the bytes before it are copied, and
+from there on what stays is written. So a segment of which everything stays is only read; one of which pass 1 knows
+that everything stays is not even read.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from quorumlog.ids import Offset
+from quorumlog.records import CorruptRecords
+from quorumlog.records.batch import parse_header
+from quorumlog_storage.batch import StoredBatch, received_batches
+from quorumlog_storage.cleaning.batch_filter import BatchFilter
+from quorumlog_storage.cleaning.batches import Piece, Scanned, SourceFile
+from quorumlog_storage.cleaning.keys import Keys
+from quorumlog_storage.cleaning.marks import Marks
+from quorumlog_storage.cleaning.output import Output
+from quorumlog_storage.cleaning.spec import GroupCleaned, RoundSpec
+from quorumlog_storage.disk import Buffer, Disk
+from quorumlog_storage.indexes.transaction_index import AbortedTransaction
+from quorumlog_storage.log_file import CorruptBatch
+
+Added = tuple[StoredBatch, Sequence[AbortedTransaction]]
+
+
+class GroupPass:
+    """cleaned: None until `steps` has ended. needed: last offsets of batches that stay in any case, sorted."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        spec: RoundSpec,
+        group: Sequence[SourceFile],
+        batches: BatchFilter,
+        keys: Keys,
+        marks: Marks,
+        latest: Offset,
+        needed: Sequence[Offset],
+    ) -> None:
+        self._disk, self._spec, self._group, self._batches = disk, spec, group, batches
+        self._keys, self._marks, self._latest, self._needed = keys, marks, latest, needed
+        self._output = None if len(group) == 1 else self._new_output()
+        self._aborted: dict[Offset, Sequence[AbortedTransaction]] = {}  # by batch, while there is no output
+        self.cleaned: GroupCleaned | None = None
+
+    def steps(self) -> Iterator[tuple[int, int]]:
+        """Yields (bytes read, bytes written) since the last step. Raises CorruptBatch, DiskError."""
+        try:
+            yield from self._steps()
+        finally:
+            if self._output is not None:
+                self._output.let_go()
+
+    def _steps(self) -> Iterator[tuple[int, int]]:
+        group = self._group
+        bases, before = tuple(source.base_offset for source in group), sum(source.size for source in group)
+        if len(group) == 1 and self._marks.stays_as_it_is(group[0].base_offset, group[0].size):
+            self.cleaned = GroupCleaned(bases, (), before, before)
+            return
+        last = max((source for source in group if source.size), key=lambda source: source.base_offset, default=None)
+        for source in group:
+            yield from self._source(source, is_last=source is last)
+        if self._output is None:
+            self.cleaned = GroupCleaned(bases, (), before, before)
+            return
+        yield 0, self._output.close()
+        self.cleaned = GroupCleaned(bases, self._output.sizes, before, sum(size for _, size in self._output.sizes))
+
+    def _source(self, source: SourceFile, *, is_last: bool) -> Iterator[tuple[int, int]]:
+        ranges = self._marks.to_read(source.base_offset, source.size, is_last=is_last, needed=self._needed)
+        unchanged = 0  # exclusive end of the bytes that stay as they are, while there is no output
+        for start, end in ranges:
+            for piece in source.pieces(self._disk, self._spec.io_buffer_bytes, start, end, self._keys.scan):
+                added, has_changed = self._filtered(source, piece, is_last=is_last)
+                if self._output is None and (has_changed or piece.position > unchanged):
+                    yield from self._begin(source, unchanged)
+                written = 0
+                for stored, aborted in added:
+                    if self._output is not None:
+                        written += self._output.add(stored, aborted)
+                    elif aborted:
+                        self._aborted[stored.base_offset] = aborted
+                unchanged = piece.position + piece.size
+                yield len(piece.data), written
+
+    def _filtered(self, source: SourceFile, piece: Piece, *, is_last: bool) -> tuple[list[Added], bool]:
+        """(what stays of a piece, True if that is not all of it)."""
+        last = source.size - piece.position if is_last else -1  # where the batch ends that must stay
+        simple = piece.simple
+        try:
+            added, changes = self._each(piece, last) if simple is None else self._sifted(piece.data, simple, last)
+        except CorruptRecords as error:
+            raise CorruptBatch(source.path, piece.position + error.position, error.reason) from error
+        if sum(stored.size for stored, _ in added) < len(piece.data) // 2:
+            # a few views must not keep the whole piece in memory until they are written
+            added = [(_owned(stored), aborted) for stored, aborted in added]
+        return added, changes > 0
+
+    def _each(self, piece: Piece, last: int) -> tuple[list[Added], int]:
+        """(what stays, how many batches change). last: end of the batch that must stay, in the piece."""
+        batches, added, changes = self._batches, list[Added](), 0
+        for header in piece.headers:
+            batch = batches.filtered(piece.data, header, must_stay=header.end == last)
+            aborted = batches.take_aborted()
+            changes += not isinstance(batch, memoryview)
+            if batch is not None:
+                added.append((_stored(batch), aborted))
+        return added, changes
+
+    def _sifted(self, data: bytes, simple: Scanned, last: int) -> tuple[list[Added], int]:
+        """The same where no batch belongs to a transaction."""
+        added, changes = list[Added](), 0
+        for item in self._keys.sift(data, simple, self._latest):
+            if isinstance(item, StoredBatch):
+                added.append((item, ()))
+                continue
+            header, kept = item
+            changes += 1
+            if kept.records or header.end == last or self._is_needed(header.last_offset):
+                batch = self._batches.filtered(data, header, must_stay=header.end == last, kept=kept)
+                if batch is not None:
+                    added.append((_stored(batch), ()))
+        return added, changes
+
+    def _is_needed(self, offset: Offset) -> bool:
+        at = bisect_left(self._needed, offset)
+        return at < len(self._needed) and self._needed[at] == offset
+
+    def _begin(self, source: SourceFile, end: int) -> Iterator[tuple[int, int]]:
+        """Something changes: copy the bytes before it."""
+        output = self._output = self._new_output()
+        for piece in source.pieces(self._disk, self._spec.io_buffer_bytes, 0, end):
+            written = 0
+            for stored in received_batches(piece.data, piece.headers):
+                written += output.add(stored, self._aborted.pop(stored.base_offset, ()))
+            yield len(piece.data), written
+
+    def _new_output(self) -> Output:
+        spec = self._spec
+        return Output(
+            self._disk,
+            spec.path,
+            self._group[0].base_offset,
+            interval=spec.index_interval_bytes,
+            max_bytes=spec.max_output_bytes,
+            buffer_bytes=spec.io_buffer_bytes,
+            last_source=self._group[-1].path,
+        )
+
+
+def _stored(batch: Buffer) -> StoredBatch:
+    (stored,) = received_batches(batch, (parse_header(batch),))
+    return stored
+
+
+def _owned(stored: StoredBatch) -> StoredBatch:
+    return stored._replace(parts=tuple(bytes(part) for part in stored.parts))

@@ -1,0 +1,115 @@
+"""One full read of a source before anything is made for it: that it is whole, where the copy ends, what must follow.
+
+A transaction that is open where the copy ends can never end in the new cluster: its coordinator does not know it. So
+the copy goes on with an abort marker for each, in the order in which they began. A marker has the timestamp of the last
+batch of its transaction, so that a second import of the same source makes the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.records import CorruptRecords, decode_batch
+from quorumlog.records.batch import NO_PRODUCER, BatchHeader, headers
+from quorumlog.records.control import EndTxnMarker, control_batch, decode_control
+from quorumlog_storage.disk import Disk
+from quorumlog_storage.foreign.source import BadSource, Source, batches
+
+NO_COORDINATOR_EPOCH: Epoch = 0  # of our markers; nobody compares it, because no coordinator knows the transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What is copied of a source: its batches up to `source_end`, then `markers`. Offsets are exclusive ends.
+
+    last_epoch: the largest leader epoch; NO_EPOCH for none. max_producer_id: -1 for none. aborted: open transactions
+    that the markers end. size: bytes of all batches, markers included.
+    """
+
+    source: Source
+    source_end: Offset
+    last_epoch: Epoch
+    max_producer_id: int
+    markers: tuple[bytes, ...]
+    size: int
+    records: int
+
+    @property
+    def end_offset(self) -> Offset:
+        return self.source_end + len(self.markers)
+
+    @property
+    def aborted(self) -> int:
+        return len(self.markers)
+
+    def batches(self, disk: Disk, from_offset: Offset) -> Iterator[tuple[BatchHeader, bytes]]:
+        """Everything that is copied and ends above `from_offset`, in order."""
+        yield from batches(disk, self.source, from_offset, self.source_end)
+        for marker in self.markers:
+            (header,) = headers(marker)
+            if header.next_offset > from_offset:
+                yield header, marker
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A transaction that has begun, as its last batch describes it."""
+
+    producer_epoch: int
+    timestamp_ms: int
+
+
+def examine(disk: Disk, source: Source, *, to_end: bool = False, accept_gaps: bool = False) -> Examined:
+    """Read everything that is to be copied. Raises BadSource, DiskError.
+
+    to_end: not only up to the high watermark, but also what only this replica may have.
+    """
+    if source.high_watermark is None and not to_end:
+        raise BadSource(
+            f"{source.path}: no replication-offset-checkpoint beside it says how far its records are committed; "
+            "copy that file along, or import with --to-end, which also takes records that other replicas may lack"
+        )
+    if accept_gaps:
+        source = replace(source, cleaned=source.bases[-1])
+    limit = None if to_end else source.high_watermark
+    end, last_epoch, max_producer_id, size, records = source.start_offset, NO_EPOCH, NO_PRODUCER, 0, 0
+    open_transactions: dict[int, _Open] = {}
+    for header, data in batches(disk, source, source.start_offset, limit):
+        if 0 <= header.leader_epoch < last_epoch:
+            raise BadSource(f"{source.path}: epoch {header.leader_epoch} at offset {header.base_offset} goes back")
+        end, size, records = header.next_offset, size + header.size, records + header.count
+        last_epoch, max_producer_id = max(last_epoch, header.leader_epoch), max(max_producer_id, header.producer_id)
+        _follow(open_transactions, source, header, data)
+    if limit is not None and end < limit and limit > source.cleaned:
+        raise BadSource(
+            f"{source.path} ends at offset {end}, before its high watermark {limit}; copy from another replica"
+        )
+    markers = tuple(
+        control_batch(
+            [EndTxnMarker(committed=False, coordinator_epoch=NO_COORDINATOR_EPOCH)],
+            base_offset=end + number,
+            timestamp_ms=one.timestamp_ms,
+            leader_epoch=max(0, last_epoch),
+            producer_id=producer_id,
+            producer_epoch=one.producer_epoch,
+        )
+        for number, (producer_id, one) in enumerate(open_transactions.items())
+    )
+    return Examined(source, end, last_epoch, max_producer_id, markers, size + sum(map(len, markers)), records)
+
+
+def _follow(open_transactions: dict[int, _Open], source: Source, header: BatchHeader, data: bytes) -> None:
+    if not header.is_transactional:
+        return
+    if not header.is_control:
+        open_transactions[header.producer_id] = _Open(header.producer_epoch, header.max_timestamp)
+        return
+    try:
+        (alone,) = headers(data)
+        kinds = [decode_control(record.key, record.value) for record in decode_batch(data, alone)]
+    except CorruptRecords as error:
+        raise BadSource(f"{source.path}: offset {header.base_offset}: {error.reason}; copy another replica") from error
+    if any(isinstance(kind, EndTxnMarker) for kind in kinds):
+        open_transactions.pop(header.producer_id, None)
