@@ -1,13 +1,44 @@
-"""What all tests share: Hypothesis without deadlines (a busy machine is no finding), and repeatable where CI is set."""
+"""What all tests share: which part of them runs, and Hypothesis without deadlines, repeatable where CI is set."""
 
 from __future__ import annotations
 
+import gc
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
-from tests import syntax_trees
+from tests import parts, syntax_trees
 
-settings.register_profile("quorumlog", deadline=None, print_blob=True, derandomize="CI" in os.environ)
+EXAMPLES = 100  # of a property that names no number; Hypothesis' own default
+
+settings.register_profile(
+    "quorumlog",
+    deadline=None,  # a busy machine is no finding
+    print_blob=True,
+    derandomize="CI" in os.environ,
+    max_examples=parts.few(EXAMPLES),
+)
 settings.load_profile("quorumlog")
 syntax_trees.install()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "counts: runs with a tenth of its seeds in the quick part, with all in the rest")
+    gc.disable()  # a collection of tests makes no garbage, and a fifth of its time would go into looking for some
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    taken = list(parts.chosen(items, parts.CHOSEN))
+    left_out = [item for item, is_taken in zip(items, taken, strict=True) if not is_taken]
+    items[:] = [item for item, is_taken in zip(items, taken, strict=True) if is_taken]
+    config.hook.pytest_deselected(items=left_out)
+    told = os.environ.get("QUORUMLOG_LEFT_OUT")
+    if told and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+        Path(told).write_text(str(len(left_out)))

@@ -1,72 +1,90 @@
-"""Runs the suites, each with a time budget: `python tests/run.py [SUITE ...] [-- PYTEST OPTIONS]`.
+"""Runs the tests: `python tests/run.py [PART | SUITE ...] [-- PYTEST OPTIONS]`.
 
-A suite is a set of folders below tests/; what no other suite claims belongs to `unit`, so no test is forgotten. A suite
-is one pytest process in a session of its own; `unit` is two, side by side, because each keeps one core busy. At the
-end of its budget it is interrupted, which prints where it was, and counts as failed. Budgets are DESIGN 11's, for two
-cores.
+A part is `quick` (the default), `rest` (all that quick leaves out) or `all`: tests/parts.py says what belongs to each.
+A suite is a set of folders below tests/, and is run whole; what no other suite claims belongs to `unit`, so no test is
+forgotten.
+
+Suites run in lanes, side by side, so that no processor waits: those of one lane one after the other. The lane
+`processors` takes all the time that the lanes of real nodes leave, and gives way to them (nice), because nodes have
+time limits. Each suite is one pytest process in a session of its own, with a budget of time; at its end it is
+interrupted, which prints where it was, and counts as failed. What a suite prints comes when it has ended.
+
+A test that failed is run again at once, alone: one that then passes is named as flaky, and fails the run all the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
 
 TESTS = Path(__file__).resolve().parent
 INTERRUPT_GRACE_S = 15.0  # for pytest's own report after an interrupt
+AGAIN_S = 240  # for all failed tests of a suite, run again
+MOST_AGAIN = 20  # failed tests; where more fail, it is no accident
+PROGRESS_S = 30.0
 NO_TESTS = 5  # pytest's exit code
-RUNNING: list[subprocess.Popen[bytes]] = []  # pytest, also when it has ended
+NICE = 10  # of the lane that gives way
+PROCESSORS, NODES, CLIENTS = "processors", "nodes", "clients"  # the lanes
+PARTS = ("quick", "rest", "all")
+RUNNING: dict[str, subprocess.Popen[bytes]] = {}  # pytest, by suite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """folders: below tests/; for `unit`, those that it leaves to the others."""
+    """folders: below tests/; for `unit`, those that it leaves to the others. options: of pytest."""
 
     name: str
     budget_s: int
     folders: tuple[str, ...]
+    lane: str
+    options: tuple[str, ...] = ()
 
 
 OTHERS = (
-    Suite(name="losses", budget_s=2 * 60, folders=("losses",)),
-    Suite(name="sim", budget_s=18 * 60, folders=("sim", "soak")),
-    Suite(name="crash", budget_s=4 * 60, folders=("crash",)),
-    Suite(name="live", budget_s=15 * 60, folders=("live",)),
-    Suite(name="faults", budget_s=5 * 60, folders=("faults",)),
-    Suite(name="clients", budget_s=6 * 60, folders=("clients", "spark")),
-    Suite(name="applications", budget_s=5 * 60, folders=("applications",)),
+    Suite(name="formats", budget_s=8 * 60, folders=("formats",), lane=CLIENTS),
+    Suite(name="crash", budget_s=6 * 60, folders=("crash",), lane=PROCESSORS),
+    Suite(name="sim", budget_s=18 * 60, folders=("sim", "soak"), lane=PROCESSORS),
+    Suite(name="install", budget_s=4 * 60, folders=("install",), lane=CLIENTS),
+    Suite(name="applications", budget_s=5 * 60, folders=("applications",), lane=CLIENTS),
+    Suite(name="clients", budget_s=8 * 60, folders=("clients", "spark"), lane=CLIENTS),
+    Suite(name="faults", budget_s=6 * 60, folders=("faults",), lane=NODES),
+    Suite(name="live", budget_s=15 * 60, folders=("live",), lane=NODES),
 )
 CLAIMED = tuple(folder for suite in OTHERS for folder in suite.folders)
-BESIDE = (
-    "parsers",
-    "proto",
-    "records",
-    "storage",
-    "wire",
-)  # of `unit`, those of its second process: no sockets, no waits
-SUITES = (Suite(name="unit", budget_s=16 * 60, folders=CLAIMED), *OTHERS)
+UNIT = Suite(
+    name="unit", budget_s=18 * 60, folders=CLAIMED, lane=PROCESSORS, options=("-n", "2", "--dist", "worksteal")
+)
+SUITES = (UNIT, *OTHERS)  # in each lane what fails oftenest and soonest comes first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one suite did. problem: why it failed, beyond failed tests; empty for none."""
+    """What one suite did. left_out: tests of its folders that are in the other part. failing: those that failed, and
+    failed again; flaky: those that passed then. problem: why it failed, beyond failed tests; empty for none.
+    """
 
     name: str
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    left_out: int = 0
     took_s: float = 0.0
     problem: str = ""
+    failing: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
 
     @property
     def failures(self) -> int:
@@ -74,89 +92,146 @@ class Outcome:
         return self.failed or (1 if self.problem else 0)
 
 
-def shares_of(suite: Suite) -> list[list[str]]:
-    """The folders to hand to each pytest process; none where there is no test."""
-    if suite.name != "unit":
-        folders = [[TESTS / name for name in suite.folders]]
-    else:
-        entries = sorted(path for path in TESTS.iterdir() if path.name not in CLAIMED and path.name[0] not in "._")
-        folders = [
-            [path for path in entries if path.is_dir() and (path.name in BESIDE) is beside] for beside in (False, True)
-        ]
-    shares = [[str(path) for path in share if any(path.rglob("test_*.py"))] for share in folders]
-    return [share for share in shares if share]
+@dataclass(slots=True)
+class Run:
+    """One run over suites. `begun` and `ended` are for the line that shows the progress."""
 
+    part: str
+    options: list[str]
+    folder: Path
+    begun: dict[str, float] = field(default_factory=dict)
+    printing: threading.Lock = field(default_factory=threading.Lock)
 
-def run(suite: Suite, options: list[str]) -> Outcome:
-    """Run one suite to its end or to that of its budget. What a second process prints comes after the first one's."""
-    shares = shares_of(suite)
-    if not shares:
-        return Outcome(name=suite.name)
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(shares)) as threads:
-        started = time.monotonic()
+    def lane(self, suites: Iterable[Suite]) -> list[Outcome]:
+        return [self.suite(suite) for suite in suites]
 
-        def run_share(number: int) -> Outcome:
-            report, output = Path(folder) / f"report{number}.xml", Path(folder) / f"output{number}"
-            own = ["-m", "pytest", "-q", "--durations=5", f"--junitxml={report}", *options, *shares[number]]
-            with output.open("wb") as file:
-                code, in_time = _within([sys.executable, *own], suite.budget_s, file if number else None)
-            return _outcome(suite, report, code, in_time, time.monotonic() - started)
+    def suite(self, suite: Suite) -> Outcome:
+        """Run one suite to its end or to that of its budget, then print what it said."""
+        paths = folders_of(suite)
+        if not paths:
+            return Outcome(name=suite.name)
+        started = self.begun[suite.name] = time.monotonic()
+        report, output = self.folder / f"{suite.name}.xml", self.folder / suite.name
+        own = [*self._pytest(suite), f"--junitxml={report}", "--durations=5", *suite.options, *self.options, *paths]
+        code, in_time = self._within(suite, own, suite.budget_s, output)
+        outcome = self._outcome(suite, report, code, in_time)
+        if outcome.failed and code != NO_TESTS:
+            outcome = self._again(suite, outcome, paths)
+        del self.begun[suite.name]
+        outcome = replace(outcome, took_s=time.monotonic() - started)
+        if outcome.passed or outcome.failures or outcome.skipped:
+            with self.printing:
+                print(f"== {suite.name}\n{output.read_text(errors='replace')}", flush=True)
+        return outcome
 
-        outcomes = list(threads.map(run_share, range(len(shares))))
-        for number in range(1, len(shares)):
-            print((Path(folder) / f"output{number}").read_text(errors="replace"), flush=True)
-    return _together(outcomes)
+    def _pytest(self, suite: Suite) -> list[str]:
+        nice = ["nice", "-n", str(NICE)] if suite.lane == PROCESSORS else []
+        return [*nice, sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={self.folder / 'cache'}-{suite.name}"]
 
+    def _again(self, suite: Suite, outcome: Outcome, paths: Sequence[str]) -> Outcome:
+        """Run what failed a second time, to tell what is flaky."""
+        failed = self._last_failed(suite)
+        if not 0 < len(failed) <= MOST_AGAIN:
+            return replace(outcome, failing=tuple(failed))
+        own = [*self._pytest(suite), "--last-failed", "--last-failed-no-failures=none", *self.options, *paths]
+        self._within(suite, own, AGAIN_S, self.folder / f"{suite.name}-again")
+        failing = self._last_failed(suite)
+        flaky = tuple(name for name in failed if name not in failing)
+        return replace(outcome, failing=tuple(failing), flaky=flaky)
 
-def _together(outcomes: Sequence[Outcome]) -> Outcome:
-    return Outcome(
-        name=outcomes[0].name,
-        passed=sum(one.passed for one in outcomes),
-        failed=sum(one.failed for one in outcomes),
-        skipped=sum(one.skipped for one in outcomes),
-        took_s=max(one.took_s for one in outcomes),
-        problem="; ".join(one.problem for one in outcomes if one.problem),
-    )
+    def _last_failed(self, suite: Suite) -> list[str]:
+        """As pytest's cache holds it."""
+        path = self.folder / f"cache-{suite.name}" / "v" / "cache" / "lastfailed"
+        return sorted(json.loads(path.read_text())) if path.exists() else []
 
-
-def _outcome(suite: Suite, report: Path, code: int, in_time: bool, took_s: float) -> Outcome:
-    passed, failed, skipped = _counts(report)
-    problem = ""
-    if not in_time:
-        problem = f"over its budget of {suite.budget_s} s"
-    elif code == NO_TESTS:
-        problem = "no test ran"
-    elif code != 0 and not failed:
-        problem = f"pytest ended with {code}"
-    return Outcome(name=suite.name, passed=passed, failed=failed, skipped=skipped, took_s=took_s, problem=problem)
-
-
-def _within(command: list[str], budget_s: float, output: IO[bytes] | None) -> tuple[int, bool]:
-    """Run in a session of its own: (exit code, ended within the budget). Nothing of its process group is left.
-
-    output: None for our own.
-    """
-    errors = None if output is None else subprocess.STDOUT
-    process = subprocess.Popen(command, cwd=TESTS.parent, start_new_session=True, stdout=output, stderr=errors)
-    RUNNING.append(process)
-    try:
-        return process.wait(budget_s), True
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGINT)
+    def _within(self, suite: Suite, command: list[str], budget_s: float, output: Path) -> tuple[int, bool]:
+        """Run in a session of its own: (exit code, ended within the budget). Nothing of its process group is left."""
+        own = {"QUORUMLOG_TESTS": self.part, "QUORUMLOG_LEFT_OUT": str(self._left_out(suite))}
+        with output.open("wb") as file:
+            process = subprocess.Popen(
+                command, cwd=TESTS.parent, env=os.environ | own, start_new_session=True,
+                stdout=file, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        RUNNING[suite.name] = process
         try:
-            return process.wait(INTERRUPT_GRACE_S), False
+            return process.wait(budget_s), True
         except subprocess.TimeoutExpired:
-            return -signal.SIGKILL, False
-    finally:
-        _kill_group(process)
+            process.send_signal(signal.SIGINT)
+            try:
+                return process.wait(INTERRUPT_GRACE_S), False
+            except subprocess.TimeoutExpired:
+                return -signal.SIGKILL, False
+        finally:
+            _kill_group(process)
+
+    def _left_out(self, suite: Suite) -> Path:
+        """Where tests/conftest.py writes how many tests the part leaves out."""
+        return self.folder / f"{suite.name}-left-out"
+
+    def _outcome(self, suite: Suite, report: Path, code: int, in_time: bool) -> Outcome:
+        passed, failed, skipped = _counts(report)
+        problem = ""
+        if not in_time:
+            problem = f"over its budget of {suite.budget_s} s"
+        elif code == NO_TESTS and self.part == "all":
+            problem = "no test ran"
+        elif code not in (0, NO_TESTS) and not failed:
+            problem = f"pytest ended with {code}"
+        left_out = self._left_out(suite)
+        return Outcome(
+            name=suite.name, passed=passed, failed=failed, skipped=skipped, problem=problem,
+            left_out=int(left_out.read_text()) if left_out.exists() else 0,
+        )  # fmt: skip
+
+    def progress(self) -> str:
+        """Of each suite that runs: how far it is, and for how long it has run."""
+        found = []
+        for name, started in list(self.begun.items()):
+            path = self.folder / name
+            shown = re.findall(r"\[ *(\d+%)\]", path.read_text(errors="replace")) if path.exists() else []
+            found.append(f"{name} {shown[-1] if shown else '0%'} after {time.monotonic() - started:.0f} s")
+        return ", ".join(found)
+
+
+def folders_of(suite: Suite) -> list[str]:
+    """The folders to hand to pytest; none where there is no test."""
+    if suite.name == UNIT.name:
+        folders = sorted(path for path in TESTS.iterdir() if path.name not in CLAIMED and path.name[0] not in "._")
+    else:
+        folders = [TESTS / name for name in suite.folders]
+    return [str(path) for path in folders if path.is_dir() and any(path.rglob("test_*.py"))]
+
+
+def run(part: str, suites: Sequence[Suite], options: list[str], progress_s: float = PROGRESS_S) -> list[Outcome]:
+    """The outcomes, in the order of the suites."""
+    lanes = {suite.lane: [one for one in suites if one.lane == suite.lane] for suite in suites}
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(len(lanes)) as threads:
+        ours = Run(part, options, Path(folder))
+        pending = [threads.submit(ours.lane, lane) for lane in lanes.values()]
+        quiet = threading.Event()
+        teller = threading.Thread(target=_tell, args=(ours, quiet, progress_s))
+        teller.start()
+        try:
+            outcomes = {one.name: one for lane in pending for one in lane.result()}
+        finally:
+            quiet.set()
+            teller.join()
+    return [outcomes[suite.name] for suite in suites]
+
+
+def _tell(ours: Run, quiet: threading.Event, progress_s: float) -> None:
+    while not quiet.wait(progress_s):
+        told = ours.progress()
+        with ours.printing:
+            print(f"-- {told}", flush=True)
 
 
 def _end(*_: object) -> None:
-    """The suite's processes first: the threads that wait for them hold up our own end."""
-    for process in RUNNING:
+    """The suites' processes first: the threads that wait for them hold up our own end."""
+    for process in list(RUNNING.values()):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-    sys.exit(128 + signal.SIGTERM)
+    os._exit(128 + signal.SIGTERM)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -183,36 +258,61 @@ def _counts(report: Path) -> tuple[int, int, int]:
 def line_of(suite: Suite, outcome: Outcome) -> str:
     """One suite's line of the closing table."""
     if not (outcome.passed or outcome.failures or outcome.skipped):
-        return f"{suite.name:<8} nothing there"
+        return f"{suite.name:<12} nothing of it is in this part"
     verdict = "FAIL" if outcome.failures else "ok"
     counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
     times = f"{outcome.took_s:.0f} s of {suite.budget_s} s"
-    return f"{suite.name:<8} {verdict:<4} {counts} in {times}" + (f": {outcome.problem}" if outcome.problem else "")
+    return f"{suite.name:<12} {verdict:<4} {counts} in {times}" + (f": {outcome.problem}" if outcome.problem else "")
+
+
+def closing(part: str, suites: Sequence[Suite], outcomes: Sequence[Outcome], took_s: float) -> list[str]:
+    """The last lines: what ran, what failed, what was left out, and the command that runs it."""
+    lines = ["== suites", *map(line_of, suites, outcomes)]
+    for outcome in outcomes:
+        lines += [f"FAILED {name}" for name in outcome.failing]
+        lines += [f"FLAKY  {name}: it failed, and passed when it was run again alone" for name in outcome.flaky]
+    left = {outcome.name: outcome.left_out for outcome in outcomes if outcome.left_out}
+    if part == "quick":
+        lines += [
+            "ran: all test functions with a tenth of their seeds and examples; of nodes, clients and simulations a few",
+            f"left out: {sum(left.values())} cases: {', '.join(f'{name} {count}' for name, count in left.items())};",
+            "  ./dev test rest runs them, and all examples; ./dev test all runs everything",
+        ]
+    elif part == "rest":
+        lines += [f"left out: {sum(left.values())} cases, which `./dev test` runs"]
+    passed, failed = sum(one.passed for one in outcomes), sum(one.failures for one in outcomes)
+    return [*lines, f"{took_s:.0f} s", f"{passed} passed, {failed} failed"]
 
 
 def main(argv: list[str]) -> int:
     """Exit code 0 if every suite passed within its budget."""
     cut = argv.index("--") if "--" in argv else len(argv)
     own, options = argv[:cut], argv[cut + 1 :]
-    parser = argparse.ArgumentParser(prog="./dev test", description="Run suites; `-- OPTIONS` go to pytest.")
     names = [suite.name for suite in SUITES]
-    parser.add_argument("suite", nargs="*", metavar="SUITE", help=f"of {', '.join(names)}; default: all")
+    parser = argparse.ArgumentParser(prog="./dev test", description="Run tests; `-- OPTIONS` go to pytest.")
+    parser.add_argument(
+        "what", nargs="*", metavar="PART or SUITE",
+        help=f"a part: quick (the default, minutes), rest (what quick leaves out), all; or suites: {', '.join(names)}",
+    )  # fmt: skip
     parser.add_argument("--summary", type=Path, help="also write `PASSED FAILED` to this file")
     chosen = parser.parse_args(own)
-    if unknown := [name for name in chosen.suite if name not in names]:
-        parser.error(f"no such suite: {', '.join(unknown)}")
+    if unknown := [word for word in chosen.what if word not in (*PARTS, *names)]:
+        parser.error(f"no such part or suite: {', '.join(unknown)}")
+    parts = [word for word in chosen.what if word in PARTS]
+    if len(parts) > 1:
+        parser.error(f"one part at a time, not {' and '.join(parts)}")
+    suites = [suite for suite in SUITES if suite.name in chosen.what] or list(SUITES)
+    part = parts[0] if parts else "all" if chosen.what else "quick"
     signal.signal(signal.SIGTERM, _end)
-    suites = [suite for suite in SUITES if suite.name in chosen.suite or not chosen.suite]
-    lines, passed, failed = [], 0, 0
-    for suite in suites:
-        print(f"== {suite.name} (budget {suite.budget_s} s)", flush=True)
-        outcome = run(suite, options)
-        lines.append(line_of(suite, outcome))
-        passed, failed = passed + outcome.passed, failed + outcome.failures
-        if chosen.summary:
-            chosen.summary.write_text(f"{passed} {failed}\n")
-    print("\n".join(["== suites", *lines, f"{passed} passed, {failed} failed"]))
-    return 1 if failed else 0
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it starts in the background ignore it
+    started = time.monotonic()
+    outcomes = run(part, suites, options)
+    lines = closing(part, suites, outcomes, time.monotonic() - started)
+    if chosen.summary:
+        passed, _, failed, _ = lines[-1].split()
+        chosen.summary.write_text(f"{passed} {failed}\n")
+    print("\n".join(lines))
+    return 1 if any(outcome.failures for outcome in outcomes) else 0
 
 
 if __name__ == "__main__":

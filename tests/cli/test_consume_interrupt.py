@@ -18,6 +18,14 @@ from quorumlog_cli.profile import Target
 TARGET = Target(bootstrap_servers="b2", origin="the test", options={})
 
 
+@pytest.fixture(autouse=True)
+def _interrupts_are_python_s() -> Iterator[None]:
+    """A shell has processes that it starts in the background ignore them, and so would Python here."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt() -> None:
     """In this thread, so that Python knows at once: `os.kill` may reach another thread, and two signals become one."""
     signal.raise_signal(signal.SIGINT)

@@ -12,6 +12,7 @@ from quorumlog.client.consumer import ConsumedRecord
 from quorumlog_cli.errors import CliError
 from quorumlog_cli.places import Range, parse_places
 from quorumlog_cli.records_text import BadFormat, BadLine, compile_format, from_json_line, to_json_line
+from tests.parts import few
 
 RECORD = ConsumedRecord("orders", 2, 41, 1_700_000_000_000, b"k", b"v\xff", (("a", b"1"), ("b", None)))
 EMPTY = ConsumedRecord("orders", 0, 0, -1, None, None, ())
@@ -41,7 +42,7 @@ def test_an_unknown_format_is_refused(text: str) -> None:
 data = st.one_of(st.none(), st.binary(max_size=8), st.text(max_size=4).map(str.encode))
 
 
-@settings(max_examples=50)
+@settings(max_examples=few(50))
 @given(key=data, value=data, headers=st.lists(st.tuples(st.text(max_size=3), data), max_size=3))
 def test_a_json_line_carries_every_record_back(
     key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
 from quorumlog.records import BATCH_OVERHEAD, Codec, Row, decode_batch, headers, lay_out_rows
+from tests.parts import few
 
 
 def make(**limits: Any) -> Accumulator:
@@ -124,7 +125,7 @@ def test_partitions_without_waiting_batches_are_skipped(monkeypatch: pytest.Monk
     assert looks == 2
 
 
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(st.integers(0, 1 << 32))
 def test_the_waiting_partitions_are_those_with_a_waiting_batch(seed: int) -> None:
     """Compared with a look at every partition that was ever used."""

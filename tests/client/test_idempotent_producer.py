@@ -31,6 +31,7 @@ from quorumlog.messages.produce import (
 from quorumlog.records import BatchHeader, headers
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog_storage.producer_state import ProducerStates
+from tests.parts import few
 
 
 def make(cluster: FakeCluster, **options: Any) -> AsyncProducer:
@@ -101,7 +102,7 @@ def test_an_answer_lost_after_the_append_does_not_duplicate_the_record(after: st
 
 
 @pytest.mark.parametrize("arrow", [False, True])
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(st.integers(0, 1 << 32))
 def test_every_record_is_stored_once_and_in_order(arrow: bool, seed: int) -> None:
     """Requests overtake each other and fail before or after the append; leaders move. On virtual time."""

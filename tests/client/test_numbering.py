@@ -17,6 +17,7 @@ from quorumlog.client.numbering import MAX_PRODUCER_EPOCH, Identity, Number, Num
 from quorumlog.errors import ApiError
 from quorumlog.records import BATCH_OVERHEAD, Buffer, Codec, decode_batch, headers
 from quorumlog_storage.producer_state import ProducerStates, check
+from tests.parts import few
 
 KEY = ("t", 0)
 RECORD_BYTES = record_bytes(None, bytes(100), ())
@@ -103,7 +104,7 @@ class World:
             self.straggle()
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.integers(0, 1 << 32))
 def test_each_record_is_stored_once_and_in_order(seed: int) -> None:
     world = World(seed)

@@ -20,6 +20,7 @@ from quorumlog.client.fetch_position import Chunk, Position
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import Codec, Record, encode_batch
 from quorumlog.records.control import EndTxnMarker, control_batch
+from tests.parts import few
 
 PRODUCERS = [11, 12, 13]
 ABORT, COMMIT = False, True
@@ -161,7 +162,7 @@ def as_columns(found: Sequence[Chunk]) -> list[int]:
     return offsets
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.integers(0, 1 << 32), st.sampled_from([Codec.NONE, Codec.LZ4]))
 def test_exactly_the_committed_records_are_read(seed: int, codec: Codec) -> None:
     pytest.importorskip("pyarrow")
@@ -178,7 +179,7 @@ def test_exactly_the_committed_records_are_read(seed: int, codec: Codec) -> None
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(st.integers(0, 1 << 32))
 def test_spark_gets_the_same_rows(seed: int) -> None:
     pa = pytest.importorskip("pyarrow")

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from tests.client.transaction_end import check, check_progress, heal
 from tests.client.transaction_run import Run
+from tests.parts import few
 
 STEPS = 300
 
 
 @pytest.mark.parametrize("level", [0, 2])
-@settings(max_examples=150)
+@settings(max_examples=few(150))
 @given(st.integers(0, 1 << 32))
 def test_readers_see_what_the_application_was_told(level: int, seed: int) -> None:
     run = Run(seed, level=level)

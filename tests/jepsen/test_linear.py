@@ -14,6 +14,7 @@ from jepsen.linear.checker import Outcome, check
 from jepsen.linear.operation import OK, Operation
 from jepsen.linear.setting_model import SettingModel
 from jepsen.linear.topic_model import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET, TopicModel
+from tests.parts import few
 
 
 def ops(*rows: tuple[Any, ...]) -> list[Operation]:
@@ -121,14 +122,14 @@ def test_what_a_sequential_topic_answered_is_linearizable(seed: int, size: int) 
     assert verdict.outcome is Outcome.LINEARIZABLE, str(verdict)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 60))
 def test_twenty_operations_at_once_may_be_too_much_and_are_never_wrong(seed: int, size: int) -> None:
     history = good_history(random.Random(seed), size, open_share=0.2, overlap_ns=1_000)
     assert check(TopicModel(history), history, max_steps=50_000).outcome is not Outcome.IMPOSSIBLE
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_it_agrees_with_trying_all_orders(seed: int, size: int) -> None:
     rng = random.Random(seed)

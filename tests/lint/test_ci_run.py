@@ -16,23 +16,33 @@ from quorumlog.testing.waiting import wait_until
 ROOT = Path(__file__).resolve().parents[2]
 RUN_S = 60.0
 LINGER = "setsid sleep 1000 >/dev/null 2>&1 & echo $! >>{pids}"
+SUMMARY = 'for file; do :; done; echo "{} {}" >"$file"'  # the last word of a command is the file to count in
+OF_REST = 'if [ "$2" = rest ]; then {}; else {}; fi'
+FIVE = SUMMARY.format(5, 0)
 CASES = [
-    ("all is well", {}, "11 passed, 0 failed", 0),
-    ("a test fails", {"test": 'echo "4 1" >"$3"; exit 1'}, "10 passed, 1 failed", 1),
-    ("the tests end without counting", {"test": "exit 0"}, "5 passed, 1 failed", 1),
+    ("all is well", {}, "18 passed, 0 failed", 0),
+    ("a test fails", {"test": SUMMARY.format(4, 1) + "; exit 1"}, "16 passed, 2 failed", 1),
+    ("a test of the rest fails", {"test": OF_REST.format(SUMMARY.format(4, 1), FIVE)}, "17 passed, 1 failed", 1),
+    ("the tests end without counting", {"test": "exit 0"}, "6 passed, 2 failed", 1),
+    (
+        "the rest runs in the environment of the tests",
+        {"test": OF_REST.format(f"test -e made && {FIVE}", f"touch made; {FIVE}")},
+        "18 passed, 0 failed",
+        0,
+    ),
     (
         "ports are locked for the machine",
         {"demo": 'test "$(readlink -f "$TMPDIR"/quorumlog-ports-*)" -ef {locks}'},
-        "11 passed, 0 failed",
+        "18 passed, 0 failed",
         0,
     ),
-    ("the check fails", {"check": "exit 1"}, "10 passed, 1 failed", 1),
-    ("the demo fails", {"demo": "exit 3"}, "10 passed, 1 failed", 1),
-    ("the demo leaves a process", {"demo": LINGER}, "10 passed, 1 failed", 1),
-    ("the tests leave a process", {"test": LINGER + '; echo "5 0" >"$3"'}, "10 passed, 1 failed", 1),
-    ("an environment comes with the checkout", {"demo": "test ! -e .venv"}, "11 passed, 0 failed", 0),
+    ("the check fails", {"check": "exit 1"}, "17 passed, 1 failed", 1),
+    ("the demo fails", {"demo": "exit 3"}, "17 passed, 1 failed", 1),
+    ("the demo leaves a process", {"demo": LINGER}, "17 passed, 1 failed", 1),
+    ("the tests leave a process", {"test": OF_REST.format(FIVE, LINGER + "; " + FIVE)}, "17 passed, 1 failed", 1),
+    ("an environment comes with the checkout", {"demo": "test ! -e .venv"}, "18 passed, 0 failed", 0),
 ]
-WELL = {"check": "true", "demo": "true", "test": 'echo "5 0" >"$3"'}
+WELL = {"check": "true", "demo": "true", "test": FIVE}
 
 
 def repository(folder: Path, verbs: dict[str, str]) -> Path:

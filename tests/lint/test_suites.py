@@ -1,14 +1,22 @@
-"""The runner of the suites: no test is forgotten, none counts twice, and a budget is kept."""
+"""The runner of the suites: no test is forgotten, none counts twice, budgets are kept, and what is flaky is named."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import parts
+from tests.parts import ALSO_QUICK, LEFT_OUT, SAMPLED, WHOLE_ONLY, Part, chosen, few
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -24,7 +32,7 @@ def runner() -> ModuleType:
 
 
 def test_every_test_file_belongs_to_one_suite(runner: ModuleType) -> None:
-    folders = [Path(folder) for suite in runner.SUITES for share in runner.shares_of(suite) for folder in share]
+    folders = [Path(folder) for suite in runner.SUITES for folder in runner.folders_of(suite)]
     for path in TESTS.rglob("test_*.py"):
         assert [folder in path.parents for folder in folders].count(True) == 1, f"{path} is in no suite, or in two"
 
@@ -34,47 +42,180 @@ def test_test_files_have_names_of_their_own() -> None:
     assert sorted(names) == sorted(dict.fromkeys(names))  # without packages, pytest tells modules apart by name
 
 
-def write_tests(folder: Path, text: str) -> None:
-    (folder / "sim").mkdir()
-    (folder / "sim" / "test_example.py").write_text(text)
-
-
-def test_outcomes_are_counted(runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_tests(tmp_path, "def test_a(): pass\ndef test_b(): assert 0\ndef test_c(): __import__('pytest').skip()\n")
+@pytest.fixture
+def tried(runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs suites that consist of one file each: texts by the name of the suite. options: of each suite."""
     monkeypatch.setattr(runner, "TESTS", tmp_path)
-    outcome = runner.run(runner.Suite(name="sim", budget_s=60, folders=("sim",)), ["-p", "no:cacheprovider"])
+
+    def run(texts: dict[str, str], part: str = "all", **options: Any) -> list[Any]:
+        suites = []
+        for number, (name, text) in enumerate(texts.items()):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / f"test_example_{name}.py").write_text(text)
+            lane = {"lane": f"lane {number}", "budget_s": 60, **options}
+            suites.append(runner.Suite(name=name, folders=(name,), **lane))
+        outcomes: list[Any] = runner.run(part, suites, [])
+        return outcomes
+
+    return run
+
+
+def last(name: str) -> str:
+    return name.rpartition("::")[2]
+
+
+def test_outcomes_are_counted(tried: Any) -> None:
+    text = "def test_a(): pass\ndef test_b(): assert 0\ndef test_c(): __import__('pytest').skip()\n"
+    (outcome,) = tried({"sim": text})
     assert (outcome.passed, outcome.failed, outcome.skipped, outcome.problem) == (1, 1, 1, "")
+    assert [last(name) for name in outcome.failing] == ["test_b"] and outcome.flaky == ()
 
 
-def test_unit_runs_in_two_processes_which_are_counted_together(
-    runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_lanes_run_side_by_side_and_what_each_suite_says_is_printed(
+    tried: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, text in (("cli", "def test_a(): pass\n"), ("storage", "def test_b(): pass\ndef test_c(): assert 0\n")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"test_{name}.py").write_text(text)
-    monkeypatch.setattr(runner, "TESTS", tmp_path)
-    suite = next(suite for suite in runner.SUITES if suite.name == "unit")
-    assert runner.shares_of(suite) == [[str(tmp_path / "cli")], [str(tmp_path / "storage")]]
-    outcome = runner.run(suite, ["-p", "no:cacheprovider"])
-    assert (outcome.passed, outcome.failed, outcome.problem) == (2, 1, "")
-    assert "FAILED" in capsys.readouterr().out  # what the second one says is not lost
+    waits = (
+        "import pathlib, time\n"
+        "def test_a():\n"
+        "    pathlib.Path({own!r}).touch()\n"
+        "    until = time.monotonic() + 50\n"
+        "    while not pathlib.Path({other!r}).exists() and time.monotonic() < until: time.sleep(0.01)\n"
+        "    assert pathlib.Path({other!r}).exists()\n"
+        "    assert not {fails}, 'on purpose'\n"
+    )
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    outcomes = tried(
+        {
+            "cli": waits.format(own=first, other=second, fails=False),
+            "storage": waits.format(own=second, other=first, fails=True),
+        }
+    )
+    assert [(one.name, one.passed, one.failed) for one in outcomes] == [("cli", 1, 0), ("storage", 0, 1)]
+    told = capsys.readouterr().out
+    assert "== cli" in told and "on purpose" in told
 
 
-def test_a_suite_without_tests_is_a_failure(
-    runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_test_that_passes_the_second_time_is_named_and_fails_all_the_same(
+    runner: ModuleType, tried: Any, tmp_path: Path
 ) -> None:
-    write_tests(tmp_path, "")
-    monkeypatch.setattr(runner, "TESTS", tmp_path)
-    outcome = runner.run(runner.Suite(name="sim", budget_s=60, folders=("sim",)), ["-p", "no:cacheprovider"])
+    flag = str(tmp_path / "flag")
+    text = (
+        f"import pathlib\ndef test_a():\n    flag = pathlib.Path({flag!r})\n    was = flag.exists()\n    flag.touch()\n"
+    )
+    outcomes = tried({"live": f"{text}    assert was\ndef test_b(): assert 0\n"})
+    assert (outcomes[0].failed, outcomes[0].failures) == (2, 2)
+    assert [last(name) for name in outcomes[0].flaky] == ["test_a"]
+    assert [last(name) for name in outcomes[0].failing] == ["test_b"]
+    lines = runner.closing("all", [runner.SUITES[0]], outcomes, 1.0)
+    assert lines[-1] == "0 passed, 2 failed"
+    assert any(line.startswith("FLAKY ") and "test_a" in line for line in lines)
+    assert any(line.startswith("FAILED ") and "test_b" in line for line in lines)
+
+
+def test_a_suite_without_tests_is_a_failure_where_everything_should_run(tried: Any) -> None:
+    (outcome,) = tried({"sim": ""})
     assert (outcome.failures, outcome.problem) == (1, "no test ran")
 
 
+def test_a_suite_of_which_a_part_holds_nothing_is_none(runner: ModuleType, tried: Any) -> None:
+    outcomes = tried({"sim": ""}, part="quick")
+    assert outcomes[0].failures == 0
+    assert "nothing of it" in runner.line_of(runner.SUITES[0], outcomes[0])
+
+
 def test_a_suite_is_stopped_at_the_end_of_its_budget(
-    runner: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runner: ModuleType, tried: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_tests(tmp_path, "import threading\ndef test_a(): threading.Event().wait()\n")
-    monkeypatch.setattr(runner, "TESTS", tmp_path)
+    monkeypatch.setattr(runner, "INTERRUPT_GRACE_S", 2.0)
     started = time.monotonic()
-    outcome = runner.run(runner.Suite(name="sim", budget_s=2, folders=("sim",)), ["-p", "no:cacheprovider"])
+    text = "import threading\ndef test_a(): threading.Event().wait()\n"
+    (outcome,) = tried({"sim": text}, budget_s=2)
     assert outcome.problem == "over its budget of 2 s" and outcome.failures == 1
-    assert time.monotonic() - started < 2 + runner.INTERRUPT_GRACE_S + 5
+    assert time.monotonic() - started < 20
+
+
+def test_a_part_and_suites_are_chosen_by_name(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, list[str]]] = []
+
+    def run(part: str, suites: list[Any], _options: list[str]) -> list[Any]:
+        asked.append((part, [suite.name for suite in suites]))
+        return [runner.Outcome(name=suite.name, passed=1) for suite in suites]
+
+    monkeypatch.setattr(runner, "run", run)
+    every = [suite.name for suite in runner.SUITES]
+    for words in ([], ["rest"], ["all"], ["sim", "unit"], ["rest", "unit"]):
+        assert runner.main(words) == 0
+    assert asked == [
+        ("quick", every), ("rest", every), ("all", every), ("all", ["unit", "sim"]), ("rest", ["unit"])
+    ]  # fmt: skip
+    for refused in (["nothing"], ["quick", "rest"]):
+        with pytest.raises(SystemExit):
+            runner.main(refused)
+
+
+# --- the parts ---
+
+
+@dataclass(frozen=True)
+class FakeSpec:
+    params: dict[str, object]
+
+
+@dataclass(frozen=True)
+class FakeItem:
+    nodeid: str
+    keywords: tuple[str, ...] = ()
+    callspec: FakeSpec = field(default_factory=lambda: FakeSpec({}))
+
+
+def cases(function: str, count: int, parameter: str = "case", keywords: tuple[str, ...] = ()) -> list[FakeItem]:
+    return [FakeItem(f"{function}[{n}]", keywords, FakeSpec({parameter: n})) for n in range(count)]
+
+
+def names(items: list[FakeItem], part: Part) -> list[str]:
+    return [item.nodeid for item, is_taken in zip(items, chosen(items, part), strict=True) if is_taken]
+
+
+FOLDERS = st.sampled_from(["storage", "quorum/raft", "broker/fetch", *WHOLE_ONLY])
+FUNCTIONS = st.builds("tests/{}/test_{}.py::test_{}".format, FOLDERS, st.sampled_from("ab"), st.integers(0, 3))
+LISTED = st.sampled_from([*LEFT_OUT, *SAMPLED])
+SOME_CASES = st.builds(
+    cases,
+    FUNCTIONS | LISTED,
+    st.integers(1, 45),
+    st.sampled_from(["seed", "block", "case"]),
+    st.sampled_from([(), ("hypothesis",), ("counts",)]),
+)
+
+
+@given(st.lists(SOME_CASES, unique_by=lambda some: some[0].nodeid.partition("[")[0]))
+def test_both_parts_together_are_everything(groups: list[list[FakeItem]]) -> None:
+    items = [item for group in groups for item in group]
+    quick, rest = names(items, Part.QUICK), names(items, Part.REST)
+    assert {*quick, *rest} == set(names(items, Part.ALL)) == {item.nodeid for item in items}
+    twice = {item.nodeid for item in items if item.keywords or item.nodeid.startswith(ALSO_QUICK)}
+    assert {*quick} & {*rest} <= twice, "all else runs once"
+    for group in groups:
+        function = group[0].nodeid.partition("[")[0]
+        is_left_out = function.split("/")[1] in WHOLE_ONLY or any(function.startswith(one) for one in LEFT_OUT)
+        assert is_left_out or any(name.startswith(function) for name in quick), "every other function is quick"
+
+
+def test_a_tenth_of_the_seeds_is_quick_and_the_others_are_in_the_rest() -> None:
+    items = cases("tests/storage/test_a.py::test_b", 25, "seed")
+    assert names(items, Part.QUICK) == [item.nodeid for item in items[:3]]
+    assert names(items, Part.REST) == [item.nodeid for item in items[3:]]
+
+
+def test_a_tenth_of_what_is_counted_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "CHOSEN", Part.QUICK)
+    assert [few(whole) for whole in (1, 10, 11, 300)] == [1, 1, 2, 30]
+    monkeypatch.setattr(parts, "CHOSEN", Part.REST)
+    assert few(300) == 300
+
+
+@pytest.mark.parametrize("name", [*LEFT_OUT, *SAMPLED, *ALSO_QUICK])
+def test_every_exception_names_what_is_there(name: str) -> None:
+    path, _, function = name.partition("[")[0].partition("::")
+    text = (TESTS.parent / path).read_text()
+    assert not function or re.search(rf"^(async )?def {function}", text, re.M), f"{name} is gone"

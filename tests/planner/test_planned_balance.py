@@ -14,6 +14,7 @@ from quorumlog.planner.cluster import CannotPlan, Cluster, by_replicas
 from quorumlog.planner.faults import faults
 from quorumlog.planner.leaders import balance_leaders
 from quorumlog.planner.plan import Plan
+from tests.parts import few
 
 THREE = [broker(1), broker(2), broker(3)]
 
@@ -117,7 +118,7 @@ def test_leaders_change_the_order_of_replicas_only_and_are_never_worse(found: Cl
     assert balance_leaders(found.with_assignments(plan.assignments())).moves == (), "a second plan changes nothing"
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.lists(st.permutations((1, 2, 3, 4)).map(lambda ids: tuple(ids[:2])), max_size=6))
 def test_no_order_of_the_replicas_has_a_smaller_maximum(replicas: list[tuple[int, ...]]) -> None:
     found = cluster([broker(n) for n in (1, 2, 3, 4)], [partition(n, one) for n, one in enumerate(replicas)])

@@ -16,6 +16,7 @@ from quorumlog.proof.scram import Transcript, client_proof, is_client_proof, ser
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_server import ScramServer, State
 from quorumlog.proof.scram_text import MAX_MESSAGE_BYTES, new_nonce
+from tests.parts import few
 
 SECRET = b"the secret of this cluster"
 PEER = Peer(cluster_id="c1", node_id=2, incarnation_id=bytes(range(16)))
@@ -143,7 +144,7 @@ def test_a_first_message_that_is_not_a_node_s_is_refused(message: bytes) -> None
     assert serving.state is State.REFUSED
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(st.integers(0, 10_000), st.integers(0, 7), st.sampled_from(["first", "asked", "final", "answer"]))
 def test_a_message_in_which_one_bit_is_changed_proves_nothing(place: int, bit: int, which: str) -> None:
     def changed(name: str, message: bytes) -> bytes:

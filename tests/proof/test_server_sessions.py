@@ -24,6 +24,7 @@ from quorumlog.proof.server_sessions import (
     StaleProof,
 )
 from quorumlog.proof.window import WINDOW
+from tests.parts import few
 
 VOTE, FETCH = "/quorumlog.v1.Quorum/Vote", "/quorumlog.v1.Data/Fetch"
 
@@ -36,7 +37,7 @@ def test_a_call_is_admitted_once() -> None:
         sessions.admit(proof, VOTE, b"request", 0)
 
 
-@settings(max_examples=50)
+@settings(max_examples=few(50))
 @given(st.permutations(range(20)))
 def test_calls_that_overtake_each_other_are_all_admitted_and_none_twice(order: list[int]) -> None:
     sessions = listener()

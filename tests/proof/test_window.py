@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.proof.window import WINDOW, CounterWindow, Taken
+from tests.parts import few
 
 NEAR = st.integers(1, 3 * WINDOW)
 JUMPS = st.lists(st.one_of(NEAR, st.integers(1, 40), st.integers(1, 2**63 - 1)), max_size=60)
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(JUMPS)
 def test_a_counter_is_taken_once_and_never_after_the_window_has_passed(counters: list[int]) -> None:
     window, used, highest = CounterWindow(), set[int](), 0

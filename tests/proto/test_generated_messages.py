@@ -15,13 +15,14 @@ from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.pb import services_pb2
+from tests.parts import few
 
 MESSAGES = generated_messages()
 each_message = pytest.mark.parametrize("message", MESSAGES, ids=[m.kind.__name__ for m in MESSAGES])
 
 
 @each_message
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=few(15), deadline=None)
 @given(data=st.data())
 def test_round_trip(message: Generated, data: st.DataObject) -> None:
     value = data.draw(values(message.kind, message.descriptor))
@@ -42,14 +43,14 @@ def is_repeated(field: FieldDescriptor) -> bool:
 
 
 @each_message
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 @given(data=st.binary(max_size=60))
 def test_any_bytes_are_a_message_or_a_decode_error(message: Generated, data: bytes) -> None:
     decode_or_refuse(message, data)
 
 
 @each_message
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=few(15), deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_are_a_message_or_a_decode_error(message: Generated, data: st.DataObject) -> None:
     encoded = bytearray(message.encode(data.draw(values(message.kind, message.descriptor))))

@@ -25,6 +25,7 @@ from quorumlog.records import (
     with_append_time,
 )
 from quorumlog.records.batch import LOG_APPEND_TIME, BatchHeader
+from tests.parts import few
 
 ONE = encode_batch([Record(0, NOW_MS, b"k", b"v"), Record(1, NOW_MS + 1, None, b"w")])
 TWO = encode_batch([Record(2, NOW_MS, b"k", b"v")], base_offset=2)
@@ -137,7 +138,7 @@ def test_append_time_is_reported_by_every_record() -> None:
     assert [r.timestamp_ms for r in decode_batch(data, header)] == [NOW_MS + 99] * 2
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.data())
 def test_damage_gives_headers_or_a_typed_error(data: st.DataObject) -> None:
     broken = data.draw(damaged(ONE + TWO))

@@ -37,6 +37,7 @@ from quorumlog.records.columnar import (
 )
 from quorumlog.records.columnar.form import decoder, encoder, partitioner
 from quorumlog.records.control import KRaftVersion, control_batch
+from tests.parts import few
 
 
 @pytest.fixture(autouse=True, scope="module", params=["vectors", "kernels"])
@@ -244,7 +245,7 @@ def same_answer(buf: bytes) -> None:
     assert as_records(read) == want
 
 
-@settings(max_examples=400)
+@settings(max_examples=few(400))
 @given(st.data())
 def test_damaged_batches_get_the_same_answer(data: st.DataObject) -> None:
     _, batch = data.draw(batches())
@@ -254,7 +255,7 @@ def test_damaged_batches_get_the_same_answer(data: st.DataObject) -> None:
         return  # the header is damaged: neither reader is called
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.data())
 def test_damaged_records_get_the_same_answer(data: st.DataObject) -> None:
     _, batch = data.draw(batches())

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch, headers
 from quorumlog.records.batch import seal
 from quorumlog.records.compression import BadCompression, compress, decompress
+from tests.parts import few
 
 PACKED = [codec for codec in Codec if codec != Codec.NONE]
 
@@ -119,7 +120,7 @@ def test_a_truncated_zstd_frame_is_a_corrupt_batch() -> None:
             decode_batch(shorter, headers(shorter)[0])
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.integers(-1, 9), st.binary(max_size=60))
 def test_any_bytes_decompress_or_give_a_typed_error(codec: int, data: bytes) -> None:
     for prefix in (b"", b"\x82SNAPPY\x00" + bytes(8), b"\x1f\x8b\x08", b"\x04\x22\x4d\x18", b"\x28\xb5\x2f\xfd"):

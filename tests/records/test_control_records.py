@@ -23,6 +23,7 @@ from quorumlog.records.control import (
     decode_control,
     encode_control,
 )
+from tests.parts import few
 
 DIRECTORY = bytes(range(16))
 GOLDEN: list[tuple[ControlRecord, str, str]] = [
@@ -101,7 +102,7 @@ def test_bad(key: bytes | None, value: bytes | None) -> None:
         decode_control(key, value)
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.sampled_from(GOLDEN), st.data())
 def test_damage_gives_a_record_or_a_typed_error(case: tuple[ControlRecord, str, str], data: st.DataObject) -> None:
     value = data.draw(damaged(bytes.fromhex(case[2])))

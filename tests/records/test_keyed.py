@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quorumlog.records import BatchHeader, CorruptRecords, Record, encode_batch, headers, iter_batch
 from quorumlog.records.keyed import Keyed, keyed_records
+from tests.parts import few
 from tests.records.record_strategies import batches, damaged, with_payload
 
 RECORD = bytes.fromhex("10000000066b6579027600")  # key "key", value "v"
@@ -34,7 +35,7 @@ def test_it_finds_what_the_plain_codec_finds(drawn: tuple[list[Record], bytes]) 
     assert keyed(data, header) == [(record.offset, record.key, record.value) for record in written]
 
 
-@settings(max_examples=500)
+@settings(max_examples=few(500))
 @given(st.data())
 def test_it_refuses_what_the_plain_codec_refuses(data: st.DataObject) -> None:
     _, batch = data.draw(batches())
@@ -47,7 +48,7 @@ def test_it_refuses_what_the_plain_codec_refuses(data: st.DataObject) -> None:
         assert keyed(broken, header) == plain(broken, header)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=few(1_000))
 @given(st.lists(st.binary(max_size=12) | st.just(RECORD), max_size=4).map(b"".join), st.integers(0, 5))
 def test_it_reads_any_bytes_as_the_plain_codec(payload: bytes, count: int) -> None:
     data = with_payload(payload, count)

@@ -29,6 +29,7 @@ from quorumlog.records import (
 from quorumlog.records.columnar import decode_columns
 from quorumlog.records.legacy import as_batch, in_format_2
 from quorumlog.records.legacy_lz4 import xxh32_of_few
+from tests.parts import few
 
 # offset 7; checksum; magic, attributes, key "k", value "v"; computed by hand with zlib.crc32
 V0 = bytes.fromhex("000000000000000700000010") + struct.pack(
@@ -99,7 +100,7 @@ VALUES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(VALUES, st.sampled_from([0, 1]), st.sampled_from([Codec.NONE, *CODECS]), st.integers(0, 2**40))
 def test_kafka_python_wrote_it(
     values: list[tuple[bytes | None, bytes | None]], magic: int, codec: Codec, first: int
@@ -175,7 +176,7 @@ def test_bad_entries_are_corrupt(data: bytes) -> None:
         records_in(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=few(300), deadline=None)
 @given(st.data())
 def test_damaged_entries_are_records_or_corrupt(data: st.DataObject) -> None:
     magic, codec = data.draw(st.sampled_from([0, 1])), data.draw(st.sampled_from([0, 1, 2, 3]))

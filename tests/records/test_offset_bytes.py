@@ -24,6 +24,7 @@ from quorumlog.records.coordinator.offset_bytes import (
     write_value,
 )
 from quorumlog.records.coordinator.offsets import OFFSET_COMMIT, OffsetCommitValue, OffsetKey
+from tests.parts import few
 
 ID = bytes(range(1, 17))
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -67,7 +68,7 @@ def test_a_value_with_an_expire_time_is_of_the_version_that_has_one() -> None:
     assert write_value(value) == OFFSET_COMMIT.encode(value, 1) and read_value(write_value(value)) == value
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=few(1_000))
 @given(st.data())
 def test_damaged_bytes_are_usual_only_if_they_can_be_read(data: st.DataObject) -> None:
     """Whatever is taken as it is in the log is what the layouts would have found."""
@@ -88,7 +89,7 @@ def test_damaged_bytes_are_usual_only_if_they_can_be_read(data: st.DataObject) -
             assert read_value(broken) == expected
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=few(1_000))
 @given(st.binary(max_size=24))
 @example(b"\0\1\0\1\xff\0\1t\0\0\0\0")
 @example(b"\0\1\0\1g\0\1\xff\0\0\0\0")

@@ -11,6 +11,7 @@ from record_strategies import BAD_PAYLOADS, GOOD_PAYLOAD, NOW_MS, batches, damag
 from quorumlog.errors import ApiError
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch, headers, verify_crc
 from quorumlog.records.batch import BATCH_OVERHEAD
+from tests.parts import few
 
 # FORMATS 4.1, byte for byte.
 B1 = bytes.fromhex(
@@ -78,7 +79,7 @@ def test_aiokafka_reads_what_we_write(written: list[Record], codec: Codec) -> No
     assert read == written
 
 
-@settings(max_examples=500)
+@settings(max_examples=few(500))
 @given(st.data())
 def test_any_damage_gives_records_or_a_typed_error(data: st.DataObject) -> None:
     _, batch = data.draw(batches())
@@ -90,7 +91,7 @@ def test_any_damage_gives_records_or_a_typed_error(data: st.DataObject) -> None:
         assert error.reason
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.binary(max_size=60), st.integers(0, 5), st.integers(0, 7))
 def test_any_payload_gives_records_or_a_typed_error(payload: bytes, count: int, codec: int) -> None:
     data = with_payload(payload, count, codec)

@@ -12,6 +12,7 @@ from record_strategies import NOW_MS, damaged
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Codec, Record, encode_batch, headers, validate_produced
 from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, seal
+from tests.parts import few
 
 RECORDS = [Record(0, NOW_MS, b"k", b"v"), Record(1, NOW_MS + 1, None, b"w")]
 GOOD = encode_batch(RECORDS)
@@ -81,7 +82,7 @@ def test_the_limit_is_inclusive_and_is_checked_before_the_checksum() -> None:
         assert caught.value.code == ErrorCode.MESSAGE_TOO_LARGE
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.data())
 def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
     """Offset, length, epoch and magic are not covered by the checksum; everything else must be unchanged."""

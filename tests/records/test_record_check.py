@@ -28,6 +28,7 @@ from quorumlog.records.record import write_fields
 from quorumlog.records.record_check import InvalidRecord, check_records, passes_at_once
 from quorumlog.records.record_walk import HEADERS_PER_STEP, MIN_RUN, RUN_PAUSE
 from quorumlog.records.varint import write_varint
+from tests.parts import few
 
 LIMIT = 1 << 20
 
@@ -96,7 +97,7 @@ def runs(draw: st.DrawFn) -> list[Record]:
     return written
 
 
-@settings(max_examples=150)
+@settings(max_examples=few(150))
 @given(st.one_of(runs(), records(gaps=False)), st.sampled_from(Codec))
 def test_good_batches_are_accepted(written: list[Record], codec: Codec) -> None:
     data = encode_batch(written, codec=codec)
@@ -104,7 +105,7 @@ def test_good_batches_are_accepted(written: list[Record], codec: Codec) -> None:
     steps_of(data)
 
 
-@settings(max_examples=400)
+@settings(max_examples=few(400))
 @given(st.data(), st.sampled_from(Codec))
 def test_damaged_records_are_accepted_exactly_if_they_are_decoded(data: st.DataObject, codec: Codec) -> None:
     written = data.draw(st.one_of(runs(), records(gaps=False)))
@@ -116,7 +117,7 @@ def test_damaged_records_are_accepted_exactly_if_they_are_decoded(data: st.DataO
     assert is_accepted(batch) == decodes(batch)
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(st.data(), st.sampled_from([Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]))
 def test_damaged_compression_is_accepted_exactly_if_it_is_decoded(data: st.DataObject, codec: Codec) -> None:
     written = data.draw(records(gaps=False))
@@ -125,7 +126,7 @@ def test_damaged_compression_is_accepted_exactly_if_it_is_decoded(data: st.DataO
     assert is_accepted(batch) == decodes(batch)
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(st.data())
 def test_damage_of_the_bytes_around_keys_and_values_of_a_run(data: st.DataObject) -> None:
     """One byte of one record in a run, at any place of the record, with any bits."""
@@ -136,7 +137,7 @@ def test_damage_of_the_bytes_around_keys_and_values_of_a_run(data: st.DataObject
     assert is_accepted(batch) == decodes(batch)
 
 
-@settings(max_examples=100)
+@settings(max_examples=few(100))
 @given(st.one_of(runs(), records(gaps=False)), st.integers(1, 64), st.integers(1, 20))
 @example(alike(200), 7, 3)
 def test_slices_and_cuts_change_nothing(written: list[Record], slice_bytes: int, slice_records: int) -> None:

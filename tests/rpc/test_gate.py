@@ -20,6 +20,7 @@ from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.gate import Gate
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Listener
+from tests.parts import few
 
 PATH = "/quorumlog.v1.Quorum/Vote"
 WHERE = "ipv4:10.0.0.7:5555"
@@ -40,14 +41,14 @@ def gate(*, internal: bool = True) -> Gate:
     return Gate(dispatch, numbers(), ProofLog())
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(st.sampled_from([b"", b"n,,", b"n,,n=c1/2/AgICAgICAgICAgICAgICAg,r=", b"c=biws,r="]), st.binary(max_size=1_500))
 def test_any_message_of_a_proof_is_answered(start: bytes, rest: bytes) -> None:
     answer = gate().prove(start + rest, WHERE, 0)
     assert answer.startswith((b"r=", b"e="))
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(st.none() | st.binary(max_size=100) | st.binary(min_size=64, max_size=64), st.binary(max_size=50))
 def test_no_call_passes_without_a_proof(proof: bytes | None, data: bytes) -> None:
     try:

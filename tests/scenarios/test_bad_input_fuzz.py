@@ -23,6 +23,7 @@ from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.access import INTERNAL_SERVICES
 from quorumlog.rpc.transport import OutcomeUnknown
+from tests.parts import few
 
 TOPIC = "fuzz"
 METHOD_OF = {method.request: method for method in METHODS if method.service not in INTERNAL_SERVICES}
@@ -105,7 +106,7 @@ def value_of(name: str, hint: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
-@settings(max_examples=30, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=few(30), suppress_health_check=list(HealthCheck), database=None)
 @given(data=st.data())
 def test_every_request_gets_an_answer_and_none_makes_the_node_fail(
     world: World, kind: Any, data: st.DataObject

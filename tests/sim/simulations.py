@@ -44,6 +44,16 @@ QUORUMS = _jobs(QUORUM, QUORUM_SEEDS, QUORUM_SECONDS)
 AIMED = {
     profile: _jobs(profile, _SEEDS_OF.get(profile, PROFILE_SEEDS), PROFILE_SECONDS) for profile in sorted(PROFILES)
 }
+SHORT_SECONDS = 10
+SHORT = [
+    *_jobs("swarm", range(101, 104), SHORT_SECONDS),
+    *_jobs(QUORUM, range(101, 103), SHORT_SECONDS),
+    *(
+        job
+        for profile in ("directories", "groups", "reassign", "transactions")
+        for job in _jobs(profile, [101], SHORT_SECONDS)
+    ),
+]
 NOTED = [job for job in (*QUORUMS, *SWARM, *(job for jobs in AIMED.values() for job in jobs)) if job.noting]
 
 

@@ -34,6 +34,7 @@ from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.log_file import CorruptBatch
 from quorumlog_storage.names import CLEANED_SUFFIX
 from quorumlog_storage.segment import Segment
+from tests.parts import few
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"", b"long" * 30])
 BATCH = st.tuples(
@@ -54,7 +55,7 @@ def segments_meet(log: Log) -> None:
         assert segment.end_offset() == successor
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=few(150))
 @given(st.lists(BATCH, min_size=1, max_size=25), st.integers(1, 6), st.integers(0, 3), st.integers(300, 1_500))
 def test_the_last_value_of_each_key_stays_however_it_is_cut_into_rounds(
     made: list[tuple[list[tuple[bytes, bytes | None]], Codec]], keys: int, tail: int, segment_bytes: int

@@ -40,6 +40,7 @@ from quorumlog.records import Codec, decode_batch, headers
 from quorumlog_storage.cleaning.spec import RoundDone
 from quorumlog_storage.log import Log
 from quorumlog_storage.log_config import LogConfig
+from tests.parts import few
 
 PRODUCERS = (1, 2)
 PLAIN = -1  # the transaction of a record that has none
@@ -314,4 +315,4 @@ class CompactionAgainstLastWrite(RuleBasedStateMachine):
 
 
 TestCompactionAgainstLastWrite = CompactionAgainstLastWrite.TestCase
-TestCompactionAgainstLastWrite.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+TestCompactionAgainstLastWrite.settings = settings(max_examples=few(100), stateful_step_count=25, deadline=None)

@@ -20,6 +20,7 @@ from quorumlog_storage.cleaning.key_kernels import hashed
 from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys
 from quorumlog_storage.cleaning.marks import Marks
 from quorumlog_storage.log import Log
+from tests.parts import few
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -68,7 +69,7 @@ def filled(disk: SimDisk, steps: list[Any]) -> Log:
     return log
 
 
-@settings(max_examples=150)
+@settings(max_examples=few(150))
 @given(
     steps=st.lists(BATCH, min_size=1, max_size=20),
     slots=st.integers(2, 12),
@@ -107,7 +108,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=400)
+@settings(max_examples=few(400))
 @given(st.one_of(st.binary(max_size=60), damaged()), st.integers(1, 4), st.integers(0, 10), st.booleans())
 def test_both_forms_refuse_the_same_bytes(junk: bytes, count: int, more: int, marked: bool) -> None:
     size = 61 + len(junk)

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog_storage.epochs import EpochEnd, EpochStart, LeaderEpochCache
+from tests.parts import few
 
 REPLICAS = 2
 
@@ -182,4 +183,4 @@ class EpochsAgainstList(RuleBasedStateMachine):
 
 
 TestEpochsAgainstList = EpochsAgainstList.TestCase
-TestEpochsAgainstList.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+TestEpochsAgainstList.settings = settings(max_examples=few(150), stateful_step_count=25, deadline=None)

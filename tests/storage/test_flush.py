@@ -13,6 +13,7 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog_storage.log import Log
 from quorumlog_storage.log_config import NEVER, LogConfig
 from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter
+from tests.parts import few
 
 CACHED = replace(SMALL, durable=False, segment_bytes=100_000)
 
@@ -58,7 +59,7 @@ def test_a_turn_ends_with_a_sync_once_so_many_records_wait(
     assert [world.append(*turn) for turn in turns] == synced
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 @given(st.integers(1, 12), st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=3), min_size=1, max_size=12))
 def test_fewer_records_than_that_are_answered_without_a_sync(flush_messages: int, turns: list[list[int]]) -> None:
     world, waiting = Turns(replace(CACHED, flush_messages=flush_messages)), 0

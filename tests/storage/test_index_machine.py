@@ -18,6 +18,7 @@ from quorumlog_storage.batch import StoredBatch, received_batches
 from quorumlog_storage.bounded import LogResources
 from quorumlog_storage.names import index_name, time_index_name
 from quorumlog_storage.segment import Segment
+from tests.parts import few
 
 BASE = 1_000
 DAMAGES = ("none", "removed", "emptied", "torn", "bit flipped", "zeroes", "zeroes behind it")
@@ -161,4 +162,4 @@ class IndexesAgainstBisect(RuleBasedStateMachine):
 
 
 TestIndexesAgainstBisect = IndexesAgainstBisect.TestCase
-TestIndexesAgainstBisect.settings = settings(max_examples=120, stateful_step_count=15, deadline=None)
+TestIndexesAgainstBisect.settings = settings(max_examples=few(120), stateful_step_count=15, deadline=None)

@@ -15,11 +15,12 @@ from quorumlog_storage.log import Log
 from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.names import log_name
 from quorumlog_storage.segment_scan import UnknownFormat
+from tests.parts import few
 
 GOOD = b"".join(raw(batch(2 * n, [b"%d" % n, b"x"], epoch=1 + n // 2)) for n in range(5))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), max_size=3),
     st.integers(0, len(GOOD)),

@@ -18,6 +18,7 @@ from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.log_errors import UnexpectedAppend
 from quorumlog_storage.names import index_name, log_name
 from quorumlog_storage.offset_index import MAX_RELATIVE_OFFSET
+from tests.parts import few
 
 
 def with_gaps(*bases: Offset) -> list[StoredBatch]:
@@ -86,7 +87,7 @@ def test_every_offset_of_a_gap_reads_what_follows_it() -> None:
         assert log.read(offset, 1, upper_bound=found[0].base_offset) == b""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, max_size=25), st.data())
 def test_a_copy_with_gaps_is_cut_and_reopened_like_any_log(whats: list[tuple[int, int]], data: st.DataObject) -> None:
     disk = disk_with_data()

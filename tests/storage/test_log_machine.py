@@ -40,6 +40,7 @@ from quorumlog_storage.partition_directories import PartitionDirectories
 from quorumlog_storage.partition_log import PartitionLog
 from quorumlog_storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
 from quorumlog_storage.retention.policy import Policy
+from tests.parts import few
 
 TOPIC_ID = bytes([1]) * 16
 PARTITION = ("t", 0)
@@ -505,4 +506,4 @@ class LogAgainstList(RuleBasedStateMachine):
 
 
 TestLogAgainstList = LogAgainstList.TestCase
-TestLogAgainstList.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestLogAgainstList.settings = settings(max_examples=few(60), stateful_step_count=25, deadline=None)

@@ -23,6 +23,7 @@ from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.names import log_name, snapshot_name
 from quorumlog_storage.producer_snapshot import decode_snapshot
 from quorumlog_storage.producer_state import ProducerEntry, ProducerStates, check
+from tests.parts import few
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)
 PRODUCERS = 4
@@ -382,7 +383,7 @@ class ProducersAgainstReplay(RuleBasedStateMachine):
 
 
 TestProducersAgainstReplay = ProducersAgainstReplay.TestCase
-TestProducersAgainstReplay.settings = settings(max_examples=250, stateful_step_count=25, deadline=None)
+TestProducersAgainstReplay.settings = settings(max_examples=few(250), stateful_step_count=25, deadline=None)
 
 
 # --- snapshots that a process left without a sync ---

@@ -23,6 +23,7 @@ from quorumlog_storage.names import transaction_index_name
 from quorumlog_storage.producers.index_note import NAME as NOTE
 from quorumlog_storage.producers.index_note import write_note
 from quorumlog_storage.producers.transactions import NEVER
+from tests.parts import few
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100, remembers_producers=True)
 PRODUCERS = 3
@@ -398,7 +399,7 @@ class TransactionsAgainstScan(RuleBasedStateMachine):
 
 
 TestTransactionsAgainstScan = TransactionsAgainstScan.TestCase
-TestTransactionsAgainstScan.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)
+TestTransactionsAgainstScan.settings = settings(max_examples=few(150), stateful_step_count=25, deadline=None)
 
 
 def test_the_entries_of_a_file_read_back() -> None:

@@ -21,6 +21,7 @@ from quorumlog_storage.moves.mark import MARK_NAME, PromotionMark, parse_mark, r
 from quorumlog_storage.moves.promotion import NotReady
 from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, Span, StartOver, next_step
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from tests.parts import few
 
 
 def span(start: Offset, end: Offset, *epochs: tuple[int, Offset]) -> Span:
@@ -271,7 +272,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(OPERATIONS)
 def test_whatever_happens_to_the_source_its_copy_becomes_equal(operations: list[tuple[str, int]]) -> None:
     world = MoveWorld()

@@ -26,6 +26,7 @@ from quorumlog_storage.names import snapshot_name
 from quorumlog_storage.offset_files import RECOVERY_POINTS, parse_offsets
 from quorumlog_storage.partition_directories import PartitionDirectories
 from quorumlog_storage.partition_log import PartitionLog
+from tests.parts import few
 
 PARTITION = ("t", 0)
 
@@ -88,7 +89,7 @@ def test_a_cut_takes_the_epochs_of_what_it_takes(offset: int, left: list[int]) -
     assert [one.epoch for one in log.epochs.entries] == left
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(data=st.data())
 def test_a_follower_that_gets_any_bytes_keeps_its_log(data: st.DataObject) -> None:
     """Damage anywhere in two batches that would follow, or none; as the broker's follower takes them."""

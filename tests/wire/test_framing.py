@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.wire.framing import SCRATCH_BYTES, FrameReader
 from quorumlog.wire.malformed import Malformed
+from tests.parts import few
 
 MAX_BYTES = 5_000_000
 
@@ -35,7 +36,7 @@ def framed(*frames: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(
     frames=st.lists(st.binary(min_size=1, max_size=300), max_size=12),
     reads=st.lists(st.integers(1, 40), min_size=1),

@@ -21,6 +21,7 @@ from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.parts import LENGTH_BYTES, Parts
 from quorumlog.wire.plain import classic_groups
 from quorumlog.wire.plain.form import NOT_PLAIN, UVARINT_MAX_BITS, uvarint
+from tests.parts import few
 
 APIS = (
     BY_REQUEST[produce.ProduceRequest],
@@ -272,7 +273,7 @@ def response_from(api: Api, request: Any, version: int, data: bytes) -> Any:
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 @given(data=st.data())
 def test_bytes_and_messages_are_those_of_the_schema(api: Api, version: int, data: st.DataObject) -> None:
     request, response = data.draw(MESSAGES[api.schema])
@@ -286,7 +287,7 @@ def test_bytes_and_messages_are_those_of_the_schema(api: Api, version: int, data
 
 
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 @given(data=st.data())
 def test_damage_is_judged_as_the_schema_judges_it(api: Api, version: int, data: st.DataObject) -> None:
     """One byte is changed, or the end is missing, or there are more bytes."""

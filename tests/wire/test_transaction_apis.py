@@ -15,6 +15,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages import produce, transactions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
 from quorumlog.wire.versions import served_versions
+from tests.parts import few
 from tests.wire.call_frames import (
     Frames,
     check_foreign_reader,
@@ -103,7 +104,7 @@ def value_of(name: str, hint: Any) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[one.name for one in EXAMPLES])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=few(30), deadline=None)
 @given(data=st.data())
 def test_any_request_survives_the_newest_version(example: Example, data: st.DataObject) -> None:
     wire = frames(example, example.newest)

@@ -24,6 +24,7 @@ from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.groups.turn import Write
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, named, topics
 from tests.broker.coordinator.group_world import G, replay
+from tests.parts import few
 
 CLIENTS = 4
 SUBSCRIPTIONS: list[dict[str, Any]] = [{"topics": "a"}, {"topics": "a b"}, {"topics": "", "regex": "[ab]"}]
@@ -289,7 +290,7 @@ class ConsumerMachine(RuleBasedStateMachine):
 
 
 ConsumerMachine.TestCase.settings = settings(
-    max_examples=40,
+    max_examples=few(40),
     stateful_step_count=50,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # to shrink a failure takes minutes: do it by hand

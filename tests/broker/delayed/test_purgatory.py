@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog_broker.delayed.purgatory import Purgatory, Reason, Waiter
+from tests.parts import few
 
 
 def test_each_way_out() -> None:
@@ -68,7 +69,7 @@ KEYS = ["a", "b", "c"]
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 def test_exactly_once_against_a_list(data: st.DataObject) -> None:
     """A dumb second answer: all waiters in a list, every one checked at every event."""
     purgatory: Purgatory[str] = Purgatory()

@@ -25,6 +25,7 @@ from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail
 from quorumlog_storage.isolation import Isolation
+from tests.parts import few
 
 PARTITIONS = 3
 WAIT_MS = 2_000
@@ -156,7 +157,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(WANTS, min_size=1, max_size=4), st.lists(SIZES, max_size=3), EVENTS)
 def test_it_answers_as_one_that_reads_at_every_change(
     wants: list[Want], before: list[int], events: list[Happens]
@@ -170,7 +171,7 @@ def test_it_answers_as_one_that_reads_at_every_change(
         cluster.end()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 @given(st.lists(WANTS, min_size=1, max_size=3), st.sampled_from([0, 300]), st.lists(SIZES, max_size=3), EVENTS)
 def test_it_waits_for_no_less_and_no_longer_where_records_are_on_the_disk(
     wants: list[Want], tail_bytes: int, before: list[int], events: list[Happens]

@@ -26,6 +26,7 @@ from quorumlog_broker.fetch.session import MAX_EPOCH, next_epoch
 from quorumlog_broker.fetch.session_cache import EVICT_MS, IDLE_MS
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.fetch.targets import Key, TopicResponse
+from tests.parts import few
 
 T, U = b"t" * 16, b"u" * 16
 
@@ -392,7 +393,7 @@ def test_a_session_by_name_keeps_no_list_of_what_has_changed() -> None:
 ROOM_STEPS = st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, EVICT_MS), st.booleans())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(st.lists(ROOM_STEPS, max_size=30))
 def test_the_limits_of_the_cache_are_never_exceeded(steps: list[tuple[int, int, int, bool]]) -> None:
     """Six readers; as time goes on each asks for different partitions."""
@@ -492,7 +493,7 @@ class Reader:
         return None
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(STEPS)
 def test_a_reader_knows_what_a_full_fetch_would_answer(steps: list[tuple[str, int]]) -> None:
     reader = Reader()

@@ -14,6 +14,7 @@ from quorumlog_broker.fetch.partition_read import position_fault
 from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
 from quorumlog_storage.fetch_rule import Records, fetch_answer
 from quorumlog_storage.log import Log
+from tests.parts import few
 
 
 @dataclass
@@ -38,7 +39,7 @@ def logs(draw: st.DrawFn) -> Positions:
     return Positions(draw(st.integers(0, end_offset)), end_offset, epochs)
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(logs(), st.integers(0, 15), st.integers(-1, 7))
 def test_a_position_has_the_fault_that_the_fetch_rule_finds(log: Positions, offset: Offset, epoch: Epoch) -> None:
     wanted = FetchPartition(index=0, fetch_offset=offset, last_fetched_epoch=epoch, max_bytes=1)

@@ -13,6 +13,7 @@ from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, Rep
 from quorumlog_broker.fetch.cached_partition import NO_FETCH_MS, TRANSITIONS, CachedPartition, Happened, ReadState
 from quorumlog_broker.fetch.session import FetchSession
 from quorumlog_broker.fetch.targets import FetchTarget, Key, TopicResponse
+from tests.parts import few
 
 T = b"t" * 16
 INDEXES = range(5)
@@ -198,7 +199,7 @@ STEP = st.one_of(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=few(500))
 @given(st.booleans(), st.lists(STEP, max_size=30))
 def test_a_session_does_what_the_lists_say(of_replica: bool, steps: list[tuple[object, ...]]) -> None:
     both = Both(of_replica)

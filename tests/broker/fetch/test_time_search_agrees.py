@@ -16,6 +16,7 @@ from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime, Ti
 from quorumlog_storage.batch import StoredBatch, stamped_batches
 from quorumlog_storage.log import Log
 from quorumlog_storage.log_config import LogConfig
+from tests.parts import few
 
 PATH = "/t-0"
 BIG = 1_700_000_000_000
@@ -65,7 +66,7 @@ def answer(search: TimeSearch) -> Found | None:
     raise AssertionError("the search does not end")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(
     written=batches,
     segment_bytes=st.sampled_from([300, 900, 1 << 20]),

@@ -42,6 +42,7 @@ from quorumlog_broker.partition.events import (
 from quorumlog_broker.partition.follower_progress import FollowerProgress
 from quorumlog_broker.partition.isr_state import Committed
 from quorumlog_broker.partition.partition import Partition
+from tests.parts import few
 
 ME, A = 1, 2
 LAG_MS = 100
@@ -237,7 +238,7 @@ STEPS = ["append", "delete", "copy", "wait", "fence", "unfence", "remove", "gran
 SCRIPTS = st.lists(st.tuples(st.sampled_from([*STEPS, "tick"]), st.sampled_from(INDEXES)), max_size=60)
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(SCRIPTS)
 @example([("arrive", 0), ("arrive", 0), ("wait", 0), ("arrive", 0), ("lose", 0), ("append", 0)])  # a new session begins
 def test_a_leader_concludes_the_same_whether_partitions_are_named_or_not(script: list[tuple[str, int]]) -> None:

@@ -10,6 +10,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog_broker.partition.events import IsrAnswered, ProposeIsr
 from quorumlog_broker.partition.isr_agreement import AWAIT_METADATA, REFUSED, IsrAgreement, ProposalStatus
 from quorumlog_broker.partition.isr_state import Committed, PendingExpand, PendingShrink
+from tests.parts import few
 
 ME, A, B = 1, 2, 3
 EPOCH = 5
@@ -80,7 +81,7 @@ STEPS = st.sampled_from(["expand", "shrink", "answer", "old answer", "metadata",
 
 
 @given(st.lists(st.tuples(STEPS, st.sampled_from(ErrorCode), st.integers(0, 2)), max_size=30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 def test_whatever_comes_the_larger_set_counts_until_it_is_settled(steps: list[tuple[str, ErrorCode, int]]) -> None:
     agreement, asked = agreed(), []
     for step, error, ahead in steps:

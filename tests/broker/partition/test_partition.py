@@ -31,6 +31,7 @@ from quorumlog_broker.partition.events import (
 )
 from quorumlog_broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 from quorumlog_broker.partition.partition import Partition, Role
+from tests.parts import few
 
 ME, A, B = 1, 2, 3
 LAG_MS = 1_000
@@ -460,7 +461,7 @@ def test_a_failed_log_withdraws_a_pending_proposal() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 def test_the_high_watermark_agrees_with_counting(data: st.DataObject) -> None:
     """A leader of three with a fixed ISR agrees with a dumb count over the whole history."""
     isr = data.draw(st.sampled_from([(ME,), (ME, A), (ME, A, B)]))
@@ -490,7 +491,7 @@ def test_the_high_watermark_agrees_with_counting(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 def test_no_sequence_of_events_breaks_an_invariant(data: st.DataObject) -> None:
     driver = Driver(min_isr=data.draw(st.integers(1, 3)), durable=data.draw(st.booleans()))
     version, epoch, end, last_high_watermark = 7, 5, 0, 0

@@ -8,6 +8,7 @@ from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail, TailBudget, TailCount, TailRead, frame_bytes
 from quorumlog_storage.batch import StoredBatch
+from tests.parts import few
 
 
 def batch(base: int, count: int, size: int) -> StoredBatch:
@@ -70,7 +71,7 @@ def test_a_read_takes_no_more_batches_than_a_turn_has_time_for() -> None:
     st.integers(0, 90),
     st.integers(0, 90),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=few(300), deadline=None)
 def test_a_count_is_that_of_a_read_without_limits(
     batches: list[tuple[int, int]], dropped: int, offset: Offset, bound: Offset
 ) -> None:
@@ -120,7 +121,7 @@ def test_a_small_view_of_a_large_frame_is_copied_and_a_large_one_charged_whole()
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(1, 4), st.integers(1, 60)), max_size=60), st.integers(0, 200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 def test_what_is_held_is_the_newest_and_within_the_budget(puts: list[tuple[int, int, int]], limit: int) -> None:
     budget = TailBudget(limit)
     tails = [Tail(budget), Tail(budget)]

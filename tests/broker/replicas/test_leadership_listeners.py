@@ -26,6 +26,7 @@ from quorumlog_broker.partition.events import (
 from quorumlog_broker.partition.partition import Partition
 from quorumlog_broker.replicas.leadership_listeners import LeadershipListeners
 from quorumlog_broker.replicas.replica import Replica
+from tests.parts import few
 
 Call = tuple[str, int, Epoch]  # what, partition, epoch
 
@@ -124,7 +125,7 @@ EVENTS = st.one_of(
 
 
 @given(st.lists(EVENTS, max_size=30))
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 def test_elections_and_resignations_alternate_and_epochs_rise(script: list[tuple[str, bool, bool]]) -> None:
     """Any sequence of metadata, log events and answers of the controller."""
     core = Partition(1, min_isr=1, durable=False, lag_time_max_ms=1_000)

@@ -22,6 +22,7 @@ from quorumlog.topic_config import validate
 from quorumlog_broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota
 from quorumlog_broker.replicas.throttle import Throttles
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
+from tests.parts import few
 
 TOPIC = b"t" * 16
 KEY = (TOPIC, 3)
@@ -35,7 +36,7 @@ class Clock:
         return self.at_ms
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.integers(1, 2_000_000), st.lists(st.integers(5_000, 1_000_000), min_size=1, max_size=5), st.integers(2, 20))
 def test_a_greedy_taker_gets_the_rate_and_not_more(rate: int, batches: list[int], seconds: int) -> None:
     """batches: their sizes, again and again; a taker takes whole ones, and at least one."""

@@ -21,6 +21,7 @@ from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replication.fetch_position import FetchPosition
 from quorumlog_broker.replication.leader_session import LeaderSession, SessionRequest
+from tests.parts import few
 
 TOPIC = b"t" * 16
 INDEXES = range(4)
@@ -185,7 +186,7 @@ def test_without_positions_there_is_no_request() -> None:
 OPERATIONS = ("add", "remove", "move", "cut", "busy", "back off", "wait", "round", "lose", "evict", "register")
 
 
-@settings(max_examples=400)
+@settings(max_examples=few(400))
 @given(st.lists(st.tuples(st.sampled_from(OPERATIONS), st.sampled_from(INDEXES)), max_size=40))
 def test_both_sides_agree(script: list[tuple[str, int]]) -> None:
     pair = Pair()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog_quorum.controller.config_changes import APPEND, DELETE, SET, SUBTRACT, changed_values
+from tests.parts import few
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 Change = tuple[str, int, str | None]
@@ -209,7 +210,7 @@ NAMES = st.sampled_from(["retention.ms", "flush.ms", "segment.ms", "cleanup.poli
 WORDS = st.lists(st.sampled_from(["compact", "delete"]), min_size=1, max_size=3).map(",".join)
 
 
-@settings(max_examples=150)
+@settings(max_examples=few(150))
 @given(st.dictionaries(NAMES, st.tuples(st.sampled_from([SET, DELETE, APPEND, SUBTRACT]), WORDS)))
 def test_operations_agree_with_a_dumber_model(changes: dict[str, tuple[int, str]]) -> None:
     before = {"retention.ms": "5", "cleanup.policy": "compact"}

@@ -17,6 +17,7 @@ from quorumlog_quorum.controller.election import TopicRules, Wish, partition_cha
 from quorumlog_quorum.metadata.changes import changed_partition
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.registration import UNASSIGNED, PartitionRegistration
+from tests.parts import few
 
 A = Assignment
 
@@ -240,4 +241,4 @@ class Partition(RuleBasedStateMachine):
 
 
 TestPartition = Partition.TestCase
-TestPartition.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestPartition.settings = settings(max_examples=few(60), stateful_step_count=25, deadline=None)

@@ -18,6 +18,7 @@ from quorumlog.messages.brokers import UnregisterBrokerRequest
 from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
 from quorumlog_quorum.metadata.image import hash_of
+from tests.parts import few
 
 BROKERS = (1, 2, 3, 4)
 TOPICS = ("a", "b")
@@ -93,7 +94,7 @@ def assign(world: World, broker_id: int, name: str, directory_id: bytes) -> None
     world.ask(AssignReplicasToDirectoriesRequest(broker_id=broker_id, broker_epoch=epoch, assignments=(assignment,)))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=few(120), deadline=None)
 @given(st.integers(0, 9), st.lists(step, max_size=40))
 def test_any_sequence_of_operations_keeps_the_state_sound(seed: int, steps: list[tuple[Any, ...]]) -> None:
     world = World(seed, default_replication_factor=2)
@@ -110,7 +111,7 @@ def test_any_sequence_of_operations_keeps_the_state_sound(seed: int, steps: list
     assert world.tip.state_hash == hash_of(world.tip)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.integers(0, 9), st.lists(step, max_size=25))
 def test_every_operation_ends_in_the_same_state_in_slices_as_whole(seed: int, steps: list[tuple[Any, ...]]) -> None:
     worlds = [World(seed, default_replication_factor=2, max_slice_work=work) for work in (1, 1_000_000)]
@@ -128,7 +129,7 @@ def test_every_operation_ends_in_the_same_state_in_slices_as_whole(seed: int, st
         assert answers[0] == answers[1] and worlds[0].tip == worlds[1].tip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(st.integers(0, 9), st.lists(st.tuples(step, st.integers(0, 4)), max_size=40))
 def test_operations_between_the_slices_of_others_keep_the_state_sound(
     seed: int, steps: list[tuple[tuple[Any, ...], int]]
@@ -163,7 +164,7 @@ def check_epochs(world: World, seen: dict[tuple[bytes, int], tuple[int, int]]) -
             seen[found.id, index] = now
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["fence", "heartbeat", "shrink", "expand"]), broker), max_size=30))
 def test_a_leader_was_in_every_isr_that_could_acknowledge(steps: list[tuple[str, int]]) -> None:
     """With the synced default: each clean leader held all that was acknowledged (KIP-966's claim).

@@ -18,6 +18,7 @@ from quorumlog.messages.reassignments import ElectionTopic, ElectLeadersRequest
 from quorumlog_quorum.controller.config_changes import SET
 from quorumlog_quorum.controller.unclean_recovery import MAX_ASKED, MAX_LOOKS, RETRY_MS, Ask, LogEnd, Recoveries
 from quorumlog_quorum.metadata.registration import RECOVERING
+from tests.parts import few
 
 TIMEOUT_MS = 60_000
 ENDS = {1: LogEnd(3, 10), 2: LogEnd(3, 20), 3: LogEnd(2, 90)}
@@ -282,7 +283,7 @@ def test_many_partitions_are_asked_for_in_bounded_steps_and_calls() -> None:
     assert MAX_ASKED == 1_000
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 @given(st.integers(0, 2**32))
 def test_whatever_happens_only_the_longest_log_that_answered_leads(seed: int) -> None:
     """Against a plain second answer: the largest of the ends that live replicas told, and nothing while one could be

@@ -23,6 +23,7 @@ from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
 from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP, delta_between, delta_from_empty
 from quorumlog_quorum.metadata.records_of import records_of
+from tests.parts import few
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)
 
@@ -64,7 +65,7 @@ def listing(delta: Delta, image: Image) -> tuple[object, ...]:
 any_history = st.lists(any_record.filter(lambda record: not isinstance(record, FeatureLevelRecord)), max_size=40)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=few(300), deadline=None)
 @given(any_history, any_history)
 def test_the_difference_is_what_a_replay_would_have_listed(
     before: list[MetadataRecord], between: list[MetadataRecord]

@@ -26,6 +26,7 @@ from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
 from quorumlog_quorum.metadata.records_of import records_of
 from quorumlog_quorum.metadata.registration import PartitionRegistration
+from tests.parts import few
 
 TOPIC = TopicRecord(name="t", topic_id=uuid(1))
 
@@ -104,7 +105,7 @@ def replay_what_fits(records: list[MetadataRecord], cuts: list[int]) -> tuple[Im
     return delta.apply(len(fitting), 1), fitting
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(st.lists(any_record, max_size=40), st.lists(st.integers(0, 40)))
 def test_the_delta_keeps_the_state_hash_up_to_date(records: list[MetadataRecord], cuts: list[int]) -> None:
     image, fitting = replay_what_fits(records, cuts)
@@ -113,7 +114,7 @@ def test_the_delta_keeps_the_state_hash_up_to_date(records: list[MetadataRecord]
     assert whole == image
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=few(100), deadline=None)
 @given(st.lists(any_record, max_size=30), st.lists(st.tuples(st.integers(1, 4), st.booleans()), max_size=5))
 def test_new_topics_are_adopted_as_if_their_records_were_replayed(
     records: list[MetadataRecord], topics: list[tuple[int, bool]]
@@ -149,7 +150,7 @@ def test_a_delta_may_be_looked_at_between_any_two_records() -> None:
     assert all(image.state_hash == hash_of(image) for image, _ in looks)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=few(80), deadline=None)
 @given(st.lists(any_record, max_size=40))
 def test_an_image_is_made_again_from_its_records(records: list[MetadataRecord]) -> None:
     image, _ = replay_what_fits(records, [])

@@ -32,6 +32,7 @@ from quorumlog_quorum.metadata.snapshot_records import (
     slices_of,
 )
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from tests.parts import few
 
 
 def build(slices: Iterable[list[bytes]], offset: int = 7, epoch: int = 3) -> Image:
@@ -46,7 +47,7 @@ LEVEL = FeatureLevelRecord(name="metadata.version", level=LATEST_LEVEL)
 any_written_record = any_record.filter(lambda record: not isinstance(record, FeatureLevelRecord))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=few(150), deadline=None)
 @given(st.lists(any_written_record, max_size=40), st.integers(1, 9))
 def test_an_image_is_built_again_from_its_values(records: list[MetadataRecord], records_per_slice: int) -> None:
     image = fitting_image([LEVEL, *records])
@@ -165,7 +166,7 @@ def test_a_partition_is_read_as_by_its_record(record: PartitionRecord) -> None:
     assert PartitionReader().read(value) == (record.topic_id, record.partition, created_partition(record))
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(any_partition, st.data())
 def test_damaged_partitions_are_refused_as_by_their_record(record: PartitionRecord, data: st.DataObject) -> None:
     """Bytes are changed, cut or added; either both ways of reading refuse the value, or both give the same."""

@@ -19,6 +19,7 @@ from quorumlog_quorum.raft.quorum_state import (
     write_quorum_state,
 )
 from quorumlog_quorum.raft.voters import VoterKey
+from tests.parts import few
 
 STATES = st.builds(
     QuorumState,
@@ -34,7 +35,7 @@ def test_round_trip(state: QuorumState) -> None:
 
 
 @given(STATES, st.data())
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 def test_no_damage_is_read_as_another_state(state: QuorumState, data: st.DataObject) -> None:
     good = encode_quorum_state(state)
     position = data.draw(st.integers(0, len(good) - 1))

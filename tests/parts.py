@@ -1,0 +1,104 @@
+"""The two parts of the tests: `quick`, which `./dev test` runs, and `rest`, everything that it leaves out.
+
+The environment variable QUORUMLOG_TESTS names the part that pytest runs; without it pytest runs everything.
+
+- Folders of `WHOLE_ONLY` are in the rest; the cases of `ALSO_QUICK` are in both parts.
+- Of all other folders every test function is quick, but for those of `LEFT_OUT`. Quick is a tenth of its seeds (the
+  parameters of `SEEDS`), of the parameters of a function of `SAMPLED`, of the examples of a property, and of whatever
+  else a test counts with `few`. Seeds and parameters that are left out are in the rest; a property is in both parts,
+  and so is a function marked with `counts`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from itertools import groupby
+from typing import Protocol
+
+SHARE = 10  # quick is one of so many
+
+
+class Part(StrEnum):
+    QUICK = "quick"
+    REST = "rest"
+    ALL = "all"
+
+
+CHOSEN = Part(os.environ.get("QUORUMLOG_TESTS", Part.ALL))
+
+WHOLE_ONLY = ("applications", "clients", "crash", "faults", "install", "live", "sim", "soak", "spark")
+SEEDS = ("seed", "block")
+
+_KAFKA = "it starts Apache Kafka, which Maven fetches"
+_SIMULATES = "it is a simulation, or tries what finds mistakes in one, for half a minute"
+LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, and why the quick part has none of it
+    "tests/jepsen/test_mutants.py::test_a_sample_is_killed": "mutants are for whoever changes what finds them",
+    "tests/jepsen/test_shrink.py::test_a_mistake_of": _SIMULATES,
+    "tests/formats/test_consumer_group_log.py::test_both_tools": _KAFKA,
+    "tests/formats/test_export.py::test_a_stopped_kafka": _KAFKA,
+    "tests/formats/test_fresh_kafka.py": _KAFKA,
+    "tests/formats/test_kafka_dump.py": _KAFKA,
+}
+SAMPLED: tuple[str, ...] = (
+    "tests/storage/test_compaction_crashes.py::test_a_stop_at_any_call",
+    "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call",
+)
+ALSO_QUICK: tuple[str, ...] = (  # of `WHOLE_ONLY`: one of each kind
+    "tests/sim/test_some_seeds.py",
+    "tests/live/test_three_nodes.py::test_create_produce_fetch_and_lose_the_leader",
+    "tests/clients/test_client_matrix.py::test_cell[confluent-kafka-consumer group: subscribe",
+    "tests/clients/test_client_matrix.py::test_cell[kafka-python-consumer group: subscribe",
+    "tests/clients/test_client_matrix.py::test_cell[aiokafka-consumer group: subscribe",
+    "tests/clients/test_client_matrix.py::test_cell[kcat-consumer group: subscribe",
+    "tests/spark/test_spark_cluster.py::test_every_record_once_with_all_its_fields",
+)
+
+
+class Item(Protocol):
+    """What is read of a test of pytest's. keywords: its markers, by name."""
+
+    @property
+    def nodeid(self) -> str: ...
+
+    @property
+    def keywords(self) -> Iterable[str]: ...
+
+
+def few(whole: int) -> int:
+    """The number of examples, seeds or rounds to run of `whole`: a tenth, rounded up, where only the quick part runs.
+
+    A test that calls this in its body is marked with `pytest.mark.counts`; a property needs no mark.
+    """
+    return -(-whole // SHARE) if CHOSEN is Part.QUICK else whole
+
+
+def chosen(items: Iterable[Item], part: Part) -> Iterator[bool]:
+    """For each test, in its order, whether this part holds it. The parameters of a function stand together."""
+    for function, group in groupby(items, _function):
+        cases = list(group)
+        for number, case in enumerate(cases):
+            is_quick = _is_quick(function, case, number, len(cases))
+            more = _is_whole_only(function) or "hypothesis" in case.keywords or "counts" in case.keywords
+            yield {Part.QUICK: is_quick, Part.REST: more or not is_quick, Part.ALL: True}[part]
+
+
+def _is_whole_only(function: str) -> bool:
+    return function.split("/")[1] in WHOLE_ONLY
+
+
+def _is_quick(function: str, case: Item, number: int, count: int) -> bool:
+    """number: of the case among the `count` cases of its function, from 0."""
+    if _is_whole_only(function):
+        return any(case.nodeid.startswith(one) for one in ALSO_QUICK)
+    if any(function.startswith(one) for one in LEFT_OUT):
+        return False
+    parameters = getattr(getattr(case, "callspec", None), "params", ())
+    if any(name in SEEDS for name in parameters):
+        return number < -(-count // SHARE)
+    return number % SHARE == 0 if function in SAMPLED else True
+
+
+def _function(item: Item) -> str:
+    return item.nodeid.partition("[")[0]
