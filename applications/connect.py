@@ -17,7 +17,7 @@ from typing import Any
 from applications.application import Application, Stage
 from applications.environments import get_jars
 from applications.running import Process
-from bench.kafka_tools import QUIET, Kafka, properties_text
+from bench.kafka_tools import SHORT_LIVED, Kafka, properties_text
 from quorumlog.testing.ports import HOST, PortPicker
 
 DISTRIBUTED = "org.apache.kafka.connect.cli.ConnectDistributed"
@@ -35,7 +35,7 @@ class Worker:
 
     def __init__(self, kafka: Kafka, folder: Path, properties: Path, port: int, number: int) -> None:
         self.process = Process(
-            kafka.command(DISTRIBUTED, [str(properties)], QUIET), log=folder / f"worker-{number}.log", cwd=folder
+            kafka.command(DISTRIBUTED, [str(properties)], SHORT_LIVED), log=folder / f"worker-{number}.log", cwd=folder
         )
         self._url = f"http://{HOST}:{port}"
 

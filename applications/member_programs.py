@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.kafka_tools import QUIET, VERIFIABLE_CONSUMER, Unavailable, get_kafka
+from bench.kafka_tools import SHORT_LIVED, VERIFIABLE_CONSUMER, Unavailable, get_kafka
 
 SESSION_MS = 6_000  # the shortest that brokers allow by default
 SESSION_OF_BROKERS_MS = 45_000  # group.consumer.session.timeout.ms
@@ -128,7 +128,7 @@ def _java(*more: str) -> Callable[[Place], list[str]]:
 
     def command(place: Place) -> list[str]:
         words = ("--bootstrap-server", place.servers, "--topic", place.topic, "--group-id", place.group)
-        return get_kafka(place.cache / "kafka").command(VERIFIABLE_CONSUMER, [*words, "--verbose", *more], QUIET)
+        return get_kafka(place.cache / "kafka").command(VERIFIABLE_CONSUMER, [*words, "--verbose", *more], SHORT_LIVED)
 
     return command
 

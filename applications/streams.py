@@ -12,7 +12,7 @@ from functools import partial
 from applications.application import Application, Stage
 from applications.environments import get_jars
 from applications.running import Process
-from bench.kafka_tools import QUIET, properties_text
+from bench.kafka_tools import SHORT_LIVED, properties_text
 
 WORD_COUNT = "org.apache.kafka.streams.examples.wordcount.WordCountDemo"
 LINES = ("all streams lead to kafka", "hello kafka streams", "join kafka summit")
@@ -37,7 +37,7 @@ def run(stage: Stage) -> None:
     stage.cluster.create("streams-plaintext-input")
     stage.cluster.create("streams-wordcount-output", config={"cleanup.policy": "compact"})
     for round_ in (1, 2):
-        command = kafka.command(WORD_COUNT, [str(properties)], QUIET)
+        command = kafka.command(WORD_COUNT, [str(properties)], SHORT_LIVED)
         with Process(command, log=stage.folder / f"streams-{round_}.log", cwd=stage.folder) as process:
             stage.cluster.send("streams-plaintext-input", LINES)
             process.until(partial(_is_counted, stage, round_), f"the counts of round {round_}", TIMEOUT_S)
