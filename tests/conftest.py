@@ -34,6 +34,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What a module leaves is looked at once: tests that collect garbage took seconds each at the end of a long run."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     taken = list(parts.chosen(items, parts.CHOSEN))
     left_out = [item for item, is_taken in zip(items, taken, strict=True) if not is_taken]

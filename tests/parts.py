@@ -1,12 +1,14 @@
-"""The two parts of the tests: `quick`, which `./dev test` runs, and `rest`, everything that it leaves out.
+"""The parts of the tests: `quick`, which `./dev test` runs, `rest`, what it leaves out, and `nightly`.
 
-The environment variable QUORUMLOG_TESTS names the part that pytest runs; without it pytest runs everything.
+The environment variable QUORUMLOG_TESTS names the part that pytest runs; without it pytest runs everything. `all` is
+quick and rest.
 
 - Folders of `WHOLE_ONLY` are in the rest; the cases of `ALSO_QUICK` are in both parts.
 - Of all other folders every test function is quick, but for those of `LEFT_OUT`. Quick is a tenth of its seeds (the
   parameters of `SEEDS`), of the parameters of a function of `SAMPLED`, of the examples of a property, and of whatever
   else a test counts with `few`. Seeds and parameters that are left out are in the rest; a property is in both parts,
   and so is a function marked with `counts`.
+- What finds least for its time is in `NIGHTLY`, and in neither of the two: `./dev nightly` runs it.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ class Part(StrEnum):
     QUICK = "quick"
     REST = "rest"
     ALL = "all"
+    NIGHTLY = "nightly"
+    EVERYTHING = "everything"
 
 
-CHOSEN = Part(os.environ.get("QUORUMLOG_TESTS", Part.ALL))
+CHOSEN = Part(os.environ.get("QUORUMLOG_TESTS", Part.EVERYTHING))
 
 WHOLE_ONLY = ("applications", "clients", "crash", "faults", "install", "live", "sim", "soak", "spark")
 SEEDS = ("seed", "block")
@@ -45,6 +49,10 @@ SAMPLED: tuple[str, ...] = (
     "tests/storage/test_compaction_crashes.py::test_a_stop_at_any_call",
     "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call",
 )
+NIGHTLY: dict[str, str] = {  # likewise, and where else what they look for is looked for
+    "tests/faults/test_live_run.py::test_disks_are_struck_where_neither": "the minute of every fault strikes disks",
+    "tests/faults/test_live_run.py::test_a_scenario_strikes": "`./dev nightly` runs all scenarios of `./dev live`",
+}
 ALSO_QUICK: tuple[str, ...] = (  # of `WHOLE_ONLY`: one of each kind
     "tests/sim/test_some_seeds.py",
     "tests/live/test_three_nodes.py::test_create_produce_fetch_and_lose_the_leader",
@@ -79,9 +87,11 @@ def chosen(items: Iterable[Item], part: Part) -> Iterator[bool]:
     for function, group in groupby(items, _function):
         cases = list(group)
         for number, case in enumerate(cases):
+            is_nightly = function.startswith(tuple(NIGHTLY))
             is_quick = _is_quick(function, case, number, len(cases))
-            more = _is_whole_only(function) or "hypothesis" in case.keywords or "counts" in case.keywords
-            yield {Part.QUICK: is_quick, Part.REST: more or not is_quick, Part.ALL: True}[part]
+            is_more = _is_whole_only(function) or "hypothesis" in case.keywords or "counts" in case.keywords
+            in_parts = {Part.QUICK: is_quick, Part.REST: is_more or not is_quick, Part.ALL: True, Part.NIGHTLY: False}
+            yield part is Part.EVERYTHING or (part is Part.NIGHTLY if is_nightly else in_parts[part])
 
 
 def _is_whole_only(function: str) -> bool:
@@ -91,8 +101,8 @@ def _is_whole_only(function: str) -> bool:
 def _is_quick(function: str, case: Item, number: int, count: int) -> bool:
     """number: of the case among the `count` cases of its function, from 0."""
     if _is_whole_only(function):
-        return any(case.nodeid.startswith(one) for one in ALSO_QUICK)
-    if any(function.startswith(one) for one in LEFT_OUT):
+        return case.nodeid.startswith(ALSO_QUICK)
+    if function.startswith(tuple(LEFT_OUT)):
         return False
     parameters = getattr(getattr(case, "callspec", None), "params", ())
     if any(name in SEEDS for name in parameters):

@@ -1,8 +1,8 @@
 """Runs the tests: `python tests/run.py [PART | SUITE ...] [-- PYTEST OPTIONS]`.
 
-A part is `quick` (the default), `rest` (all that quick leaves out) or `all`: tests/parts.py says what belongs to each.
-A suite is a set of folders below tests/, and is run whole; what no other suite claims belongs to `unit`, so no test is
-forgotten.
+A part is `quick` (the default), `rest` (what quick leaves out), `all` (both) or `nightly`: tests/parts.py says what
+belongs to each. A suite is a set of folders below tests/, and is run whole; what no other suite claims belongs to
+`unit`, so no test is forgotten.
 
 Suites run in lanes, side by side, so that no processor waits: those of one lane one after the other. The lane
 `processors` takes all the time that the lanes of real nodes leave, and gives way to them (nice), because nodes have
@@ -30,6 +30,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.parts import ALSO_QUICK, WHOLE_ONLY
+
 TESTS = Path(__file__).resolve().parent
 INTERRUPT_GRACE_S = 15.0  # for pytest's own report after an interrupt
 AGAIN_S = 240  # for all failed tests of a suite, run again
@@ -38,7 +40,7 @@ PROGRESS_S = 30.0
 NO_TESTS = 5  # pytest's exit code
 NICE = 10  # of the lane that gives way
 PROCESSORS, NODES, CLIENTS = "processors", "nodes", "clients"  # the lanes
-PARTS = ("quick", "rest", "all")
+PARTS = ("quick", "rest", "all", "nightly")
 RUNNING: dict[str, subprocess.Popen[bytes]] = {}  # pytest, by suite
 
 
@@ -107,7 +109,7 @@ class Run:
 
     def suite(self, suite: Suite) -> Outcome:
         """Run one suite to its end or to that of its budget, then print what it said."""
-        paths = folders_of(suite)
+        paths = paths_of(suite, self.part)
         if not paths:
             return Outcome(name=suite.name)
         started = self.begun[suite.name] = time.monotonic()
@@ -193,8 +195,22 @@ class Run:
         return ", ".join(found)
 
 
+def paths_of(suite: Suite, part: str) -> list[str]:
+    """What to hand to pytest: folders, or of the quick part the few files of a folder that it has some tests of."""
+    folders = folders_of(suite)
+    if part != "quick" or not _is_of_few(suite):
+        return folders
+    files = dict.fromkeys(TESTS.parent / name.partition("::")[0] for name in ALSO_QUICK)
+    return [str(file) for file in files if str(file.parent) in folders]
+
+
+def _is_of_few(suite: Suite) -> bool:
+    """Whether quick has a few tests of it only."""
+    return suite.name != UNIT.name and set(suite.folders) <= set(WHOLE_ONLY)
+
+
 def folders_of(suite: Suite) -> list[str]:
-    """The folders to hand to pytest; none where there is no test."""
+    """Those that hold a test."""
     if suite.name == UNIT.name:
         folders = sorted(path for path in TESTS.iterdir() if path.name not in CLAIMED and path.name[0] not in "._")
     else:
@@ -271,15 +287,16 @@ def closing(part: str, suites: Sequence[Suite], outcomes: Sequence[Outcome], too
     for outcome in outcomes:
         lines += [f"FAILED {name}" for name in outcome.failing]
         lines += [f"FLAKY  {name}: it failed, and passed when it was run again alone" for name in outcome.flaky]
-    left = {outcome.name: outcome.left_out for outcome in outcomes if outcome.left_out}
+    left = sum(outcome.left_out for outcome in outcomes)
     if part == "quick":
+        few = ", ".join(suite.name for suite in suites if _is_of_few(suite))
         lines += [
-            "ran: all test functions with a tenth of their seeds and examples; of nodes, clients and simulations a few",
-            f"left out: {sum(left.values())} cases: {', '.join(f'{name} {count}' for name, count in left.items())};",
-            "  ./dev test rest runs them, and all examples; ./dev test all runs everything",
+            "ran: all test functions with a tenth of their seeds and examples, but for some that quick leaves out",
+            f"left out: {left} cases, nine tenths of the examples of each property, and most of {few}:",
+            "  ./dev test rest runs all that was left out, ./dev test all runs everything",
         ]
     elif part == "rest":
-        lines += [f"left out: {sum(left.values())} cases, which `./dev test` runs"]
+        lines += [f"left out: {left} cases, which ./dev test runs"]
     passed, failed = sum(one.passed for one in outcomes), sum(one.failures for one in outcomes)
     return [*lines, f"{took_s:.0f} s", f"{passed} passed, {failed} failed"]
 
@@ -292,7 +309,8 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev test", description="Run tests; `-- OPTIONS` go to pytest.")
     parser.add_argument(
         "what", nargs="*", metavar="PART or SUITE",
-        help=f"a part: quick (the default, minutes), rest (what quick leaves out), all; or suites: {', '.join(names)}",
+        help="a part: quick (the default: minutes), rest (what quick leaves out), all (both), nightly; "
+        f"or suites: {', '.join(names)}",
     )  # fmt: skip
     parser.add_argument("--summary", type=Path, help="also write `PASSED FAILED` to this file")
     chosen = parser.parse_args(own)

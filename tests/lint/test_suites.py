@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import parts
-from tests.parts import ALSO_QUICK, LEFT_OUT, SAMPLED, WHOLE_ONLY, Part, chosen, few
+from tests.parts import ALSO_QUICK, LEFT_OUT, NIGHTLY, SAMPLED, WHOLE_ONLY, Part, chosen, few
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -153,6 +153,13 @@ def test_a_part_and_suites_are_chosen_by_name(runner: ModuleType, monkeypatch: p
             runner.main(refused)
 
 
+def test_quick_collects_only_the_files_that_it_has_something_of(runner: ModuleType) -> None:
+    paths = [path for suite in runner.SUITES if suite.name != "unit" for path in runner.paths_of(suite, "quick")]
+    wanted = {str(TESTS.parent / name.partition("::")[0]) for name in ALSO_QUICK}
+    assert sorted(paths) == sorted({*wanted, str(TESTS / "formats")})
+    assert all(runner.paths_of(suite, "rest") == runner.folders_of(suite) for suite in runner.SUITES)
+
+
 # --- the parts ---
 
 
@@ -178,7 +185,7 @@ def names(items: list[FakeItem], part: Part) -> list[str]:
 
 FOLDERS = st.sampled_from(["storage", "quorum/raft", "broker/fetch", *WHOLE_ONLY])
 FUNCTIONS = st.builds("tests/{}/test_{}.py::test_{}".format, FOLDERS, st.sampled_from("ab"), st.integers(0, 3))
-LISTED = st.sampled_from([*LEFT_OUT, *SAMPLED])
+LISTED = st.sampled_from([*LEFT_OUT, *NIGHTLY, *SAMPLED])
 SOME_CASES = st.builds(
     cases,
     FUNCTIONS | LISTED,
@@ -189,15 +196,18 @@ SOME_CASES = st.builds(
 
 
 @given(st.lists(SOME_CASES, unique_by=lambda some: some[0].nodeid.partition("[")[0]))
-def test_both_parts_together_are_everything(groups: list[list[FakeItem]]) -> None:
+def test_both_parts_together_are_everything_but_the_night(groups: list[list[FakeItem]]) -> None:
     items = [item for group in groups for item in group]
     quick, rest = names(items, Part.QUICK), names(items, Part.REST)
-    assert {*quick, *rest} == set(names(items, Part.ALL)) == {item.nodeid for item in items}
+    every, nightly = {item.nodeid for item in items}, {*names(items, Part.NIGHTLY)}
+    assert {*quick, *rest} == set(names(items, Part.ALL)) == every - nightly
+    assert {*names(items, Part.EVERYTHING)} == every
+    assert all(name.startswith(tuple(NIGHTLY)) for name in nightly)
     twice = {item.nodeid for item in items if item.keywords or item.nodeid.startswith(ALSO_QUICK)}
     assert {*quick} & {*rest} <= twice, "all else runs once"
     for group in groups:
         function = group[0].nodeid.partition("[")[0]
-        is_left_out = function.split("/")[1] in WHOLE_ONLY or any(function.startswith(one) for one in LEFT_OUT)
+        is_left_out = function.split("/")[1] in WHOLE_ONLY or function.startswith((*LEFT_OUT, *NIGHTLY))
         assert is_left_out or any(name.startswith(function) for name in quick), "every other function is quick"
 
 
@@ -214,7 +224,7 @@ def test_a_tenth_of_what_is_counted_is_quick(monkeypatch: pytest.MonkeyPatch) ->
     assert few(300) == 300
 
 
-@pytest.mark.parametrize("name", [*LEFT_OUT, *SAMPLED, *ALSO_QUICK])
+@pytest.mark.parametrize("name", [*LEFT_OUT, *NIGHTLY, *SAMPLED, *ALSO_QUICK])
 def test_every_exception_names_what_is_there(name: str) -> None:
     path, _, function = name.partition("[")[0].partition("::")
     text = (TESTS.parent / path).read_text()
