@@ -40,12 +40,17 @@ _SIMULATES = "it is a simulation, or tries what finds mistakes in one, for half 
 LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, and why the quick part has none of it
     "tests/jepsen/test_mutants.py::test_a_sample_is_killed": "mutants are for whoever changes what finds them",
     "tests/jepsen/test_shrink.py::test_a_mistake_of": _SIMULATES,
+    "tests/jepsen/test_shrink.py::test_strikes_that_are_taken_out": _SIMULATES,
+    "tests/jepsen/test_pool.py::test_a_child_gives_the_result": _SIMULATES,
+    "tests/quorum/raft/test_month_at_rest.py": _SIMULATES,
     "tests/formats/test_consumer_group_log.py::test_both_tools": _KAFKA,
     "tests/formats/test_export.py::test_a_stopped_kafka": _KAFKA,
     "tests/formats/test_fresh_kafka.py": _KAFKA,
     "tests/formats/test_kafka_dump.py": _KAFKA,
 }
 SAMPLED: tuple[str, ...] = (
+    "tests/broker/moves/test_moves_of_replicas.py::test_a_move_goes_on_after_a_restart",
+    "tests/formats/test_import.py::test_every_topic_is_read_as_kafka_s_consumer_read_it",
     "tests/storage/test_compaction_crashes.py::test_a_stop_at_any_call",
     "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call",
 )

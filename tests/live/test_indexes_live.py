@@ -16,12 +16,13 @@ START_MS = 1_700_000_000_000
 BATCHES, RECORDS, VALUE = 600, 20, b"x" * 800  # 10 MB
 STEP_MS = 1_000  # between two batches
 TOPIC = {"internal.segment.bytes": str(4 << 20), "index.interval.bytes": "0"}
+KEPT = {"log.retention.ms": "-1"}  # the records are years old
 FIRST_READ_S = 1.0  # of a segment whose indexes have to be built; 0.1 on an idle machine
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[LocalCluster]:
-    with LocalCluster(tmp_path / "cluster", nodes=1, config={"log.index.check.interval.ms": "-1"}) as cluster:
+    with LocalCluster(tmp_path / "cluster", nodes=1, config={"log.index.check.interval.ms": "-1", **KEPT}) as cluster:
         yield cluster
 
 
@@ -96,7 +97,7 @@ def test_indexes_that_were_damaged_while_the_node_was_down(nodes: LocalCluster, 
 
 
 def test_indexes_that_are_damaged_under_a_running_node(tmp_path: Path) -> None:
-    config = {"log.index.check.interval.ms": "1000", "log.index.check.max.bytes.per.second": str(64 << 20)}
+    config = {"log.index.check.interval.ms": "1000", "log.index.check.max.bytes.per.second": str(64 << 20), **KEPT}
     with (
         LocalCluster(tmp_path / "cluster", nodes=1, config=config) as nodes,
         Cluster(nodes.bootstrap_servers) as client,

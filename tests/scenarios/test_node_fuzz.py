@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tests.parts import few
 from tests.scenarios.node_fuzz import NodeFuzz
 
-COUNT = 20_000
+COUNT = few(20_000)
 
 
+@pytest.mark.counts
 def test_arbitrary_bytes_do_not_harm_a_node(tmp_path: Path) -> None:
     fuzzing = NodeFuzz(tmp_path)
     try:

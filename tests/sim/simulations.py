@@ -17,8 +17,8 @@ from jepsen.sim.profiles.plan import DIRECTORIES, PROFILES
 
 Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simulated` of conftest.py
 
-SEEDS, SECONDS = range(1, 51), 30
-QUORUM_SEEDS, QUORUM_SECONDS = range(1, 151), 60
+SEEDS, SECONDS = range(1, 21), 30
+QUORUM_SEEDS, QUORUM_SECONDS = range(1, 41), 60
 PROFILE_SEEDS, PROFILE_SECONDS = range(1, 4), 20
 _SEEDS_OF = {DIRECTORIES: range(1, 9)}  # in one of three a log whose disk was replaced is filled again
 _NOTED = {

@@ -1,4 +1,4 @@
-"""A hundred and fifty quorums of one to five voters keep every invariant, and their histories are linearizable.
+"""Some forty quorums of one to five voters keep every invariant, and their histories are linearizable.
 
 A seed takes some 3 s of processor time.
 """
@@ -16,28 +16,28 @@ CHUNK = 10  # seeds per test
 
 # What must happen over all seeds, at least so often. A run that commits hardly anything is VACUOUS, which fails, too.
 AT_LEAST = {
-    "changed": 10_000,
-    "observed": 3_000,
-    "opened": 500,
-    "reads": 3_000,
-    "confirmed reads": 1_000,
-    "committed changes": 10_000,
-    "epochs led": 800,
-    "metadata segments": 1_000,
-    "at the leader": 500,
-    "died inside calls": 50,
-    "leaders' writes": 10_000,
+    "changed": 2_500,
+    "observed": 1_300,
+    "opened": 200,
+    "reads": 1_300,
+    "confirmed reads": 350,
+    "committed changes": 3_400,
+    "epochs led": 250,
+    "metadata segments": 1_200,
+    "at the leader": 120,
+    "died inside calls": 10,
+    "leaders' writes": 5_500,
     "snapshots written": 1_000,
-    "snapshots loaded": 500,
-    "snapshots removed": 500,
-    "snapshots damaged or lost": 50,
-    "rotten snapshots needed": 10,
-    "set aside while running": 8,
-    "voters changed": 150,
+    "snapshots loaded": 400,
+    "snapshots removed": 700,
+    "snapshots damaged or lost": 12,
+    "rotten snapshots needed": 4,
+    "set aside while running": 4,
+    "voters changed": 50,
     "disks wiped": 3,
-    "nodes upgraded": 20,
-    "levels changed": 20,
-    **dict.fromkeys(STRIKES, 50),
+    "nodes upgraded": 12,
+    "levels changed": 25,
+    **dict.fromkeys(STRIKES, 15),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from quorumlog.testing import LocalCluster
 
 PARTITIONS = 3
 RECORDS = 300
+START_MS = time.time_ns() // 1_000_000 - 3_600_000  # what is a week old may be deleted while Spark starts
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lo
         with made.client.producer() as producer:
             for i in range(RECORDS):
                 producer.send(
-                    "orders", b"v%d" % i, key=b"k%d" % i, partition=i % PARTITIONS, timestamp_ms=1_700_000_000_000 + i,
+                    "orders", b"v%d" % i, key=b"k%d" % i, partition=i % PARTITIONS, timestamp_ms=START_MS + i,
                     headers={"n": b"%d" % i} if i % 2 else None,
                 )  # fmt: skip
         yield made
@@ -73,7 +75,7 @@ def test_every_record_once_with_all_its_fields(spark: Any, cluster: LocalCluster
     for i in range(RECORDS):
         row = rows[b"k%d" % i]
         assert (bytes(row.value), row.topic, row.partition, row.offset) == (b"v%d" % i, "orders", i % 3, i // 3)
-        assert row.timestampType == 0 and round(row.timestamp.timestamp() * 1000) == 1_700_000_000_000 + i
+        assert row.timestampType == 0 and round(row.timestamp.timestamp() * 1000) == START_MS + i
         assert [(h.key, bytes(h.value)) for h in row.headers or ()] == ([("n", b"%d" % i)] if i % 2 else [])
 
 

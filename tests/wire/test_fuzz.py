@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.parts import few
 from tests.wire.fuzz import Fuzz, quiet
 from tests.wire.tally import Tally
 
-COUNT = 20_000
+COUNT = few(20_000)
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ async def _run() -> Tally:
     return fuzz.tally
 
 
+@pytest.mark.counts
 def test_any_bytes_do_no_harm(traced: None) -> None:
     with quiet():
         tally = asyncio.run(_run())

@@ -97,7 +97,8 @@ class Leaders:
         queued = [(one.ending.producer_id, one.partition) for lane in self.queues._lanes.values() for one in lane.queue]
         assert all(len(sent_in(one)) <= MAX_MARKERS for one in self.unanswered)
         for owner, source in self.sources.items():
-            taken = [one for one in source.open if one not in source.untaken]
+            untaken = {*source.untaken}
+            taken = [one for one in source.open if one not in untaken]
             assert all(self.queues.is_under_way(Work(owner, one)) for one in taken), "nobody sends its markers"
         assert len(queued) == len({*queued}) and len(under_way) == len({*under_way})
 
