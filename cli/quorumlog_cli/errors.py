@@ -65,7 +65,7 @@ _BY_CLASS = {
     "quorumlog_storage.directory.NotFormatted": Exit.PRECONDITION,
     "quorumlog_storage.meta_properties.WrongDirectory": Exit.PRECONDITION,
     "quorumlog_storage.properties.BadProperties": Exit.DATA_INVALID,
-    "quorumlog_storage.segment.CorruptBatch": Exit.DATA_INVALID,
+    "quorumlog_storage.log_file.CorruptBatch": Exit.DATA_INVALID,
     "quorumlog_cli.server.properties.ConfigError": Exit.USAGE,
     "builtins.FileNotFoundError": Exit.NOT_FOUND,
     "builtins.PermissionError": Exit.NOT_AUTHORISED,
@@ -200,5 +200,5 @@ def _usage_message(error: BaseException) -> str:
 
 def _unexpected(error: BaseException) -> bool:
     """True for an exception that was not raised on purpose; its stack trace is printed."""
-    ours = ("quorumlog.", "cli.", "storage.", "quorum.")
+    ours = ("quorumlog.", "quorumlog_")
     return not isinstance(error, CliError | OSError) and not type(error).__module__.startswith(ours)

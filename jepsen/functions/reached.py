@@ -111,7 +111,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "broker/quorumlog_broker/logdirs/found_futures.py:*",
     ),
     "what is asked before a level falls; tests/broker/api and tests/live lower levels": (
-        "broker/quorumlog_broker/api/features_in_use.py:*",
+        "broker/quorumlog_broker/api/handlers/features_in_use.py:*",
     ),
     "the compiled form of the work with keys; tests/storage compare its answers with those of the plain form": (
         "storage/quorumlog_storage/cleaning/compiled_keys.py:*",

@@ -17,8 +17,11 @@ from quorumlog.records import CorruptRecords
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog.testing.layout import LayoutError, NotThere
 from quorumlog.testing.waiting import TimedOut
-from quorumlog_cli.errors import CliError, Exit, exit_code
+from quorumlog_broker.cleaning.runner import CleanerDied
+from quorumlog_cli.errors import _BY_CLASS, CliError, Exit, exit_code, report
 from quorumlog_cli.main import VERBS, main
+from quorumlog_quorum.raft.events import NotLeader
+from quorumlog_storage.foreign.source import BadSource
 
 HEAVY = (
     "grpc",
@@ -153,6 +156,27 @@ EXITS = [
 @pytest.mark.parametrize(("error", "want"), [c[1:] for c in EXITS], ids=[c[0] for c in EXITS])
 def test_exit_code(error: BaseException, want: Exit) -> None:
     assert exit_code(error) is want
+
+
+@pytest.mark.parametrize("name", sorted(_BY_CLASS))
+def test_a_class_with_an_exit_code_has_that_name(name: str) -> None:
+    """A class that was moved or renamed would get the code of an unexpected error."""
+    home, _, own = name.rpartition(".")
+    kind = getattr(importlib.import_module(home), own)
+    assert f"{kind.__module__}.{kind.__qualname__}" == name
+
+
+@pytest.mark.parametrize(
+    ("error", "is_traced"),
+    [(BadSource("x"), False), (NotLeader(1, None, 2), False), (CleanerDied(1), False), (Odd("x"), True)],
+    ids=lambda value: type(value).__name__,
+)
+def test_only_an_unexpected_error_shows_its_stack(
+    error: Exception, is_traced: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report(error)
+    said = capsys.readouterr().err
+    assert str(error).split()[0] in said and (f".{type(error).__qualname__}: " in said) is is_traced
 
 
 def test_a_mistyped_verb_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

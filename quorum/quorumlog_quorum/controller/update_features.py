@@ -9,7 +9,7 @@
 - Other features are on only where metadata.version has a place for the ranges of every node. One request may change
   both: what is turned off comes before metadata.version falls, what is turned on after it has risen.
 - Whether a group or a transaction still needs a feature, brokers ask before they forward a downgrade
-  (quorumlog_broker/api/features_in_use.py). The controller does not know of either.
+  (quorumlog_broker/api/handlers/features_in_use.py). The controller does not know of either.
 - Each record is written at the level that is in force where it stands, so a change of the level rewrites, in the same
   batch, what differs: the ranges of brokers and controllers.
 """

@@ -12,8 +12,8 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.await_metadata import until_image
-from quorumlog_broker.api.features_in_use import check_not_in_use
 from quorumlog_broker.api.forwarding import forward
+from quorumlog_broker.api.handlers.features_in_use import check_not_in_use
 from quorumlog_broker.api.services import Services
 from quorumlog_quorum.metadata.features import KRAFT_VERSION
 from quorumlog_quorum.metadata.image import Image, finalized_levels
