@@ -51,7 +51,11 @@ LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, 
 SAMPLED: tuple[str, ...] = (
     "tests/broker/moves/test_moves_of_replicas.py::test_a_move_goes_on_after_a_restart",
     "tests/formats/test_import.py::test_every_topic_is_read_as_kafka_s_consumer_read_it",
+    "tests/jepsen/test_deposed_controller.py::test_it_answers_only_that_it_does_not_know",
+    "tests/storage/test_compaction_crashes.py::test_a_second_stop_while_the_first_is_recovered_from",
     "tests/storage/test_compaction_crashes.py::test_a_stop_at_any_call",
+    "tests/storage/test_damaged_indexes.py::test_a_flipped_byte_anywhere_changes_no_answer_and_is_mended",
+    "tests/storage/test_partition_crashes.py::test_a_second_stop_while_the_first_is_recovered_from",
     "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call",
 )
 NIGHTLY: dict[str, str] = {  # likewise, and where else what they look for is looked for
