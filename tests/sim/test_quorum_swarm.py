@@ -34,7 +34,6 @@ AT_LEAST = {
     "rotten snapshots needed": 4,
     "set aside while running": 4,
     "voters changed": 50,
-    "disks wiped": 3,
     "nodes upgraded": 12,
     "levels changed": 25,
     **dict.fromkeys(STRIKES, 15),
