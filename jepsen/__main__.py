@@ -107,7 +107,10 @@ def _parser() -> argparse.ArgumentParser:
     crash.add_argument("--site", help="replay: FILE:LINE:METHOD")
     crash.add_argument("--fault", choices=[fault.value for fault in Fault], help="replay: this fault alone")
     crash.add_argument("--variant", choices=[one.value for one in Variant], help="replay: this variant alone")
-    crash.add_argument("--workload", choices=sorted(BY_NAME), metavar="NAME", help="replay: this workload alone")
+    crash.add_argument(
+        "--workload", action="append", default=[], choices=sorted(BY_NAME), metavar="NAME",
+        help="replay: this workload alone; may be repeated",
+    )  # fmt: skip
     crash.add_argument("--call", type=int, help="replay: this call of the workload alone")
     live = verbs.add_parser("live", help="real processes and librdkafka's clients, under real faults")
     live_command.add_arguments(live)
@@ -133,7 +136,7 @@ def _chosen(options: argparse.Namespace) -> Chosen:
         site=options.site,
         fault=Fault(options.fault) if options.fault else None,
         variant=Variant(options.variant) if options.variant else None,
-        workload=options.workload,
+        workloads=tuple(options.workload),
         call=options.call,
     )
 
