@@ -4,6 +4,7 @@
 `soak`: log directories for a virtual year, and what must stay bounded.
 `controller-loop`: real processes whose active controller is killed and stopped, under a load of metadata changes.
 `transactions`: real processes that are killed under a transactional list-append workload.
+`nightly`: all of these and the fuzzers, in slices by turns, for hours.
 
 Exit code 0: everything is VALID (for `mutants`: every mutant is killed; for `crash-sweep`: every promise holds and
 enough was reached); 1: not; 2: invalid arguments (for `live`: also a run that could not be, or exercised too little).
@@ -29,6 +30,7 @@ from jepsen.live.controllers import command as controllers_command
 from jepsen.live.transactions import command as transactions_command
 from jepsen.mutation.mutant import changed_since
 from jepsen.mutation.trial import run_mutants
+from jepsen.nightly import command as nightly_command
 from jepsen.pool.job import Job
 from jepsen.sim.result import Result, Verdict, rate_of
 from jepsen.sim.shrink.options import add_cuts, cuts_of, replay, unfit
@@ -65,6 +67,8 @@ def main(argv: list[str] | None = None) -> int:
         return controllers_command.controller_loop(options)
     if options.verb == "transactions":
         return transactions_command.transactions(options)
+    if options.verb == "nightly":
+        return nightly_command.nightly(options)
     changed = changed_since(options.changed) if options.changed else None
     return run_mutants(options.names, options.seeds, options.processes, options.report, changed=changed)
 
@@ -120,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     controllers_command.add_arguments(loop)
     appends = verbs.add_parser("transactions", help="transactional list-append over real processes that are killed")
     transactions_command.add_arguments(appends)
+    nights = verbs.add_parser("nightly", help="everything that takes hours, in slices by turns, with one report")
+    nightly_command.add_arguments(nights)
     for verb in (many, mutants, crash):
         verb.add_argument("--processes", type=int, default=2)
     return parser
