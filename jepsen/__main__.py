@@ -4,6 +4,7 @@
 `soak`: log directories for a virtual year, and what must stay bounded.
 `controller-loop`: real processes whose active controller is killed and stopped, under a load of metadata changes.
 `transactions`: real processes that are killed under a transactional list-append workload.
+`nightly`: all of these and the fuzzers, in slices by turns, for hours.
 
 Exit code 0: everything is VALID (for `mutants`: every mutant is killed; for `crash-sweep`: every promise holds and
 enough was reached); 1: not; 2: invalid arguments (for `live`: also a run that could not be, or exercised too little).
@@ -29,6 +30,7 @@ from jepsen.live.controllers import command as controllers_command
 from jepsen.live.transactions import command as transactions_command
 from jepsen.mutation.mutant import changed_since
 from jepsen.mutation.trial import run_mutants
+from jepsen.nightly import command as nightly_command
 from jepsen.pool.job import Job
 from jepsen.sim.result import Result, Verdict, rate_of
 from jepsen.sim.shrink.options import add_cuts, cuts_of, replay, unfit
@@ -65,6 +67,8 @@ def main(argv: list[str] | None = None) -> int:
         return controllers_command.controller_loop(options)
     if options.verb == "transactions":
         return transactions_command.transactions(options)
+    if options.verb == "nightly":
+        return nightly_command.nightly(options)
     changed = changed_since(options.changed) if options.changed else None
     return run_mutants(options.names, options.seeds, options.processes, options.report, changed=changed)
 
@@ -107,7 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     crash.add_argument("--site", help="replay: FILE:LINE:METHOD")
     crash.add_argument("--fault", choices=[fault.value for fault in Fault], help="replay: this fault alone")
     crash.add_argument("--variant", choices=[one.value for one in Variant], help="replay: this variant alone")
-    crash.add_argument("--workload", choices=sorted(BY_NAME), metavar="NAME", help="replay: this workload alone")
+    crash.add_argument(
+        "--workload", action="append", default=[], choices=sorted(BY_NAME), metavar="NAME",
+        help="replay: this workload alone; may be repeated",
+    )  # fmt: skip
     crash.add_argument("--call", type=int, help="replay: this call of the workload alone")
     live = verbs.add_parser("live", help="real processes and librdkafka's clients, under real faults")
     live_command.add_arguments(live)
@@ -117,6 +124,8 @@ def _parser() -> argparse.ArgumentParser:
     controllers_command.add_arguments(loop)
     appends = verbs.add_parser("transactions", help="transactional list-append over real processes that are killed")
     transactions_command.add_arguments(appends)
+    nights = verbs.add_parser("nightly", help="everything that takes hours, in slices by turns, with one report")
+    nightly_command.add_arguments(nights)
     for verb in (many, mutants, crash):
         verb.add_argument("--processes", type=int, default=2)
     return parser
@@ -133,7 +142,7 @@ def _chosen(options: argparse.Namespace) -> Chosen:
         site=options.site,
         fault=Fault(options.fault) if options.fault else None,
         variant=Variant(options.variant) if options.variant else None,
-        workload=options.workload,
+        workloads=tuple(options.workload),
         call=options.call,
     )
 

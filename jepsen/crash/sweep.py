@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """What to run. None: all. site: as text, `FILE:LINE:METHOD`. minutes: a limit. sample: of each seed."""
+    """What to run. None or (): all. site: as text, `FILE:LINE:METHOD`. minutes: a limit. sample: of each seed."""
 
     first: int = 1
     seeds: int = 1
@@ -38,19 +38,20 @@ class Chosen:
     site: str | None = None
     fault: Fault | None = None
     variant: Variant | None = None
-    workload: str | None = None
+    workloads: tuple[str, ...] = ()
     call: int | None = None
 
     @property
     def is_replay(self) -> bool:
-        return any(one is not None for one in (self.site, self.fault, self.variant, self.workload, self.call))
+        chosen = any(one is not None for one in (self.site, self.fault, self.variant, self.call))
+        return chosen or bool(self.workloads)
 
     def wants(self, case: Case) -> bool:
         return (
             self.site in (None, case.site)
             and self.fault in (None, case.fault)
             and self.variant in (None, case.variant)
-            and self.workload in (None, case.workload)
+            and (not self.workloads or case.workload in self.workloads)
             and self.call in (None, case.at)
         )
 
@@ -78,7 +79,7 @@ def reach(chosen: Chosen, say: Say) -> tuple[Coverage, bool]:
     coverage, started = Coverage(), time.monotonic()
     told, complete = started, True
     for seed in range(chosen.first, chosen.first + chosen.seeds):
-        workloads = [BY_NAME[chosen.workload]] if chosen.workload else WORKLOADS
+        workloads = [BY_NAME[name] for name in chosen.workloads] or WORKLOADS
         cases = [case for case in in_order(seed, chosen.sample, workloads) if chosen.wants(case)]
         for number, outcome in enumerate(_outcomes(cases, chosen.processes), start=1):
             coverage.add(outcome)

@@ -48,7 +48,7 @@ class NodeFuzz:
         self.at = RealNode(folder, NO_TOPICS_BY_ACCIDENT | OUT_OF_REACH)
         self._connection = self.at.connect(LANE)
         ids = Ids(
-            topic=self.at.do(make_topic(self._connection, TOPIC)),
+            topic=self.at.do(make_topic(self._connection, TOPIC, retention_ms="-1")),  # its records are of 2023
             scratch=self.at.do(make_topic(self._connection, SCRATCH)),
         )
         self._before = self.at.do(_state(self._connection))
