@@ -36,17 +36,29 @@ WHOLE_ONLY = ("applications", "clients", "crash", "faults", "install", "live", "
 SEEDS = ("seed", "block")
 
 _KAFKA = "it starts Apache Kafka, which Maven fetches"
-_SIMULATES = "it is a simulation, or tries what finds mistakes in one, for half a minute"
+_NODES = "it runs real nodes, as the folder live does"
+_SCALE = "it looks at thousands of members, partitions or days"
+_SIMULATES = "it is a simulation, or tries what finds mistakes in one, for a quarter of a minute or more"
 LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, and why the quick part has none of it
-    "tests/jepsen/test_mutants.py::test_a_sample_is_killed": "mutants are for whoever changes what finds them",
-    "tests/jepsen/test_shrink.py::test_a_mistake_of": _SIMULATES,
-    "tests/jepsen/test_shrink.py::test_strikes_that_are_taken_out": _SIMULATES,
-    "tests/jepsen/test_pool.py::test_a_child_gives_the_result": _SIMULATES,
-    "tests/quorum/raft/test_month_at_rest.py": _SIMULATES,
+    "tests/broker/coordinator/test_group_scale.py": _SCALE,
     "tests/formats/test_consumer_group_log.py::test_both_tools": _KAFKA,
     "tests/formats/test_export.py::test_a_stopped_kafka": _KAFKA,
+    "tests/formats/test_export.py::test_the_directory_is_whole": _NODES,
     "tests/formats/test_fresh_kafka.py": _KAFKA,
+    "tests/formats/test_golden_directories.py::test_a_node_serves": _NODES,
+    "tests/formats/test_import_interrupted.py": _NODES,
+    "tests/formats/test_import_page.py": _NODES,
     "tests/formats/test_kafka_dump.py": _KAFKA,
+    "tests/jepsen/test_mutants.py::test_a_sample_is_killed": "mutants are for whoever changes what finds them",
+    "tests/jepsen/test_nightly_processes.py": "it starts and ends nights, for whoever changes them",
+    "tests/jepsen/test_pool.py::test_a_child_gives_the_result": _SIMULATES,
+    "tests/jepsen/test_shrink.py::test_a_mistake_of": _SIMULATES,
+    "tests/jepsen/test_shrink.py::test_strikes_that_are_taken_out": _SIMULATES,
+    "tests/lint/test_suites.py": "it starts pytest again and again, for whoever changes the runner",
+    "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
+    "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": _SCALE,
+    "tests/quorum/raft/test_month_at_rest.py": _SCALE,
+    "tests/storage/test_open_files.py::test_3000": _SCALE,
 }
 SAMPLED: tuple[str, ...] = (
     "tests/broker/moves/test_moves_of_replicas.py::test_a_move_goes_on_after_a_restart",
@@ -57,8 +69,13 @@ SAMPLED: tuple[str, ...] = (
     "tests/storage/test_damaged_indexes.py::test_a_flipped_byte_anywhere_changes_no_answer_and_is_mended",
     "tests/storage/test_partition_crashes.py::test_a_second_stop_while_the_first_is_recovered_from",
     "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call",
+    "tests/proto/test_generated_messages.py::test_damaged_bytes_are_a_message_or_a_decode_error",
+    "tests/proto/test_generated_messages.py::test_round_trip",
+    "tests/wire/test_wire_schema.py::test_bytes_are_those_of_kio_and_can_be_read_again",
+    "tests/wire/test_wire_schema.py::test_every_truncation_is_malformed_or_shorter",
 )
 NIGHTLY: dict[str, str] = {  # likewise, and where else what they look for is looked for
+    "tests/jepsen/test_mutants.py::test_one_of_each_kind": "`./dev nightly` tries all mutants",
     "tests/faults/test_live_run.py::test_disks_are_struck_where_neither": "the minute of every fault strikes disks",
     "tests/faults/test_live_run.py::test_a_scenario_strikes": "`./dev nightly` runs all scenarios of `./dev live`",
 }

@@ -1,4 +1,4 @@
-"""Runs the tests: `python tests/run.py [PART | SUITE ...] [-- PYTEST OPTIONS]`.
+"""Runs the tests: `python -m tests.run [PART | SUITE ...] [-- PYTEST OPTIONS]`.
 
 A part is `quick` (the default), `rest` (what quick leaves out), `all` (both) or `nightly`: tests/parts.py says what
 belongs to each. A suite is a set of folders below tests/, and is run whole; what no other suite claims belongs to

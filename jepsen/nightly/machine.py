@@ -23,7 +23,11 @@ from jepsen.nightly.report import page
 from jepsen.nightly.work import Command, Slice
 from jepsen.tree import ROOT, runs_from
 
-MODULES = {"fuzz": "tests.scenarios.node_fuzz", "fuzz-parsers": "tests.parsers.fuzz"}  # as in `dev`; others are ours
+MODULES = {  # as in `dev`; others are ours
+    "fuzz": "tests.scenarios.node_fuzz",
+    "fuzz-parsers": "tests.parsers.fuzz",
+    "test": "tests.run",
+}
 GRACE_S = 60.0  # for a slice that is interrupted: a node may take 40 s for a clean stop
 LEFT_S = 5.0  # for processes of a slice that outlive it
 LINES_READ = 1_000_000  # of a slice's output

@@ -25,6 +25,7 @@ def works(folder: Path, mutants: Sequence[str], processes: int) -> tuple[Work, .
     return (
         *_simulations(pool),
         *_tables(folder, mutants, pool),
+        *_tests(),
         *_inputs(),
         *_soaks(folder),
         *_real_processes(folder),
@@ -98,6 +99,21 @@ def _tables(folder: Path, mutants: Sequence[str], pool: Command) -> tuple[Work, 
             ),
         ),
     )  # fmt: skip
+
+
+def _tests() -> tuple[Work, ...]:
+    return (
+        Work(
+            name="tests",
+            covers="the tests that find least for their time, which CI leaves out",
+            unit="rounds",
+            whole=1,
+            slice=1,
+            command=lambda first, count: ("test", "nightly"),
+            limit_s=HOUR_S,
+            is_table=True,
+        ),
+    )
 
 
 def _inputs() -> tuple[Work, ...]:

@@ -24,11 +24,12 @@ from jepsen.nightly.work import Command, Slice, Work
 from jepsen.swarm import TURNS
 from tests.lint.test_dev_door import ROOT, VERBS
 from tests.parsers.fuzz import main as fuzz_parsers_main
+from tests.run import main as run_tests
 from tests.scenarios.node_fuzz import main as fuzz_main
 
 MUTANTS = [mutant.name for mutant in all_mutants()]
 WORKS = works(Path("out/nightly"), MUTANTS, processes=2)
-SHORT = {"setup", "demo", "test", "check", "proto", "sim", "bench", "applications", "nightly"}  # verbs of no nights
+SHORT = {"setup", "demo", "check", "proto", "sim", "bench", "applications", "nightly"}  # verbs of no nights
 
 
 def rounds(count: int) -> list[Slice]:
@@ -66,7 +67,8 @@ def parsed(command: Command, patch: pytest.MonkeyPatch) -> argparse.Namespace:
         here.setattr(argparse.ArgumentParser, "parse_args", stop)
         here.setattr(sys, "argv", ["dev", *command[1:]])
         try:
-            {"fuzz": fuzz_main, "fuzz-parsers": fuzz_parsers_main}.get(command[0], lambda: jepsen_main([*command]))()
+            other = {"fuzz": fuzz_main, "fuzz-parsers": fuzz_parsers_main, "test": lambda: run_tests([*command[1:]])}
+            other.get(command[0], lambda: jepsen_main([*command]))()
         except Parsed as done:
             return done.options
     raise AssertionError(f"{command[0]} has read no options")
@@ -89,9 +91,9 @@ def test_a_refused_command_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> 
             parsed(command, monkeypatch)
 
 
-def test_no_command_comes_twice_but_those_of_mutants() -> None:
-    """A mutant is tried anew in every round; whatever has seeds or inputs has others."""
-    commands = [one.command for one in rounds(3) if one.kind != "mutants"]
+def test_no_command_comes_twice_but_those_of_mutants_and_tests() -> None:
+    """A mutant and a test are tried anew in every round; whatever has seeds or inputs has others."""
+    commands = [one.command for one in rounds(3) if one.kind not in ("mutants", "tests")]
     assert len(set(commands)) == len(commands)
 
 
