@@ -8,7 +8,8 @@ quick and rest.
   parameters of `SEEDS`), of the parameters of a function of `SAMPLED`, of the examples of a property, and of whatever
   else a test counts with `few`. Seeds and parameters that are left out are in the rest; a property is in both parts,
   and so is a function marked with `counts`.
-- What finds least for its time is in `NIGHTLY`, and in neither of the two: `./dev nightly` runs it.
+- What finds least for its time is in `NIGHTLY` (or in a table of `SAMPLED` that says so), and in neither of the two:
+  `./dev nightly` runs it.
 """
 
 from __future__ import annotations
@@ -41,10 +42,7 @@ _SCALE = "it looks at thousands of members, partitions or days"
 _SIMULATES = "it is a simulation, or tries what finds mistakes in one, for a quarter of a minute or more"
 LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, and why the quick part has none of it
     "tests/broker/coordinator/test_group_scale.py": _SCALE,
-    "tests/formats/test_consumer_group_log.py::test_both_tools": _KAFKA,
-    "tests/formats/test_export.py::test_a_stopped_kafka": _KAFKA,
     "tests/formats/test_export.py::test_the_directory_is_whole": _NODES,
-    "tests/formats/test_fresh_kafka.py": _KAFKA,
     "tests/formats/test_golden_directories.py::test_a_node_serves": _NODES,
     "tests/formats/test_import_interrupted.py": _NODES,
     "tests/formats/test_import_page.py": _NODES,
@@ -57,27 +55,52 @@ LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, 
     "tests/lint/test_suites.py": "it starts pytest again and again, for whoever changes the runner",
     "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": _SCALE,
-    "tests/quorum/raft/test_month_at_rest.py": _SCALE,
     "tests/storage/test_open_files.py::test_3000": _SCALE,
 }
-SAMPLED: tuple[str, ...] = (
-    "tests/broker/moves/test_moves_of_replicas.py::test_a_move_goes_on_after_a_restart",
-    "tests/formats/test_import.py::test_every_topic_is_read_as_kafka_s_consumer_read_it",
-    "tests/jepsen/test_deposed_controller.py::test_it_answers_only_that_it_does_not_know",
-    "tests/storage/test_compaction_crashes.py::test_a_second_stop_while_the_first_is_recovered_from",
-    "tests/storage/test_compaction_crashes.py::test_a_stop_at_any_call",
-    "tests/storage/test_damaged_indexes.py::test_a_flipped_byte_anywhere_changes_no_answer_and_is_mended",
-    "tests/storage/test_partition_crashes.py::test_a_second_stop_while_the_first_is_recovered_from",
-    "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call",
-    "tests/proto/test_generated_messages.py::test_damaged_bytes_are_a_message_or_a_decode_error",
-    "tests/proto/test_generated_messages.py::test_round_trip",
-    "tests/wire/test_wire_schema.py::test_bytes_are_those_of_kio_and_can_be_read_again",
-    "tests/wire/test_wire_schema.py::test_every_truncation_is_malformed_or_shorter",
-)
-NIGHTLY: dict[str, str] = {  # likewise, and where else what they look for is looked for
-    "tests/jepsen/test_mutants.py::test_one_of_each_kind": "`./dev nightly` tries all mutants",
+SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine tenths are nightly, not in the rest
+    "tests/broker/moves/test_moves_of_replicas.py::test_a_move_goes_on_after_a_restart": False,
+    "tests/formats/test_import.py::test_every_topic_is_read_as_kafka_s_consumer_read_it": False,
+    "tests/jepsen/test_deposed_controller.py::test_it_answers_only_that_it_does_not_know": False,
+    "tests/proto/test_generated_messages.py::test_damaged_bytes_are_a_message_or_a_decode_error": True,
+    "tests/proto/test_generated_messages.py::test_round_trip": True,
+    "tests/storage/test_compaction_crashes.py::test_a_second_stop_while_the_first_is_recovered_from": True,
+    "tests/storage/test_compaction_crashes.py::test_a_stop_at_any_call": True,
+    "tests/storage/test_damaged_indexes.py::test_a_flipped_byte_anywhere_changes_no_answer_and_is_mended": True,
+    "tests/storage/test_partition_crashes.py::test_a_second_stop_while_the_first_is_recovered_from": True,
+    "tests/storage/test_partition_crashes.py::test_a_stop_at_any_call": True,
+    "tests/wire/test_wire_schema.py::test_bytes_are_those_of_kio_and_can_be_read_again": False,
+    "tests/wire/test_wire_schema.py::test_every_truncation_is_malformed_or_shorter": False,
+}
+
+_SEEDS = "the simulation plays it with more seeds"
+_SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
+_OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
+_APPLICATION = "the other applications run as groups, too"
+_INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
+NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
+    "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
+    "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-configs, brokers]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-console-consumer, `group.protocol": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-consumer-groups, `group.protocol": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-consumer-perf-test, `group.protocol": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-metadata-quorum, changing voters]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-reassign-partitions]": _OTHER_TOOL,
+    "tests/faults/test_live_run.py::test_a_scenario_strikes": _SCENARIO,
     "tests/faults/test_live_run.py::test_disks_are_struck_where_neither": "the minute of every fault strikes disks",
-    "tests/faults/test_live_run.py::test_a_scenario_strikes": "`./dev nightly` runs all scenarios of `./dev live`",
+    "tests/formats/test_consumer_group_log.py::test_both_tools": _INTEROP,
+    "tests/formats/test_export.py::test_a_stopped_kafka": _INTEROP,
+    "tests/formats/test_fresh_kafka.py": _INTEROP,
+    "tests/jepsen/test_mutants.py::test_one_of_each_kind": "`./dev nightly` tries all mutants",
+    "tests/jepsen/test_shrink.py::test_a_mistake_of_a_cluster": "a mistake of a quorum is shrunk in the same way",
+    "tests/live/test_brokers_page.py::test_nodes_restarted_one_by_one": _SCENARIO,
+    "tests/live/test_compaction_live.py::test_a_throttle_is_taken_away": "tests/broker/cleaning has it, too",
+    "tests/live/test_indexes_live.py::test_indexes_that_were_damaged": "tests/storage damages every byte of an index",
+    "tests/live/test_large_fencing.py": "`./dev bench cluster` fences brokers with more partitions",
+    "tests/live/test_operations_page.py::test_a_lost_majority": "tests/sim/test_lost_majority.py plays it with seeds",
+    "tests/live/test_sick_disks_live.py::test_a_partition_that_its_leader_cannot_read": _SEEDS,
+    "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
+    "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
 }
 ALSO_QUICK: tuple[str, ...] = (  # of `WHOLE_ONLY`: one of each kind
     "tests/sim/test_some_seeds.py",
@@ -113,8 +136,8 @@ def chosen(items: Iterable[Item], part: Part) -> Iterator[bool]:
     for function, group in groupby(items, _function):
         cases = list(group)
         for number, case in enumerate(cases):
-            is_nightly = function.startswith(tuple(NIGHTLY))
             is_quick = _is_quick(function, case, number, len(cases))
+            is_nightly = case.nodeid.startswith(tuple(NIGHTLY)) or (SAMPLED.get(function, False) and not is_quick)
             is_more = _is_whole_only(function) or "hypothesis" in case.keywords or "counts" in case.keywords
             in_parts = {Part.QUICK: is_quick, Part.REST: is_more or not is_quick, Part.ALL: True, Part.NIGHTLY: False}
             yield part is Part.EVERYTHING or (part is Part.NIGHTLY if is_nightly else in_parts[part])

@@ -1,4 +1,4 @@
-"""Twenty clusters keep every invariant under random faults, and so do a few under each aimed profile."""
+"""A dozen clusters keep every invariant under random faults, and so do a few under each aimed profile."""
 
 from __future__ import annotations
 
