@@ -10,7 +10,9 @@ import pytest
 from hypothesis import settings
 
 from tests import parts, syntax_trees
+from tests.parts import PART
 
+LEFT_OUT = "QUORUMLOG_LEFT_OUT"  # environment variable: a file, which takes the number of tests that were left out
 EXAMPLES = 100  # of a property that names no number; Hypothesis' own default
 
 settings.register_profile(
@@ -30,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
+    for name in (PART, LEFT_OUT):
+        os.environ.pop(name, None)  # a pytest that a test starts runs all that it is given
     gc.freeze()
     gc.enable()
 
@@ -43,10 +47,12 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("lf", False):
+        return  # what failed runs again, whatever part it is of
     taken = list(parts.chosen(items, parts.CHOSEN))
     left_out = [item for item, is_taken in zip(items, taken, strict=True) if not is_taken]
     items[:] = [item for item, is_taken in zip(items, taken, strict=True) if is_taken]
     config.hook.pytest_deselected(items=left_out)
-    told = os.environ.get("QUORUMLOG_LEFT_OUT")
+    told = os.environ.get(LEFT_OUT)
     if told and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
         Path(told).write_text(str(len(left_out)))

@@ -31,8 +31,10 @@ class Part(StrEnum):
     EVERYTHING = "everything"
 
 
-CHOSEN = Part(os.environ.get("QUORUMLOG_TESTS", Part.EVERYTHING))
+PART = "QUORUMLOG_TESTS"  # environment variable
+CHOSEN = Part(os.environ.get(PART, Part.EVERYTHING))
 
+# Real nodes, clients and applications, long simulations, and environments that are made for a test.
 WHOLE_ONLY = ("applications", "clients", "crash", "faults", "install", "live", "sim", "soak", "spark")
 SEEDS = ("seed", "block")
 
@@ -102,7 +104,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
 }
-ALSO_QUICK: tuple[str, ...] = (  # of `WHOLE_ONLY`: one of each kind
+# Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.
+ALSO_QUICK: tuple[str, ...] = (
     "tests/sim/test_some_seeds.py",
     "tests/live/test_three_nodes.py::test_create_produce_fetch_and_lose_the_leader",
     "tests/clients/test_client_matrix.py::test_cell[confluent-kafka-consumer group: subscribe",
@@ -114,7 +117,7 @@ ALSO_QUICK: tuple[str, ...] = (  # of `WHOLE_ONLY`: one of each kind
 
 
 class Item(Protocol):
-    """What is read of a test of pytest's. keywords: its markers, by name."""
+    """What is read of a test of pytest's. keywords: its markers and the attributes of its function, by name."""
 
     @property
     def nodeid(self) -> str: ...
@@ -138,7 +141,7 @@ def chosen(items: Iterable[Item], part: Part) -> Iterator[bool]:
         for number, case in enumerate(cases):
             is_quick = _is_quick(function, case, number, len(cases))
             is_nightly = case.nodeid.startswith(tuple(NIGHTLY)) or (SAMPLED.get(function, False) and not is_quick)
-            is_more = _is_whole_only(function) or "hypothesis" in case.keywords or "counts" in case.keywords
+            is_more = _is_whole_only(function) or "is_hypothesis_test" in case.keywords or "counts" in case.keywords
             in_parts = {Part.QUICK: is_quick, Part.REST: is_more or not is_quick, Part.ALL: True, Part.NIGHTLY: False}
             yield part is Part.EVERYTHING or (part is Part.NIGHTLY if is_nightly else in_parts[part])
 

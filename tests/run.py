@@ -1,4 +1,4 @@
-"""Runs the tests: `python -m tests.run [PART | SUITE ...] [-- PYTEST OPTIONS]`.
+"""Runs the tests: `python -m tests.run [PART | SUITE ... | TEST ...] [-- PYTEST OPTIONS]`.
 
 A part is `quick` (the default), `rest` (what quick leaves out), `all` (both) or `nightly`: tests/parts.py says what
 belongs to each. A suite is a set of folders below tests/, and is run whole; what no other suite claims belongs to
@@ -9,7 +9,8 @@ Suites run in lanes, side by side, so that no processor waits: those of one lane
 time limits. Each suite is one pytest process in a session of its own, with a budget of time; at its end it is
 interrupted, which prints where it was, and counts as failed. What a suite prints comes when it has ended.
 
-A test that failed is run again at once, alone: one that then passes is named as flaky, and fails the run all the same.
+A test that failed is run again at once, by itself: one that then passes is named as flaky, and fails the run all the
+same. Ctrl-C and SIGTERM interrupt pytest, which ends what its tests have started, and show how far it was.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.parts import ALSO_QUICK, WHOLE_ONLY
+from tests.parts import ALSO_QUICK, NIGHTLY, WHOLE_ONLY
 
 TESTS = Path(__file__).resolve().parent
 INTERRUPT_GRACE_S = 15.0  # for pytest's own report after an interrupt
@@ -40,6 +41,7 @@ PROGRESS_S = 30.0
 NO_TESTS = 5  # pytest's exit code
 NICE = 10  # of the lane that gives way
 PROCESSORS, NODES, CLIENTS = "processors", "nodes", "clients"  # the lanes
+OWN_PATH = "tests/"  # how the name of a file or of a test begins
 PARTS = ("quick", "rest", "all", "nightly")
 RUNNING: dict[str, subprocess.Popen[bytes]] = {}  # pytest, by suite
 
@@ -102,10 +104,18 @@ class Run:
     options: list[str]
     folder: Path
     begun: dict[str, float] = field(default_factory=dict)
+    is_ended: bool = False
     printing: threading.Lock = field(default_factory=threading.Lock)
 
     def lane(self, suites: Iterable[Suite]) -> list[Outcome]:
-        return [self.suite(suite) for suite in suites]
+        return [Outcome(name=suite.name) if self.is_ended else self.suite(suite) for suite in suites]
+
+    def end(self) -> None:
+        """Interrupt what runs; lanes begin nothing more."""
+        self.is_ended = True
+        for process in list(RUNNING.values()):
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
 
     def suite(self, suite: Suite) -> Outcome:
         """Run one suite to its end or to that of its budget, then print what it said."""
@@ -117,7 +127,7 @@ class Run:
         own = [*self._pytest(suite), f"--junitxml={report}", "--durations=5", *suite.options, *self.options, *paths]
         code, in_time = self._within(suite, own, suite.budget_s, output)
         outcome = self._outcome(suite, report, code, in_time)
-        if outcome.failed and code != NO_TESTS:
+        if outcome.failed and not self.is_ended:
             outcome = self._again(suite, outcome, paths)
         del self.begun[suite.name]
         outcome = replace(outcome, took_s=time.monotonic() - started)
@@ -173,7 +183,9 @@ class Run:
     def _outcome(self, suite: Suite, report: Path, code: int, in_time: bool) -> Outcome:
         passed, failed, skipped = _counts(report)
         problem = ""
-        if not in_time:
+        if self.is_ended:
+            problem = "interrupted"
+        elif not in_time:
             problem = f"over its budget of {suite.budget_s} s"
         elif code == NO_TESTS and self.part == "all":
             problem = "no test ran"
@@ -228,7 +240,7 @@ def run(part: str, suites: Sequence[Suite], options: list[str], progress_s: floa
         teller = threading.Thread(target=_tell, args=(ours, quiet, progress_s))
         teller.start()
         try:
-            outcomes = {one.name: one for lane in pending for one in lane.result()}
+            outcomes = {one.name: one for lane in pending for one in _result(lane, ours)}
         finally:
             quiet.set()
             teller.join()
@@ -242,12 +254,13 @@ def _tell(ours: Run, quiet: threading.Event, progress_s: float) -> None:
             print(f"-- {told}", flush=True)
 
 
-def _end(*_: object) -> None:
-    """The suites' processes first: the threads that wait for them hold up our own end."""
-    for process in list(RUNNING.values()):
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    os._exit(128 + signal.SIGTERM)
+def _result(lane: Future[list[Outcome]], ours: Run) -> list[Outcome]:
+    """Waits for it. An interrupt ends all lanes, and is no reason not to say what they did."""
+    while True:
+        try:
+            return lane.result()
+        except KeyboardInterrupt:
+            ours.end()
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -287,18 +300,31 @@ def closing(part: str, suites: Sequence[Suite], outcomes: Sequence[Outcome], too
     for outcome in outcomes:
         lines += [f"FAILED {name}" for name in outcome.failing]
         lines += [f"FLAKY  {name}: it failed, and passed when it was run again alone" for name in outcome.flaky]
-    left = sum(outcome.left_out for outcome in outcomes)
-    if part == "quick":
-        few = ", ".join(suite.name for suite in suites if _is_of_few(suite))
-        lines += [
-            "ran: all test functions with a tenth of their seeds and examples, but for some that quick leaves out",
-            f"left out: {left} cases, nine tenths of the examples of each property, and most of {few}:",
-            "  ./dev test rest runs all that was left out, ./dev test all runs everything",
-        ]
-    elif part == "rest":
-        lines += [f"left out: {left} cases, which ./dev test runs"]
+    lines += left_out_of(part, suites, sum(outcome.left_out for outcome in outcomes))
     passed, failed = sum(one.passed for one in outcomes), sum(one.failures for one in outcomes)
+    if not passed and not failed:
+        lines, failed = [*lines, "no test ran"], 1
     return [*lines, f"{took_s:.0f} s", f"{passed} passed, {failed} failed"]
+
+
+def left_out_of(part: str, suites: Sequence[Suite], count: int) -> list[str]:
+    """What a run of this part did not run, and the command that does. count: of the cases that it collected."""
+    nightly = (
+        f"{len(NIGHTLY)} kinds of tests find least for their time: ./dev test nightly, or ./dev nightly, runs them"
+    )
+    if part == "rest":
+        return [f"left out: {count} cases, which ./dev test runs, or the night; {nightly}"]
+    if part == "all":
+        return [f"left out: {count} cases; {nightly}"] if count else []
+    if part != "quick":
+        return []
+    none = ", ".join(suite.name for suite in suites if not paths_of(suite, part))
+    few = ", ".join(suite.name for suite in suites if _is_of_few(suite) and paths_of(suite, part))
+    lines = ["ran: all test functions of the units, but for a list, with a tenth of their seeds and examples"]
+    lines += [f"ran: a few tests of {few}"] if few else []
+    lines += [f"left out: {count} cases, and nine tenths of the examples of each property"]
+    lines += [f"left out: all of {none}"] if none else []
+    return [*lines, "./dev test rest runs what was left out; " + nightly]
 
 
 def main(argv: list[str]) -> int:
@@ -308,12 +334,14 @@ def main(argv: list[str]) -> int:
     names = [suite.name for suite in SUITES]
     parser = argparse.ArgumentParser(prog="./dev test", description="Run tests; `-- OPTIONS` go to pytest.")
     parser.add_argument(
-        "what", nargs="*", metavar="PART or SUITE",
+        "what", nargs="*", metavar="PART, SUITE or TEST",
         help="a part: quick (the default: minutes), rest (what quick leaves out), all (both), nightly; "
-        f"or suites: {', '.join(names)}",
+        f"or suites: {', '.join(names)}; or files and tests: tests/...",
     )  # fmt: skip
     parser.add_argument("--summary", type=Path, help="also write `PASSED FAILED` to this file")
     chosen = parser.parse_args(own)
+    if chosen.what and all(word.startswith(OWN_PATH) for word in chosen.what):
+        return subprocess.call([sys.executable, "-m", "pytest", *chosen.what, *options], cwd=TESTS.parent)
     if unknown := [word for word in chosen.what if word not in (*PARTS, *names)]:
         parser.error(f"no such part or suite: {', '.join(unknown)}")
     parts = [word for word in chosen.what if word in PARTS]
@@ -321,8 +349,8 @@ def main(argv: list[str]) -> int:
         parser.error(f"one part at a time, not {' and '.join(parts)}")
     suites = [suite for suite in SUITES if suite.name in chosen.what] or list(SUITES)
     part = parts[0] if parts else "all" if chosen.what else "quick"
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it starts in the background ignore it
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets what it starts in the background ignore the first
+        signal.signal(number, signal.default_int_handler)
     started = time.monotonic()
     outcomes = run(part, suites, options)
     lines = closing(part, suites, outcomes, time.monotonic() - started)
@@ -330,7 +358,7 @@ def main(argv: list[str]) -> int:
         passed, _, failed, _ = lines[-1].split()
         chosen.summary.write_text(f"{passed} {failed}\n")
     print("\n".join(lines))
-    return 1 if any(outcome.failures for outcome in outcomes) else 0
+    return 0 if lines[-1].endswith(" 0 failed") else 1
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ LINE_CHARACTERS = 400
 FINDINGS_MAX = 20  # of a slice
 
 _REPLAY = re.compile(r"\s*(?:replay|repeat|repeat it): (\./dev .+)$")
+_FAILED_TEST = re.compile(r"(?:FAILED|FLAKY ) (tests/\S+?::.+?)(?:: it failed, and passed.*)?$")
+_CLOSING = "== suites"
 _MUTANT = re.compile(r"\[\d+/\d+\] (\S+)\s+(?:SURVIVED|FAILED)\b")
 
 
@@ -43,7 +45,8 @@ def findings_of(ended: Slice, code: int | None, lines: Iterable[str]) -> list[Fo
         return [Found(FOUND, (*_last(told), late), whole)]
     if code == COULD_NOT:
         return [Found(PROVED_NOTHING, _last(told), whole)]
-    found = _survivors(told, ended.command) if ended.command[0] == "mutants" else _replayable(told)
+    by_verb = {"mutants": lambda: _survivors(told, ended.command), "test": lambda: _failed_tests(told)}
+    found = by_verb.get(ended.command[0], lambda: _replayable(told))()
     if not found:
         return [Found(FOUND, (*_last(told), f"exit code {code}"), whole)]
     more = len(found) - FINDINGS_MAX
@@ -64,6 +67,13 @@ def _survivors(told: Sequence[str], command: Command) -> list[Found]:
             replay = f"./dev mutants {match[1]}" + (f" --seeds {seeds}" if seeds else "")
             found.append(Found(FOUND, (line,), (replay,)))
     return found
+
+
+def _failed_tests(told: Sequence[str]) -> list[Found]:
+    """One for each test that the closing lines of `tests/run.py` name, so that another one is another finding."""
+    closing = told[told.index(_CLOSING) :] if _CLOSING in told else ()
+    named = [(line, match[1]) for line in closing if (match := _FAILED_TEST.match(line))]
+    return [Found(FOUND, (line,), (f"./dev test {shlex.quote(test)}",)) for line, test in named]
 
 
 def _replayable(told: Sequence[str]) -> list[Found]:

@@ -434,6 +434,12 @@ TOLD = [
     ),
     ("soak", of_soak(), [("./dev soak --virtual-days 365 --seed 7", "BROKEN files: 41 files")]),
     ("fuzz-parsers", of_fuzz_parsers(), [("--inputs 1", "ValueError: nobody caught it")]),
+    (
+        "test",
+        ["FAILED tests/a.py::test_a - assert 0", "== suites", "unit FAIL", "FAILED tests/a.py::test_a[1 - 2]",
+         "FLAKY  tests/b.py::test_b: it failed, and passed when it was run again"],
+        [("./dev test tests/a.py::test_a[1 - 2]", "FAILED"), ("./dev test tests/b.py::test_b", "FLAKY")],
+    ),
     ("live", ["seed 3: INVALID   9 records", "  lost: offset 3"], [("./dev live --first 7", "lost: offset 3")]),
 ]  # fmt: skip
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import signal
+import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -11,10 +13,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.testing.waiting import wait_until
 from tests import parts
 from tests.parts import ALSO_QUICK, LEFT_OUT, NIGHTLY, SAMPLED, WHOLE_ONLY, Part, chosen, few
 
@@ -134,6 +138,49 @@ def test_a_suite_is_stopped_at_the_end_of_its_budget(
     assert time.monotonic() - started < 20
 
 
+def test_seeds_that_failed_are_run_again_although_they_are_few(tried: Any, tmp_path: Path) -> None:
+    """Chosen anew, the failed ones alone would be the first tenth of themselves."""
+    (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_collection_modifyitems\n")
+    text = "import pytest\n@pytest.mark.parametrize('seed', range(20))\ndef test_a(seed): assert seed < 15\n"
+    (outcome,) = tried({"storage": text})
+    assert (outcome.passed, outcome.failed, len(outcome.failing), outcome.flaky) == (15, 5, 5, ())
+
+
+ENDED = """
+import sys
+from pathlib import Path
+from tests import run
+run.TESTS = Path(sys.argv[1])
+run.SUITES = tuple(run.Suite(name=name, budget_s=60, folders=("live",), lane="nodes") for name in ("first", "second"))
+sys.exit(run.main(["all"]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_suites_and_what_they_said_is_shown(tmp_path: Path, number: signal.Signals) -> None:
+    (tmp_path / "live").mkdir()
+    flag = tmp_path / "flag"
+    (tmp_path / "live" / "test_example_live.py").write_text(
+        "import pathlib, threading\ndef test_a(): pass\n"
+        f"def test_b():\n    pathlib.Path({str(flag)!r}).touch()\n    threading.Event().wait()\n"
+    )
+    command = [sys.executable, "-c", ENDED, str(tmp_path)]
+    with subprocess.Popen(command, cwd=TESTS.parent, stdout=subprocess.PIPE, text=True) as process:
+        wait_until(flag.exists, 60, "the test that waits")
+        process.send_signal(number)
+        told, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and "interrupted" in told and "1 passed" in told
+    assert [
+        one for one in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(one.info["cmdline"] or ())
+    ] == []
+
+
+def test_a_run_of_nothing_fails(runner: ModuleType) -> None:
+    suites = runner.SUITES
+    lines = runner.closing("rest", suites, [runner.Outcome(name=suite.name) for suite in suites], 1.0)
+    assert lines[-2:] == ["1 s", "0 passed, 1 failed"] and "no test ran" in lines
+
+
 def test_a_part_and_suites_are_chosen_by_name(runner: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, list[str]]] = []
 
@@ -148,7 +195,8 @@ def test_a_part_and_suites_are_chosen_by_name(runner: ModuleType, monkeypatch: p
     assert asked == [
         ("quick", every), ("rest", every), ("all", every), ("all", ["unit", "sim"]), ("rest", ["unit"])
     ]  # fmt: skip
-    for refused in (["nothing"], ["quick", "rest"]):
+    assert runner.main(["tests/lint/test_floor.py", "--", "-q", "--collect-only"]) == 0
+    for refused in (["nothing"], ["quick", "rest"], ["tests/lint", "sim"]):
         with pytest.raises(SystemExit):
             runner.main(refused)
 
@@ -191,7 +239,7 @@ SOME_CASES = st.builds(
     FUNCTIONS | LISTED,
     st.integers(1, 45),
     st.sampled_from(["seed", "block", "case"]),
-    st.sampled_from([(), ("hypothesis",), ("counts",)]),
+    st.sampled_from([(), ("is_hypothesis_test",), ("counts",)]),
 )
 
 

@@ -2,7 +2,7 @@
 
 A partition that takes an import is in the state IMPORTING (`registration.py`): it has no leader, no ISR and no ELR, and
 no election gives it one (`election.py`). So nothing can be produced to it or fetched from it, and its replicas do not
-follow anybody. Their brokers append what an importer sends (broker/imports/).
+follow anybody. Their brokers append what an importer sends (quorumlog_broker/produce/import_path.py).
 
 `begin_import` makes the topic in one batch of records. The leader epoch of a partition begins with the largest that is
 imported, so the first leader's is above it; the next producer id rises above every imported one.

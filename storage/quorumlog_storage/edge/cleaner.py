@@ -113,7 +113,7 @@ def _tell(message: Message) -> None:
 
 def main() -> None:
     os.nice(NICE)
-    _Cleaner(RealDisk(LogResources(OPEN_FILES, INDEX_BYTES)), KeyForms(FORMS[sys.argv[2]])).run()
+    _Cleaner(RealDisk(LogResources(OPEN_FILES, INDEX_BYTES)), KeyForms(FORMS[sys.argv[-1]])).run()
 
 
 if __name__ == "__main__":
