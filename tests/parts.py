@@ -6,8 +6,8 @@ quick and rest.
 - Folders of `WHOLE_ONLY` are in the rest; the cases of `ALSO_QUICK` are in both parts.
 - Of all other folders every test function is quick, but for those of `LEFT_OUT`. Quick is a tenth of its seeds (the
   parameters of `SEEDS`), of the parameters of a function of `SAMPLED`, of the examples of a property, and of whatever
-  else a test counts with `few`. Seeds and parameters that are left out are in the rest; a property is in both parts,
-  and so is a function marked with `counts`.
+  else a test counts with `few`. Seeds and parameters that are left out are in the rest. A property is in both parts,
+  with a third of its examples in the rest, and whole in the night; so is a function marked with `counts`.
 - What finds least for its time is in `NIGHTLY` (or in a table of `SAMPLED` that says so), and in neither of the two:
   `./dev nightly` runs it.
 """
@@ -21,6 +21,7 @@ from itertools import groupby
 from typing import Protocol
 
 SHARE = 10  # quick is one of so many
+SHARE_OF_REST = 3  # and of examples the rest one of so many; the night runs them all
 
 
 class Part(StrEnum):
@@ -82,6 +83,10 @@ _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump too
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-cluster]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-features]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-get-offsets]": _OTHER_TOOL,
+    "tests/clients/test_client_matrix.py::test_tool[kafka-leader-election]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-configs, brokers]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-console-consumer, `group.protocol": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-consumer-groups, `group.protocol": _OTHER_TOOL,
@@ -93,14 +98,18 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/formats/test_consumer_group_log.py::test_both_tools": _INTEROP,
     "tests/formats/test_export.py::test_a_stopped_kafka": _INTEROP,
     "tests/formats/test_fresh_kafka.py": _INTEROP,
+    "tests/formats/test_import_page.py::test_retention_waits": "tests/quorum/controller/test_imports.py has the pause",
     "tests/jepsen/test_mutants.py::test_one_of_each_kind": "`./dev nightly` tries all mutants",
+    "tests/jepsen/test_nightly_processes.py": "whoever changes the night runs it",
     "tests/jepsen/test_shrink.py::test_a_mistake_of_a_cluster": "a mistake of a quorum is shrunk in the same way",
-    "tests/live/test_brokers_page.py::test_nodes_restarted_one_by_one": _SCENARIO,
+    "tests/live/test_brokers_page.py": "the simulation replaces brokers, `./dev live` restarts them",
     "tests/live/test_compaction_live.py::test_a_throttle_is_taken_away": "tests/broker/cleaning has it, too",
     "tests/live/test_indexes_live.py::test_indexes_that_were_damaged": "tests/storage damages every byte of an index",
+    "tests/live/test_first_minutes.py::test_the_first_minutes": "test_readme.py runs the README's as they stand",
     "tests/live/test_large_fencing.py": "`./dev bench cluster` fences brokers with more partitions",
     "tests/live/test_operations_page.py::test_a_lost_majority": "tests/sim/test_lost_majority.py plays it with seeds",
     "tests/live/test_sick_disks_live.py::test_a_partition_that_its_leader_cannot_read": _SEEDS,
+    "tests/live/test_transactional_producer_live.py::test_kills": "`./dev transactions` kills producers and nodes",
     "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
 }
@@ -127,11 +136,12 @@ class Item(Protocol):
 
 
 def few(whole: int) -> int:
-    """The number of examples, seeds or rounds to run of `whole`: a tenth, rounded up, where only the quick part runs.
+    """The number of examples, seeds or rounds to run of `whole`: a tenth, rounded up, where only the quick part runs, a
+    third in the rest.
 
     A test that calls this in its body is marked with `pytest.mark.counts`; a property needs no mark.
     """
-    return -(-whole // SHARE) if CHOSEN is Part.QUICK else whole
+    return -(-whole // {Part.QUICK: SHARE, Part.REST: SHARE_OF_REST}.get(CHOSEN, 1))
 
 
 def chosen(items: Iterable[Item], part: Part) -> Iterator[bool]:
@@ -141,8 +151,9 @@ def chosen(items: Iterable[Item], part: Part) -> Iterator[bool]:
         for number, case in enumerate(cases):
             is_quick = _is_quick(function, case, number, len(cases))
             is_nightly = case.nodeid.startswith(tuple(NIGHTLY)) or (SAMPLED.get(function, False) and not is_quick)
-            is_more = _is_whole_only(function) or "is_hypothesis_test" in case.keywords or "counts" in case.keywords
-            in_parts = {Part.QUICK: is_quick, Part.REST: is_more or not is_quick, Part.ALL: True, Part.NIGHTLY: False}
+            counts = "is_hypothesis_test" in case.keywords or "counts" in case.keywords
+            in_rest = not is_quick or counts or _is_whole_only(function)
+            in_parts = {Part.QUICK: is_quick, Part.REST: in_rest, Part.ALL: True, Part.NIGHTLY: counts}
             yield part is Part.EVERYTHING or (part is Part.NIGHTLY if is_nightly else in_parts[part])
 
 
