@@ -1,8 +1,8 @@
 """Runs the tests: `python -m tests.run [PART | SUITE ... | TEST ...] [-- PYTEST OPTIONS]`.
 
 A part is `quick` (the default), `rest` (what quick leaves out), `all` (both) or `nightly`: tests/parts.py says what
-belongs to each. A suite is a set of folders below tests/, and is run whole; what no other suite claims belongs to
-`unit`, so no test is forgotten.
+belongs to each. A suite is a set of folders below tests/, and is run whole, with what is nightly of it; what no other
+suite claims belongs to `unit`, so no test is forgotten.
 
 Suites run in lanes, side by side, so that no processor waits: those of one lane one after the other. The lane
 `processors` takes all the time that the lanes of real nodes leave, and gives way to them (nice), because nodes have
@@ -187,7 +187,7 @@ class Run:
             problem = "interrupted"
         elif not in_time:
             problem = f"over its budget of {suite.budget_s} s"
-        elif code == NO_TESTS and self.part == "all":
+        elif code == NO_TESTS and self.part in ("all", "everything"):
             problem = "no test ran"
         elif code not in (0, NO_TESTS) and not failed:
             problem = f"pytest ended with {code}"
@@ -348,7 +348,7 @@ def main(argv: list[str]) -> int:
     if len(parts) > 1:
         parser.error(f"one part at a time, not {' and '.join(parts)}")
     suites = [suite for suite in SUITES if suite.name in chosen.what] or list(SUITES)
-    part = parts[0] if parts else "all" if chosen.what else "quick"
+    part = parts[0] if parts else "everything" if chosen.what else "quick"
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell lets what it starts in the background ignore the first
         signal.signal(number, signal.default_int_handler)
     started = time.monotonic()

@@ -193,7 +193,7 @@ def test_a_part_and_suites_are_chosen_by_name(runner: ModuleType, monkeypatch: p
     for words in ([], ["rest"], ["all"], ["sim", "unit"], ["rest", "unit"]):
         assert runner.main(words) == 0
     assert asked == [
-        ("quick", every), ("rest", every), ("all", every), ("all", ["unit", "sim"]), ("rest", ["unit"])
+        ("quick", every), ("rest", every), ("all", every), ("everything", ["unit", "sim"]), ("rest", ["unit"])
     ]  # fmt: skip
     assert runner.main(["tests/lint/test_floor.py", "--", "-q", "--collect-only"]) == 0
     for refused in (["nothing"], ["quick", "rest"], ["tests/lint", "sim"]):
