@@ -62,6 +62,8 @@ LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, 
 }
 SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine tenths are nightly, not in the rest
     "tests/broker/moves/test_moves_of_replicas.py::test_a_move_goes_on_after_a_restart": False,
+    "tests/client/test_consumer_membership.py::test_members_find_together_after_any_faults": True,
+    "tests/client/test_membership.py::test_members_find_together_after_any_faults": True,
     "tests/formats/test_import.py::test_every_topic_is_read_as_kafka_s_consumer_read_it": False,
     "tests/jepsen/test_deposed_controller.py::test_it_answers_only_that_it_does_not_know": False,
     "tests/proto/test_generated_messages.py::test_damaged_bytes_are_a_message_or_a_decode_error": True,
@@ -93,6 +95,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/clients/test_client_matrix.py::test_tool[kafka-consumer-perf-test, `group.protocol": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-metadata-quorum, changing voters]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-reassign-partitions]": _OTHER_TOOL,
+    "tests/crash/test_crash_sweep.py::test_a_mistake_is_found": "`./dev nightly` tries all mutants",
     "tests/faults/test_live_run.py::test_a_scenario_strikes": _SCENARIO,
     "tests/faults/test_live_run.py::test_disks_are_struck_where_neither": "the minute of every fault strikes disks",
     "tests/formats/test_consumer_group_log.py::test_both_tools": _INTEROP,
@@ -110,6 +113,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_operations_page.py::test_a_lost_majority": "tests/sim/test_lost_majority.py plays it with seeds",
     "tests/live/test_sick_disks_live.py::test_a_partition_that_its_leader_cannot_read": _SEEDS,
     "tests/live/test_transactional_producer_live.py::test_kills": "`./dev transactions` kills producers and nodes",
+    "tests/live/test_transactions_run.py": "`./dev nightly` does a million transactions",
     "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
 }
