@@ -40,6 +40,7 @@ MOST_AGAIN = 20  # failed tests; where more fail, it is no accident
 PROGRESS_S = 30.0
 NO_TESTS = 5  # pytest's exit code
 NICE = 10  # of the lane that gives way
+PATIENT_S = 300  # for one of its tests, if the test itself says nothing; the others have 120
 PROCESSORS, NODES, CLIENTS = "processors", "nodes", "clients"  # the lanes
 OWN_PATH = "tests/"  # how the name of a file or of a test begins
 PARTS = ("quick", "rest", "all", "nightly")
@@ -59,7 +60,7 @@ class Suite:
 
 OTHERS = (
     Suite(name="formats", budget_s=15 * 60, folders=("formats",), lane=CLIENTS),
-    Suite(name="crash", budget_s=10 * 60, folders=("crash",), lane=PROCESSORS),
+    Suite(name="crash", budget_s=15 * 60, folders=("crash",), lane=PROCESSORS),
     Suite(name="sim", budget_s=25 * 60, folders=("sim", "soak"), lane=PROCESSORS),
     Suite(name="install", budget_s=8 * 60, folders=("install",), lane=CLIENTS),
     Suite(name="applications", budget_s=8 * 60, folders=("applications",), lane=CLIENTS),
@@ -137,8 +138,10 @@ class Run:
         return outcome
 
     def _pytest(self, suite: Suite) -> list[str]:
-        nice = ["nice", "-n", str(NICE)] if suite.lane == PROCESSORS else []
-        return [*nice, sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={self.folder / 'cache'}-{suite.name}"]
+        own = [sys.executable, "-m", "pytest", "-q", "-o", f"cache_dir={self.folder / 'cache'}-{suite.name}"]
+        if suite.lane != PROCESSORS:
+            return own
+        return ["nice", "-n", str(NICE), *own, "-o", f"timeout={PATIENT_S}"]
 
     def _again(self, suite: Suite, outcome: Outcome, paths: Sequence[str]) -> Outcome:
         """Run what failed a second time, to tell what is flaky."""

@@ -9,7 +9,7 @@ from jepsen.functions.defined import defined_functions
 from jepsen.functions.reached import LEAST_SHARE, functions_of, report, share
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @marked(NOTED)
 def test_the_simulation_runs_nearly_all_functions(simulated: Simulated) -> None:
     ran = frozenset(functions_of(zip(NOTED, simulated(NOTED), strict=True)))

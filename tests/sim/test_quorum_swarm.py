@@ -40,7 +40,7 @@ AT_LEAST = {
 }
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("jobs", in_chunks(QUORUMS, CHUNK))
 def test_quorums_are_valid(jobs: list[Job], simulated: Simulated) -> None:
     found = simulated(jobs)

@@ -88,7 +88,7 @@ def never_happened(found: Iterable[dict[str, Any]], events: Iterable[str]) -> li
     return [event for event in events if not any(each.get(event, 0) for each in counted)]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("jobs", in_chunks(SWARM, CHUNK))
 def test_seeds_are_valid(jobs: list[Job], simulated: Simulated) -> None:
     found = simulated(jobs)
@@ -103,7 +103,7 @@ def test_every_kind_of_event_happens_in_some_seed(simulated: Simulated) -> None:
     assert never_happened(simulated(SWARM), EVENTS) == []
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("profile", [pytest.param(name, marks=marked(jobs)) for name, jobs in AIMED.items()])
 def test_every_profile_is_valid(profile: str, simulated: Simulated) -> None:
     found = simulated(AIMED[profile])
@@ -112,7 +112,7 @@ def test_every_profile_is_valid(profile: str, simulated: Simulated) -> None:
 
 
 @marked(AIMED[MOVES])
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) -> None:
     found = [result["exercised"] for result in simulated(AIMED[MOVES])]
     counted = {name: sum(each[name] for each in found) for name in LEAST_OF_MOVES}
@@ -120,7 +120,7 @@ def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) ->
 
 
 @marked(AIMED[REASSIGN])
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_throttles_hold_moves_back_and_brokers_are_replaced(simulated: Simulated) -> None:
     found = [result["exercised"] for result in simulated(AIMED[REASSIGN])]
     assert sum(each[HELD_BACK] > 5 for each in found) > len(found) / 2, [each[HELD_BACK] for each in found]
