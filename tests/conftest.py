@@ -27,7 +27,7 @@ syntax_trees.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "counts: runs with a tenth of its seeds in the quick part, with all in the rest")
+    config.addinivalue_line("markers", "counts: runs a tenth of its rounds in the quick part, a third in the rest")
     gc.disable()  # a collection of tests makes no garbage, and a fifth of its time would go into looking for some
 
 
