@@ -79,6 +79,7 @@ SUITES = (UNIT, *OTHERS)  # in each lane what fails oftenest and soonest comes f
 class Outcome:
     """What one suite did. left_out: tests of its folders that are in the other part. failing: those that failed, and
     failed again; flaky: those that passed then. problem: why it failed, beyond failed tests; empty for none.
+    processor_s: of all its processes that ended by themselves.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Outcome:
     failed: int = 0
     skipped: int = 0
     left_out: int = 0
+    processor_s: int = 0
     took_s: float = 0.0
     problem: str = ""
     failing: tuple[str, ...] = ()
@@ -180,7 +182,7 @@ class Run:
             _kill_group(process)
 
     def _left_out(self, suite: Suite) -> Path:
-        """Where tests/conftest.py writes how many tests the part leaves out."""
+        """Where tests/conftest.py writes how many tests the part leaves out, and beside it the time of processors."""
         return self.folder / f"{suite.name}-left-out"
 
     def _outcome(self, suite: Suite, report: Path, code: int, in_time: bool) -> Outcome:
@@ -195,9 +197,10 @@ class Run:
         elif code not in (0, NO_TESTS) and not failed:
             problem = f"pytest ended with {code}"
         left_out = self._left_out(suite)
+        processor = left_out.with_name(left_out.name + ".processor")
         return Outcome(
             name=suite.name, passed=passed, failed=failed, skipped=skipped, problem=problem,
-            left_out=int(left_out.read_text()) if left_out.exists() else 0,
+            left_out=_number_in(left_out), processor_s=_number_in(processor),
         )  # fmt: skip
 
     def progress(self) -> str:
@@ -274,6 +277,11 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _number_in(path: Path) -> int:
+    """0 where there is no such file."""
+    return int(path.read_text()) if path.exists() else 0
+
+
 def _counts(report: Path) -> tuple[int, int, int]:
     """(passed, failed, skipped) of pytest's report; zeros where it wrote none."""
     if not report.exists():
@@ -293,7 +301,7 @@ def line_of(suite: Suite, outcome: Outcome) -> str:
         return f"{suite.name:<12} nothing of it is in this part"
     verdict = "FAIL" if outcome.failures else "ok"
     counts = f"{outcome.passed} passed, {outcome.failed} failed, {outcome.skipped} skipped"
-    times = f"{outcome.took_s:.0f} s of {suite.budget_s} s"
+    times = f"{outcome.took_s:.0f} s of {suite.budget_s} s, {outcome.processor_s} s of processor"
     return f"{suite.name:<12} {verdict:<4} {counts} in {times}" + (f": {outcome.problem}" if outcome.problem else "")
 
 
