@@ -81,6 +81,7 @@ _SEEDS = "the simulation plays it with more seeds"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
 _APPLICATION = "the other applications run as groups, too"
+_RUNNER = "whoever changes the runner of tests runs it"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
@@ -102,9 +103,18 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/formats/test_export.py::test_a_stopped_kafka": _INTEROP,
     "tests/formats/test_fresh_kafka.py": _INTEROP,
     "tests/formats/test_import_page.py::test_retention_waits": "tests/quorum/controller/test_imports.py has the pause",
+    "tests/broker/coordinator/test_group_scale.py::test_a_member_of_the_consumer": "`./dev bench groups` has it",
     "tests/jepsen/test_mutants.py::test_one_of_each_kind": "`./dev nightly` tries all mutants",
     "tests/jepsen/test_nightly_processes.py": "whoever changes the night runs it",
+    "tests/jepsen/test_pool.py::test_a_child_gives_the_result": "tests/sim/test_determinism.py compares runs of a seed",
+    "tests/jepsen/test_shrink.py::test_strikes_that_are_taken_out": "whoever changes the shrinking runs it",
     "tests/jepsen/test_shrink.py::test_a_mistake_of_a_cluster": "a mistake of a quorum is shrunk in the same way",
+    "tests/lint/test_suites.py::test_a_signal_ends": _RUNNER,
+    "tests/lint/test_suites.py::test_a_suite_is_stopped": _RUNNER,
+    "tests/lint/test_suites.py::test_a_test_that_passes_the_second_time": _RUNNER,
+    "tests/lint/test_suites.py::test_lanes_run_side_by_side": _RUNNER,
+    "tests/lint/test_suites.py::test_seeds_that_failed": _RUNNER,
+    "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
     "tests/live/test_brokers_page.py": "the simulation replaces brokers, `./dev live` restarts them",
     "tests/live/test_compaction_live.py::test_a_throttle_is_taken_away": "tests/broker/cleaning has it, too",
     "tests/live/test_indexes_live.py::test_indexes_that_were_damaged": "tests/storage damages every byte of an index",
@@ -115,6 +125,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_transactional_producer_live.py::test_kills": "`./dev transactions` kills producers and nodes",
     "tests/live/test_transactions_run.py": "`./dev nightly` does a million transactions",
     "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
+    "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
+    "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
 }
 # Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.

@@ -42,6 +42,7 @@ NO_TESTS = 5  # pytest's exit code
 NICE = 10  # of the lane that gives way
 PATIENT_S = 300  # for one of its tests, if the test itself says nothing; the others have 120
 PROCESSORS, NODES, CLIENTS = "processors", "nodes", "clients"  # the lanes
+NO_BYTECODE, BYTECODE = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"  # environment variables of Python
 OWN_PATH = "tests/"  # how the name of a file or of a test begins
 PARTS = ("quick", "rest", "all", "nightly")
 RUNNING: dict[str, subprocess.Popen[bytes]] = {}  # pytest, by suite
@@ -338,6 +339,14 @@ def left_out_of(part: str, suites: Sequence[Suite], count: int) -> list[str]:
     return [*lines, "./dev test rest runs what was left out; " + nightly]
 
 
+def keep_bytecode() -> None:
+    """Tests start hundreds of nodes and commands. Where Python must not write beside sources what it has compiled, each
+    of them would compile everything anew, a second of processor for a node; what is compiled lies in `out` then.
+    """
+    if os.environ.pop(NO_BYTECODE, "") and BYTECODE not in os.environ:
+        os.environ[BYTECODE] = str(TESTS.parent / "out" / "bytecode")
+
+
 def main(argv: list[str]) -> int:
     """Exit code 0 if every suite passed within its budget."""
     cut = argv.index("--") if "--" in argv else len(argv)
@@ -351,6 +360,7 @@ def main(argv: list[str]) -> int:
     )  # fmt: skip
     parser.add_argument("--summary", type=Path, help="also write `PASSED FAILED` to this file")
     chosen = parser.parse_args(own)
+    keep_bytecode()
     if chosen.what and all(word.startswith(OWN_PATH) for word in chosen.what):
         return subprocess.call([sys.executable, "-m", "pytest", *chosen.what, *options], cwd=TESTS.parent)
     if unknown := [word for word in chosen.what if word not in (*PARTS, *names)]:

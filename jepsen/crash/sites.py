@@ -27,6 +27,7 @@ from jepsen.tree import ROOT
 
 FOLDERS = ("storage", "quorum", "broker", "cli", "quorumlog")
 SEAM = "storage/quorumlog_storage/disk.py"
+SEAM_MODULE = "quorumlog_storage.disk"
 DISKS = ("disk", "_disk")
 FILES = ("file", "_file", "source", "target", "copy")
 WRITE_FULLY = "write_fully"
@@ -130,8 +131,12 @@ def find_sites(root: Path) -> Sites:
             name = path.relative_to(root).as_posix()
             if name == SEAM or name.startswith(("storage/quorumlog_storage/edge/", "storage/quorumlog_storage/audit/")):
                 continue
-            tree = ast.parse(path.read_text(), filename=name)
-            if folder == SEAM.partition("/")[0] or _may_hold_a_disk(tree):
+            text = path.read_text()
+            is_of_the_engine = folder == SEAM.partition("/")[0]
+            if not is_of_the_engine and not any(word in text for word in (SEAM_MODULE, *DISKS)):
+                continue  # most files: not worth a syntax tree
+            tree = ast.parse(text, filename=name)
+            if is_of_the_engine or _may_hold_a_disk(tree):
                 module = _Module(name, tree, methods)
                 found.extend(module.sites())
                 ambiguous.extend(module.ambiguous())
@@ -150,7 +155,7 @@ def protocol_methods(seam: str) -> dict[str, frozenset[str]]:
 
 def _may_hold_a_disk(tree: ast.AST) -> bool:
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "quorumlog_storage.disk":
+        if isinstance(node, ast.ImportFrom) and node.module == SEAM_MODULE:
             return True
         if isinstance(node, ast.Attribute) and node.attr in DISKS:
             return True

@@ -71,15 +71,13 @@ def stop(struck: StruckDisk, at: int, strike: Strike) -> int:
     return len(struck.calls)
 
 
-CALLS = stop(StruckDisk(formatted()), -1, Strike(Fault.KILL))
-
-
 @pytest.mark.parametrize("survives", ["none", "subset"])
 @pytest.mark.parametrize("done", [0.0, 0.5, 1.0])
 def test_what_a_marked_directory_holds_is_whole_after_a_power_cut_at_any_call(done: float, survives: str) -> None:
-    assert CALLS > 20, "the disk's calls are watched"
+    calls = stop(StruckDisk(formatted()), -1, Strike(Fault.KILL))
+    assert calls > 20, "the disk's calls are watched"
     markers: Counter[int] = Counter()
-    for at in range(CALLS):
+    for at in range(calls):
         disk = formatted()
         stop(StruckDisk(disk), at, Strike(Fault.POWER_CUT, done))
         disk.crash(random.Random(at), survives)
