@@ -72,7 +72,8 @@ async def serve(
 
 def _bind(server: grpc.aio.Server, listener: Listener) -> Listener:
     try:
-        port = server.add_insecure_port(str(listener.address))
+        everywhere = Address(listener.address.host or "::", listener.address.port)  # gRPC takes no empty host
+        port = server.add_insecure_port(str(everywhere))
     except RuntimeError:
         port = 0
     if port == 0:

@@ -90,7 +90,7 @@ def test_one_node_prints_its_addresses_serves_and_stops_cleanly(config: Path) ->
     with running(formatted(config)) as process:
         listeners = next_line(process, "LISTENING")["listeners"]
         assert isinstance(listeners, dict)
-        assert sorted(listeners) == ["CLIENT", "INTERNAL", "metrics"]
+        assert sorted(listeners) == ["CLIENT", "GRPC", "INTERNAL", "metrics"]
         next_line(process, "READY")
         assert get(listeners["metrics"], "/healthz") == (200, "alive\n")
         assert get(listeners["metrics"], "/readyz") == (200, "ready\n")

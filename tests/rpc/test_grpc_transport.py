@@ -52,6 +52,24 @@ async def fetched(context: Context, request: Any) -> Any:
     return FetchResponse()
 
 
+def test_a_listener_without_a_host_is_reached_at_every_address() -> None:
+    async def scenario() -> None:
+        server = await GrpcTransport(identity(1)).listen(
+            Listener(name="TEST", address=Address("", 0), internal=True), fetched
+        )
+        try:
+            for host in ("127.0.0.1", "localhost"):
+                connection = GrpcTransport(identity(2)).connect(
+                    Address(host, server.listener.address.port), internal=True
+                )
+                await connection.call(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1), 5_000)
+                await connection.close()
+        finally:
+            await server.close()
+
+    asyncio.run(scenario())
+
+
 def test_garbage_is_an_invalid_request_and_ends_a_stream() -> None:
     async def scenario() -> None:
         async with served(fetched) as address, grpc.aio.insecure_channel(str(address)) as channel:

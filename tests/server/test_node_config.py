@@ -13,6 +13,7 @@ from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.rpc.transport import Address
 from quorumlog.topic_config import TOPIC_CONFIGS
 from quorumlog_cli.server.config import NodeConfig, from_values, load
+from quorumlog_cli.server.foreign_keys import idle_of
 from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_cli.server.listeners import parse_address
 from quorumlog_cli.server.parts import broker_config, metadata_log_config
@@ -69,7 +70,7 @@ def test_properties_and_toml_are_the_same_tree() -> None:
     assert dataclasses.replace(node, given={}) == dataclasses.replace(load("server.toml", TOML, {}), given={})
     assert [(voter.node_id, voter.address.host) for voter in node.voters] == [(1, "127.0.0.1"), (2, "::1")]
     assert node.topic_defaults == {"segment.bytes": "1048576", "retention.ms": "7200000"}
-    assert node.warnings == ("no effect here: num.io.threads",)
+    assert node.warnings[0] == "no effect here: num.io.threads. A node has one loop and no pools of threads."
 
 
 def test_the_environment_wins_and_ours_wins_over_kafkas() -> None:
@@ -111,7 +112,13 @@ ERRORS = [
     ("any address", {"listeners": "CLIENT://0.0.0.0:1,INTERNAL://127.0.0.1:2"}, "which is not reachable"),
     ("advertised", {"advertised.listeners": "PLAINTEXT://a:1"}, "PLAINTEXT is not one of `listeners`"),
     ("TLS", {"listener.security.protocol.map": "CLIENT:SSL"}, "only PLAINTEXT is supported yet"),
-    ("two internal", {"controller.listener.names": "CONTROLLER"}, "share one internal listener"),
+    ("protocol form", {"listener.security.protocol.map": "CLIENT"}, "'CLIENT' is not NAME:PROTOCOL"),
+    ("a name that means TLS", {"listeners": "SSL://a:1,INTERNAL://a:2"}, "SSL:SSL: only PLAINTEXT"),
+    ("two internal", {"controller.listener.names": "INTERNAL,OTHER"}, "one listener serves controllers"),
+    ("no controller's", {"controller.listener.names": "CONTROLLER"}, "there is no CONTROLLER, the listener for calls"),
+    ("topics that stay", {"delete.topic.enable": "false"}, "Topics can always be deleted. Remove it, or write delete"),
+    ("rules", {"authorizer.class.name": "a.B"}, "nothing would be forbidden. Remove it"),
+    ("ZooKeeper", {"zookeeper.connect": "a:1"}, "there is no ZooKeeper to connect to. Remove it"),
     ("voter form", {"controller.quorum.voters": "127.0.0.1:9093"}, "is not ID@HOST:PORT"),
     ("voter twice", {"controller.quorum.voters": "1@a:1,1@b:1"}, "node 1 is given twice"),
     ("no voters", {"controller.quorum.voters": ""}, "neither controller.quorum.voters nor"),
@@ -174,8 +181,38 @@ def test_advertised_replaces_and_port_zero_stays() -> None:
     node = config(
         listeners="CLIENT://0.0.0.0:0,INTERNAL://127.0.0.1:9093", advertised_listeners="CLIENT://box.example:9092"
     )
-    assert node.advertised == {"CLIENT": Address("box.example", 9092), "INTERNAL": Address("127.0.0.1", 9093)}
+    internal, grpc = Address("127.0.0.1", 9093), Address("box.example", 0)
+    assert node.advertised == {"CLIENT": Address("box.example", 9092), "INTERNAL": internal, "GRPC": grpc}
     assert any("unauthenticated" in warning for warning in node.warnings)
+
+
+LISTENERS = [  # listeners and what is said of them; the names of those that speak Kafka's protocol, and of the others
+    ({"listeners": "PLAINTEXT://a:1,CONTROLLER://a:2", "controller.listener.names": "CONTROLLER"}, "PLAINTEXT", "GRPC"),
+    ({"listeners": "X://a:1,INTERNAL://a:2"}, "X", "GRPC"),
+    ({"listeners": "X://a:1,Y://a:3,INTERNAL://a:2,REPLICATION://a:4"}, "X Y REPLICATION", "GRPC"),
+    ({"listeners": "X://a:1,GRPC_OUTSIDE://a:3,INTERNAL://a:2"}, "X", "GRPC_OUTSIDE"),
+    ({"listeners": "GRPC://a:1,INTERNAL://a:2"}, "", "GRPC"),
+    ({"listeners": "X://a:1,INTERNAL://a:2", "lane.listeners": "X"}, "X", ""),
+    ({"listeners": "X://a:1,INTERNAL://a:2", "lane.listeners": ""}, "", "X"),
+]
+
+
+@pytest.mark.parametrize(("given", "lanes", "others"), LISTENERS)
+def test_a_listener_speaks_kafkas_protocol_but_for_the_internal_one_and_grpc(
+    given: dict[str, str], lanes: str, others: str
+) -> None:
+    node = from_values({**MINIMAL, **given})
+    assert [one.name for one in node.listeners if one.lane] == lanes.split()
+    assert [one.name for one in node.client_listeners if not one.lane] == others.split()
+    assert not node.internal_listener.lane and node.internal_address.port == 2
+
+
+def test_the_listener_that_is_added_is_beside_the_first_of_the_clients() -> None:
+    given = {"listeners": "X://10.0.0.1:1,INTERNAL://a:2", "advertised.listeners": "X://box:1"}
+    node = from_values({**MINIMAL, **given})
+    assert [one.address for one in node.client_listeners] == [Address("10.0.0.1", 1), Address("10.0.0.1", 0)]
+    assert node.advertised["GRPC"] == Address("box", 0)
+    assert any(warning.startswith("GRPC takes a free port at every start") for warning in node.warnings)
 
 
 @pytest.mark.parametrize(
@@ -253,10 +290,9 @@ def test_a_file_with_every_key_of_kafkas_coordinators_is_the_same_as_one_with_no
     without = from_values(MINIMAL)
     assert (node.groups, node.transactions) == (without.groups, without.transactions)
     assert (node.offsets_topic, node.transactions_topic) == (without.offsets_topic, without.transactions_topic)
-    (warning,) = node.warnings
-    assert warning == "no effect here: " + ", ".join(
-        sorted(key for key in COORDINATORS_OF_KAFKA if key not in NODE_KEYS)
-    )
+    idle = {key for key in COORDINATORS_OF_KAFKA if key not in NODE_KEYS}
+    assert {key for keys in idle_of(COORDINATORS_OF_KAFKA).values() for key in keys} == idle
+    assert len(node.warnings) == len(idle_of(COORDINATORS_OF_KAFKA))
 
 
 def test_unknown_environment_variables_are_ignored() -> None:

@@ -19,15 +19,20 @@ from quorumlog.topic_config import validate_all
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_cli.server.directory_paths import checked_cordoned, checked_directories
+from quorumlog_cli.server.foreign_keys import check_foreign, idle_of
 from quorumlog_cli.server.group_keys import group_config, offsets_topic
-from quorumlog_cli.server.keys import COARSER, NODE_KEYS, SIZES, WITHOUT_EFFECT, all_keys, check_known
+from quorumlog_cli.server.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
 from quorumlog_cli.server.listeners import (
+    GRPC,
     Voter,
+    check_protocols,
+    internal_name,
     parse_named,
     parse_servers,
     parse_voters,
     resolve_advertised,
     resolve_listeners,
+    with_grpc,
 )
 from quorumlog_cli.server.node_key import NodeKey
 from quorumlog_cli.server.properties import ConfigError, from_environment, parse_file
@@ -191,7 +196,10 @@ def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[st
 def from_values(values: Mapping[str, str], where: str = "configuration") -> NodeConfig:
     """The typed form of flat keys. where: named in errors. Raises ConfigError."""
     check_known(values, where)
+    check_foreign(values, where)
     node = {name: _value(key, values, where) for name, key in NODE_KEYS.items()}
+    if node["broker.id"] not in (-1, node["node.id"]):
+        raise ConfigError(f"{where}: broker.id={node['broker.id']}, but node.id={node['node.id']}; remove the former")
     roles = _roles(node["process.roles"])
     listeners, advertised = _listeners(node, broker="broker" in roles)
     log_dirs = node["log.dir"] if "log.dir" in values and "log.dirs" not in values else node["log.dirs"]
@@ -322,20 +330,19 @@ def _roles(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, ...], dict[str, Address]]:
-    internal = node["inter.broker.listener.name"].upper()
-    for name in node["controller.listener.names"] or ():
-        if name.upper() != internal:
-            raise ConfigError(
-                f"controller.listener.names={name}: quorum and brokers share one internal listener; write {internal}"
-            )
-    for entry in node["listener.security.protocol.map"] or ():
-        if not entry.upper().endswith(":PLAINTEXT"):
-            raise ConfigError(f"listener.security.protocol.map: {entry}: only PLAINTEXT is supported yet")
     addresses = parse_named("listeners", node["listeners"])
+    internal = internal_name(node["controller.listener.names"] or (), node["inter.broker.listener.name"])
+    check_protocols(node["listener.security.protocol.map"] or (), addresses)
     replication = node["replication.listener.name"].upper()
-    lanes = tuple(name.upper() for name in node["lane.listeners"])
-    listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
+    if node["lane.listeners"] is not None:
+        lanes = tuple(name.upper() for name in node["lane.listeners"])
+    else:
+        addresses = with_grpc(addresses, (internal, replication)) if broker else addresses
+        lanes = tuple(name for name in addresses if name != internal and not name.startswith(GRPC))
     given = parse_named("advertised.listeners", node["advertised.listeners"] or ())
+    if GRPC in addresses and GRPC not in given and addresses[GRPC].port == 0:
+        given = with_grpc(given, (internal, replication))
+    listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
     return listeners, resolve_advertised(listeners, given)
 
 
@@ -357,8 +364,11 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
 
 
 def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tuple[str, ...]:
-    idle = sorted(key for key in values if key in WITHOUT_EFFECT)
-    warnings = [f"no effect here: {', '.join(idle)}"] if idle else []
+    warnings = [f"no effect here: {', '.join(keys)}. {reason}" for reason, keys in idle_of(values).items()]
+    if any(one.name == GRPC and one.address.port == 0 for one in listeners):
+        warnings.append(
+            f"{GRPC} takes a free port at every start; {GRPC}://HOST:PORT in `listeners` gives it one to keep"
+        )
     if values.get("record.validation", "").strip() == "header":
         warnings.append("record.validation=header: a damaged record inside a batch is stored, and stops its readers")
     for listener in listeners:

@@ -1,8 +1,7 @@
 """Every key of a node's configuration: Kafka's names and meanings, with our defaults where DESIGN 12 differs.
 
 `NODE_KEYS` are the node's own keys. `TOPIC_SYNONYMS` are the defaults that a broker sets for its topics (Kafka's
-`log.*` names). `WITHOUT_EFFECT` are keys of Kafka that have no effect here: accepted with a warning, so that an
-existing file can be used as it is. Any other key is an error.
+`log.*` names). The keys of foreign_keys.py are Kafka's, and have no effect here. Any other key is an error.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 
 from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog_cli.server.balance_keys import BALANCE_KEYS
+from quorumlog_cli.server.foreign_keys import IDLE, ONLY, foreign
 from quorumlog_cli.server.group_keys import GROUP_KEYS
 from quorumlog_cli.server.node_key import MAX_INT, NodeKey
 from quorumlog_cli.server.node_key import maybe as _maybe
@@ -32,26 +32,36 @@ _KEYS = (
         name="node.id", parse=parse_int, default=None, minimum=0, maximum=MAX_INT, doc="This node's id, 0 or more."
     ),
     NodeKey(
+        name="broker.id",
+        parse=parse_int,
+        default="-1",
+        minimum=-1,
+        maximum=MAX_INT,
+        doc="The older name of node.id, which must say the same; -1: not set.",
+    ),
+    NodeKey(
         name="process.roles", parse=parse_list, default="broker,controller", doc="Roles: broker, controller, or both."
     ),
     NodeKey(
         name="listeners",
         parse=parse_list,
         default="CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093,GRPC://127.0.0.1:9094,REPLICATION://127.0.0.1:9095",
-        doc="NAME://HOST:PORT of each listener; port 0 takes a free port (not on the internal listener).",
+        doc="NAME://HOST:PORT of each listener; port 0 takes a free port (not on the internal listener). A broker "
+        "without a listener for gRPC gets one, GRPC, at a free port.",
     ),
     _maybe("advertised.listeners", parse_list, "Addresses that others connect to, if they differ from `listeners`."),
     NodeKey(
         name="inter.broker.listener.name",
         parse=_text,
         default="INTERNAL",
-        doc="The listener for calls between nodes: quorum, controller, replication.",
+        doc="The listener for calls between nodes: quorum, controller, replication. Where controller.listener.names "
+        "names another one, that one serves them all.",
     ),
-    NodeKey(
-        name="lane.listeners",
-        parse=parse_list,
-        default="CLIENT,REPLICATION",
-        doc="Names of the listeners that speak Kafka's own protocol; the others speak gRPC. Not in Kafka.",
+    _maybe(
+        "lane.listeners",
+        parse_list,
+        "Names of the listeners that speak Kafka's own protocol; the others speak gRPC. Default: all but the internal "
+        "listener and those whose names begin with GRPC. Not in Kafka.",
     ),
     NodeKey(
         name="replication.listener.name",
@@ -59,8 +69,8 @@ _KEYS = (
         default="REPLICATION",
         doc="A second internal listener, for replica fetches, if `listeners` has this name. Not in Kafka.",
     ),
-    _maybe("controller.listener.names", parse_list, "Must name the same listener, which serves both here."),
-    _maybe("listener.security.protocol.map", parse_list, "NAME:PLAINTEXT for each listener."),
+    _maybe("controller.listener.names", parse_list, "Kafka's other name for the listener for calls between nodes."),
+    _maybe("listener.security.protocol.map", parse_list, "NAME:PLAINTEXT for each listener; others are left alone."),
     NodeKey(
         name="controller.quorum.voters",
         parse=parse_list,
@@ -309,51 +319,17 @@ COARSER: Mapping[str, tuple[str, int]] = {  # Kafka's older units, coarsest firs
     "log.roll.jitter.hours": ("segment.jitter.ms", _HOUR_MS),
 }
 
-WITHOUT_EFFECT = frozenset(
-    {
-        # moves between directories have no threads of their own, and no windows
-        "alter.log.dirs.replication.quota.window.num",
-        "alter.log.dirs.replication.quota.window.size.seconds",
-        # a waiting request is forgotten when it is answered
-        "delete.records.purgatory.purge.interval.requests",
-        "fetch.purgatory.purge.interval.requests",
-        "producer.purgatory.purge.interval.requests",
-        # a sync comes when `flush.ms` is over, and a log start is noted when it changes: no task looks for them
-        "log.flush.scheduler.interval.ms",
-        "log.flush.start.offset.checkpoint.interval.ms",
-        "background.threads",
-        # what a turn of the loop brings is one batch, a coordinator has no threads and no buffers, and a load is cut
-        # into slices, as is an assignment
-        "group.consumer.assignor.offload.enable",
-        "group.coordinator.append.linger.ms",
-        "group.coordinator.background.threads",
-        "group.coordinator.cached.buffer.max.bytes",
-        "group.coordinator.threads",
-        "offsets.load.buffer.size",
-        "num.io.threads",
-        "num.network.threads",
-        "num.replica.fetchers",
-        "queued.max.requests",
-        "share.coordinator.state.topic.min.isr",
-        "share.coordinator.state.topic.replication.factor",
-        "socket.receive.buffer.bytes",
-        "socket.send.buffer.bytes",
-        # a load is cut into slices
-        "transaction.state.log.load.buffer.size",
-    }
-)
-
 
 def all_keys() -> list[str]:
     """Every accepted name, sorted."""
-    return sorted({*NODE_KEYS, *TOPIC_SYNONYMS, *COARSER, *WITHOUT_EFFECT})
+    return sorted({*NODE_KEYS, *TOPIC_SYNONYMS, *COARSER, *IDLE, *ONLY})
 
 
 def check_known(values: Mapping[str, str], where: str) -> None:
     """Raises ConfigError for the first unknown key; it names the nearest known one."""
     known = all_keys()
     for key in values:
-        if key not in known:
+        if key not in known and foreign(key) is None:
             nearest = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "`quorumlog server config explain` lists the keys"
             raise ConfigError(f"{where}: unknown key {key}; {hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quorumlog.ids import NodeId
@@ -11,6 +11,9 @@ from quorumlog.rpc.transport import Address, Listener
 from quorumlog_cli.server.keys import MAX_PORT
 from quorumlog_cli.server.properties import ConfigError
 
+GRPC = "GRPC"  # how the name of a listener for gRPC clients begins, where `lane.listeners` does not say which speak it
+PLAINTEXT = "PLAINTEXT"  # the one security protocol
+_ENCRYPTED = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")  # names that mean these protocols to Kafka, without a map
 _NAMED = re.compile(r"([A-Za-z0-9_.-]+)://(.*)")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 
@@ -69,6 +72,39 @@ def parse_servers(texts: Sequence[str]) -> tuple[Address, ...]:
     return tuple(parse_address("controller.quorum.bootstrap.servers", text) for text in texts)
 
 
+def internal_name(of_controllers: Sequence[str], between_brokers: str) -> str:
+    """The listener for all calls between nodes. of_controllers: Kafka's controller.listener.names, which wins."""
+    if len(of_controllers) > 1:
+        raise ConfigError(
+            f"controller.listener.names={','.join(of_controllers)}: one listener serves controllers; name it"
+        )
+    return (of_controllers[0] if of_controllers else between_brokers).upper()
+
+
+def check_protocols(protocols: Sequence[str], names: Iterable[str]) -> None:
+    """protocols: NAME:PROTOCOL each. Raises ConfigError where a listener would be taken for an encrypted one."""
+    by_name = {name: name for name in _ENCRYPTED}
+    for entry in protocols:
+        name, found, protocol = entry.upper().partition(":")
+        if not found:
+            raise ConfigError(f"listener.security.protocol.map: {entry!r} is not NAME:PROTOCOL")
+        by_name[name] = protocol
+    for name in names:
+        if by_name.get(name, PLAINTEXT) != PLAINTEXT:
+            raise ConfigError(
+                f"listener.security.protocol.map: {name}:{by_name[name]}: only {PLAINTEXT} is supported yet; take the "
+                f"listener away, or write {name}:{PLAINTEXT}, and whoever reaches it is served"
+            )
+
+
+def with_grpc(addresses: Mapping[str, Address], internals: Sequence[str]) -> dict[str, Address]:
+    """These, and a listener for gRPC clients at a free port beside the first one for clients, if there is none."""
+    clients = [name for name in addresses if name not in internals]
+    if not clients or any(name.startswith(GRPC) for name in clients):
+        return dict(addresses)
+    return {**addresses, GRPC: Address(addresses[clients[0]].host, 0)}
+
+
 def resolve_listeners(
     addresses: Mapping[str, Address], internal: str, broker: bool, *, replication: str = "", lanes: Sequence[str] = ()
 ) -> tuple[Listener, ...]:
@@ -80,7 +116,8 @@ def resolve_listeners(
     if internal not in addresses:
         names = ", ".join(addresses)
         raise ConfigError(
-            f"listeners: there is no {internal} (inter.broker.listener.name) among {names}: add {internal}://HOST:PORT"
+            f"listeners: there is no {internal}, the listener for calls between nodes (controller.listener.names, "
+            f"inter.broker.listener.name), among {names}: add {internal}://HOST:PORT, on brokers, too"
         )
     if addresses[internal].port == 0:
         raise ConfigError(f"listeners: {internal} has port 0, but other nodes must know its port; set one")
