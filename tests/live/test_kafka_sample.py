@@ -47,7 +47,9 @@ MAIN = [sys.executable, "-P", "-m", "quorumlog_cli.main"]
 
 def quorumlog(folder: Path, *words: str) -> str:
     environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run([*MAIN, *words], capture_output=True, text=True, cwd=folder, env=environment, timeout=WAIT_S, check=False)
+    done = subprocess.run(
+        [*MAIN, *words], capture_output=True, text=True, cwd=folder, env=environment, timeout=WAIT_S, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
