@@ -23,6 +23,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 
+from quorumlog_storage.kept_errors import kept
 from quorumlog_storage.stall_watch import DirectoryStalled
 
 TOLD_TRANSITIONS = 12  # the newest ones, in the text of an invalid transition
@@ -103,21 +104,9 @@ class Generation:
         return failure is not None and isinstance(failure.cause, DirectoryStalled)
 
     def fail(self, cause: BaseException) -> DirectoryOffline:
-        """Returns the first failure; its cause is kept. For any thread: `setdefault` is one step."""
-        first = self._cause.setdefault(self.path, cause)
-        if first is cause:
-            _forget_frames(cause)
+        """Returns the first failure, whose cause is kept. For any thread: `setdefault` is one step."""
+        first = self._cause.get(self.path) or self._cause.setdefault(self.path, kept(cause))
         return DirectoryOffline(self.path, first)
-
-
-def _forget_frames(error: BaseException) -> None:
-    """Of an error that will be kept, and of those that led to it."""
-    chain: list[BaseException] = []
-    following: BaseException | None = error
-    while following is not None and following not in chain:
-        chain.append(following)
-        following.__traceback__ = None
-        following = following.__cause__ or following.__context__
 
 
 class DirectoryLife:

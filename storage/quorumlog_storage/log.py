@@ -22,6 +22,7 @@ from quorumlog_storage.batch import StoredBatch
 from quorumlog_storage.cleaning import swap
 from quorumlog_storage.disk import Disk, DiskError, FileMissing
 from quorumlog_storage.failure_rule import Consequence, consequence_of
+from quorumlog_storage.kept_errors import kept
 from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.log_errors import LogUnreadable, reading
 from quorumlog_storage.log_file import CorruptBatch
@@ -173,7 +174,7 @@ class Log(LogParts):
         return not set(view.segments) <= set(self.view.segments)
 
     def _unreadable(self, cause: Exception) -> LogUnreadable:
-        self.read_failure = self.read_failure or cause
+        self.read_failure = self.read_failure or kept(cause)
         return LogUnreadable(self.path, cause, self)
 
     # --- for the writer of the directory ---

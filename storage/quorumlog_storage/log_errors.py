@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from quorumlog_storage.disk import DiskError
 from quorumlog_storage.failure_rule import Consequence, consequence_of
+from quorumlog_storage.kept_errors import kept
 from quorumlog_storage.log_file import CorruptBatch
 
 
@@ -83,7 +84,7 @@ class ChangeGuard:
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
         if error is not None and self.failure is None and not (self.may_back_out and is_back_pressure(error)):
-            self.failure = error
+            self.failure = kept(error)
             self.on_failure(error)
 
     def check_open(self) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from quorumlog_storage.kept_errors import release_frames
 from quorumlog_storage.stall_watch import OpenCall
 from quorumlog_storage.writer import Job, Outcome
 
@@ -178,4 +179,5 @@ def run_read(fn: Callable[[], Any]) -> Outcome:
     try:
         return Outcome(value=fn())
     except Exception as error:
+        release_frames(error)
         return Outcome(error=error)

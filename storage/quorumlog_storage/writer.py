@@ -34,6 +34,7 @@ from quorumlog.ids import Epoch, Offset
 from quorumlog_storage.batch import StoredBatch
 from quorumlog_storage.directory_life import Generation
 from quorumlog_storage.disk import DiskError
+from quorumlog_storage.kept_errors import release_frames
 from quorumlog_storage.log import Log
 from quorumlog_storage.log_errors import LogClosed, UnexpectedAppend, is_back_pressure
 
@@ -95,6 +96,7 @@ def ended(sync: Callable[[], None]) -> Exception | None:
     try:
         sync()
     except Exception as error:
+        release_frames(error)
         return error
     return None
 
@@ -163,8 +165,10 @@ class DirectoryWriter:
         try:
             return Outcome(value=change(*what))
         except (DiskError, AssertionError) as error:
+            release_frames(error)
             return Outcome(error=error if is_back_pressure(error) else self.generation.fail(error))
         except Exception as error:
+            release_frames(error)
             return Outcome(error=self.generation.failure or error)  # a log that broke off fails the directory
 
     def append(self, log: Log, batches: Sequence[StoredBatch]) -> Offset:
@@ -207,7 +211,7 @@ class _Turn:
         try:
             group.end = job.log.check(job.batches, *group.end, gaps=job.gaps)
         except (UnexpectedAppend, LogClosed) as error:
-            self.outcomes[number] = Outcome(error=error)
+            self.outcomes[number] = Outcome(error=error.with_traceback(None))  # its frame holds this turn
             return
         group.numbers.append(number)
         group.ends.append(group.end[0])

@@ -31,6 +31,7 @@ from quorumlog_storage.indexes.rebuild import (
 )
 from quorumlog_storage.indexes.time_entries import NO_TIME, TIME_ENTRY_BYTES, TimeEntries, TimeEntry
 from quorumlog_storage.indexes.time_index import TimeIndexFile, largest_of
+from quorumlog_storage.kept_errors import kept
 from quorumlog_storage.log_file import CorruptBatch, LogFile
 from quorumlog_storage.offset_index import ENTRY_BYTES, MAX_RELATIVE_OFFSET, START, OffsetIndex, OffsetIndexFile
 
@@ -120,13 +121,13 @@ class IndexPair:
     def rebuild(self) -> None:
         """Build both again. Raises CorruptBatch, DiskError, where nothing has changed; RebuildNeeded (rebuild.py)."""
         if self._failed is not None and self._failed[1] is self.offsets.slot:
-            raise self._failed[0]  # the log cannot be walked: not again for each look-up
+            raise kept(self._failed[0])  # the log cannot be walked: not again for each look-up
         if rebuilds_are_left():
             raise RebuildNeeded(self.offsets.path, self)
         while not self.rebuild_step(self._log.size + 1):
             pass
         if self._failed is not None:
-            raise self._failed[0]
+            raise kept(self._failed[0])
 
     def rebuild_step(self, max_batches: int = SLICE_BATCHES) -> bool:
         """A part of `rebuild`. True once it is over, also where the log cannot be walked. Raises DiskError.
@@ -142,7 +143,7 @@ class IndexPair:
                 self.install(one.build, one.slots)
                 return True
         except CorruptBatch as error:
-            self._failed = error, one.slots[0]
+            self._failed = kept(error), one.slots[0]
             return True
         self._under_way.append(one)
         return False
