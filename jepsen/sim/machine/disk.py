@@ -37,7 +37,23 @@ Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of
 Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
 
 DEFAULT_CAPACITY_BYTES = 1 << 40
+NAME_MAX = 255  # bytes of one name; ours are ASCII
 OPEN_FILES_MAX, INDEX_BYTES_MAX = 3, 1_024
+
+
+def _error(path: str, op: str, number: int) -> DiskError:
+    return FileMissing(path, op) if number == errno.ENOENT else DiskError(path, op, number)
+
+
+def _why_not_over(moving: Node, there: Node | None) -> int:
+    """The number of the error with which a kernel refuses a rename over what is there; 0: it does not."""
+    if there is None or there is moving:
+        return 0
+    if isinstance(there, DirectoryNode):
+        if not isinstance(moving, DirectoryNode):
+            return errno.EISDIR
+        return errno.ENOTEMPTY if there.current else 0
+    return errno.ENOTDIR if isinstance(moving, DirectoryNode) else 0
 
 
 def _no_latency(operation: Operation) -> int:
@@ -126,15 +142,7 @@ class SimDisk:
 
     def open(self, path: str, create: bool = False) -> SimFile:
         self._begin("open", path, op="create" if create else "open")
-        node = self._find(path)
-        if node is None:
-            if not create:
-                raise FileMissing(path, "open")
-            node = FileNode()
-            directory = self._directory(parent_of(path), "open")
-            directory.change({**directory.current, self._name(path): node})
-        if not isinstance(node, FileNode):
-            raise DiskError(path, "open", errno.EISDIR)
+        node = self._made(path, "create") if create else self._file(path, "open")
         self._end("open", path)
         return SimFile(self, path, node)
 
@@ -146,33 +154,36 @@ class SimDisk:
 
     def exists(self, path: str) -> bool:
         self._begin("exists", path)
-        return self._find(path) is not None
+        return self._seen(path) is not None
 
     def is_directory(self, path: str) -> bool:
         self._begin("is_directory", path)
-        return isinstance(self._find(path), DirectoryNode)
+        return isinstance(self._seen(path), DirectoryNode)
 
     def identity(self, path: str) -> tuple[int, int]:
         self._begin("identity", path)
-        node = self._find(path) or self._directory(path, "look-up")  # which raises FileMissing
-        return 0, node.number
+        return 0, self._node(path, "look-up").number
 
     def make_directory(self, path: str) -> None:
         self._begin("make_directory", path)
+        parent = self._parent(path, "make directory")
         node = self._find(path)
         if isinstance(node, FileNode):
             raise DiskError(path, "make directory", errno.EEXIST)
         if node is None:
-            parent = self._directory(parent_of(path), "make directory")
             parent.change({**parent.current, self._name(path): DirectoryNode()})
         self._end("make_directory", path)
 
     def rename(self, old: str, new: str) -> None:
         assert parent_of(old) == parent_of(new), f"rename between directories: {old} -> {new}"
         self._begin("rename", old)
-        directory = self._directory(parent_of(old), "rename")
-        if self._name(old) not in directory.current:
-            raise FileMissing(old, "rename")
+        directory = self._parent(old, "rename")
+        moving = self._node(old, "rename")
+        if len(name_of(new)) > NAME_MAX:
+            raise DiskError(old, "rename", errno.ENAMETOOLONG)
+        reason = _why_not_over(moving, self._find(new))
+        if reason:
+            raise DiskError(old, "rename", reason)
         names = dict(directory.current)
         names[self._name(new)] = names.pop(self._name(old))
         directory.change(names)
@@ -180,7 +191,9 @@ class SimDisk:
 
     def copy_modified(self, source: str, target: str) -> None:
         self._begin("copy_modified", target)
-        self._file(target, "set time").modified = self._file(source, "look-up").modified
+        found, node = self._node(source, "look-up"), self._node(target, "set time")
+        if isinstance(found, FileNode) and isinstance(node, FileNode):  # that of a directory is not kept
+            node.modified = found.modified
         self._end("copy_modified", target)
 
     def unlink(self, path: str) -> None:
@@ -208,19 +221,19 @@ class SimDisk:
 
     def free_bytes(self, path: str) -> int:
         self._begin("free_bytes", path)
+        self._node(path, "free space")
         return max(0, self.capacity_bytes - self.used_bytes())
 
     def total_bytes(self, path: str) -> int:
         self._begin("total_bytes", path)
+        self._node(path, "size")
         return self.capacity_bytes
 
     def lock(self, path: str) -> SimLock:
         self._begin("lock", path)
         if path in self.locked:
             raise DirectoryLocked(path)
-        if self._find(path) is None:
-            directory = self._directory(parent_of(path), "lock")
-            directory.change({**directory.current, self._name(path): FileNode()})
+        self._made(path, "lock")
         self.locked.add(path)
         self._end("lock", path)
         return SimLock(self, path)
@@ -255,35 +268,71 @@ class SimDisk:
         return name.casefold() if self._fold else name
 
     def _find(self, path: str) -> Node | None:
+        """None: there is nothing at that path, for whatever reason."""
+        found = self._walk(path)
+        return None if isinstance(found, int) else found
+
+    def _walk(self, path: str) -> Node | int:
+        """The node, or the number of the error with which a kernel answers."""
         node: Node | None = self._root
         if self.mounts and (seen := self.mounts.seen_at(path)) is not None:
             node, path = seen
         for name in path.split("/"):
             if name in ("", "."):
                 continue
+            if node is None:
+                return errno.ENOENT
             if not isinstance(node, DirectoryNode):
-                return None
-            found = node.current.get(name.casefold() if self._fold else name)
-            if found is None:
-                return None
-            node = found
-        return node
+                return errno.ENOTDIR
+            if len(name) > NAME_MAX:
+                return errno.ENAMETOOLONG
+            node = node.current.get(name.casefold() if self._fold else name)
+        return errno.ENOENT if node is None else node
+
+    def _node(self, path: str, op: str) -> Node:
+        found = self._walk(path)
+        if isinstance(found, int):
+            raise _error(path, op, found)
+        return found
+
+    def _seen(self, path: str) -> Node | None:
+        """None: nothing is there. Raises DiskError for a path that cannot be."""
+        found = self._walk(path)
+        if not isinstance(found, int):
+            return found
+        if found not in (errno.ENOENT, errno.ENOTDIR):
+            raise DiskError(path, "look-up", found)
+        return None
 
     def _directory(self, path: str, op: str) -> DirectoryNode:
-        node = self._find(path)
-        if node is None:
-            raise FileMissing(path, op)
+        node = self._node(path, op)
         if not isinstance(node, DirectoryNode):
             raise DiskError(path, op, errno.ENOTDIR)
         return node
 
     def _file(self, path: str, op: str) -> FileNode:
-        node = self._find(path)
-        if node is None:
-            raise FileMissing(path, op)
+        node = self._node(path, op)
         if not isinstance(node, FileNode):
             raise DiskError(path, op, errno.EISDIR)
         return node
+
+    def _parent(self, path: str, op: str) -> DirectoryNode:
+        """The directory in which a name is made or changed. An error names the whole path, as a kernel's call does."""
+        found = self._walk(parent_of(path))
+        if isinstance(found, int):
+            raise _error(path, op, found)
+        if not isinstance(found, DirectoryNode):
+            raise DiskError(path, op, errno.ENOTDIR)
+        if len(name_of(path)) > NAME_MAX:
+            raise DiskError(path, op, errno.ENAMETOOLONG)
+        return found
+
+    def _made(self, path: str, op: str) -> FileNode:
+        """The file, which is made unless it is there."""
+        directory = self._parent(path, op)
+        if self._find(path) is None:
+            directory.change({**directory.current, self._name(path): FileNode()})
+        return self._file(path, op)
 
     def _drop(self, path: str) -> None:
         directory = self._directory(parent_of(path), "remove")
@@ -305,6 +354,7 @@ class SimFile:
 
     def pread(self, position: int, length: int) -> bytes:
         self._begin("pread", length)
+        self._check_not_negative("read", position, length)
         data = bytes(self._node.current[position : position + length])
         self._disk._end("pread", self.path, data)
         return data
@@ -312,6 +362,7 @@ class SimFile:
     def pwritev(self, buffers: Sequence[Buffer], position: int, *, read_soon: bool = True) -> int:
         data = b"".join(buffers)
         fault = self._begin("pwritev", len(data))
+        self._check_not_negative("write", position)
         written = self._room(len(data))
         match fault:
             case OutOfMemory():
@@ -357,6 +408,7 @@ class SimFile:
 
     def truncate(self, size: int) -> None:
         self._begin("truncate", 0)
+        self._check_not_negative("truncate", size)
         self._node.change(Truncate(size))
         self._disk._end("truncate", self.path, str(size).encode())
 
@@ -380,6 +432,10 @@ class SimFile:
         assert self._life == self._disk.life, f"{kind} on {self.path}: its process is dead"
         assert self._open, f"{kind} on {self.path}: the file is closed"
         return self._disk._begin(kind, self.path, size)
+
+    def _check_not_negative(self, op: str, *numbers: int) -> None:
+        if min(numbers) < 0:
+            raise DiskError(self.path, op, errno.EINVAL)
 
     def _room(self, wanted: int) -> int:
         if self._disk.capacity_bytes == DEFAULT_CAPACITY_BYTES:
