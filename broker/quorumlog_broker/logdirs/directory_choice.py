@@ -49,10 +49,12 @@ def choose_directory(
 
     A new log must never be a second, empty copy of one that lies in a directory that is offline. So a log is made only
     in the assigned directory or, unless that may be one of ours that is offline, in the least loaded one. A LOST
-    replica may lie in any that is offline.
+    replica may lie in any that is offline. Nor does a log count that was found elsewhere while the assigned directory
+    may be one that is offline: it is an older copy, of before the partition was taken from this broker and came back.
     """
+    names_another = assigned not in online and not is_reserved_directory(assigned)
     if found is not None:
-        return found if found in online else None
+        return found if found in online and not (any_offline and names_another) else None
     if assigned in online:
         return assigned
     may_be_offline = any_offline and (assigned == LOST or not is_reserved_directory(assigned))

@@ -57,7 +57,8 @@ class PartitionStore:
         self._found: dict[PartitionKey, _Place] = {}  # at start
         self._unowned: list[_Place] = []  # without a topic id
         self._unread: dict[Uuid, int] = {}  # logs whose topic id cannot be read; of the directories that were listed
-        self.refused: dict[PartitionKey, str] = {}  # there twice: what is wrong and what to do next
+        self.refused: dict[PartitionKey, str] = {}  # what is wrong and what to do next
+        self._twice: dict[PartitionKey, list[_Place]] = {}  # those of `refused` that lie in several directories
         self._replicas: Counter[Uuid] = Counter()  # placed in each directory, copies of moves included
         self._placed: dict[PartitionKey, DirectoryQueue] = {}
         self.preferred = PreferredDirectories()
@@ -107,16 +108,21 @@ class PartitionStore:
 
     def _is_current(self, key: PartitionKey, beside: DirectoryQueue) -> bool:
         """The log itself is found, or serves, in another directory than `beside`."""
+        return key in self._found or key in self._twice or self._serves_elsewhere(key, beside)
+
+    def _serves_elsewhere(self, key: PartitionKey, queue: DirectoryQueue) -> bool:
         placed = self._placed.get(key)
-        serves = placed is not None and placed.is_usable and placed.directory_id != beside.directory_id
-        return key in self._found or serves
+        return placed is not None and placed.is_usable and placed.directory_id != queue.directory_id
 
     def _take(self, queue: DirectoryQueue, found: FoundPartitions) -> None:
         for key, topic in found.partitions.items():
             place = (queue, (topic, key[1]))
-            if key in self._found:
+            if self._serves_elsewhere(key, queue):
+                self._set_old_copy_aside(place, self._placed[key])
+            elif key in self._found:
                 self._refuse(key, self._found.pop(key), place)
-            elif key in self.refused:
+            elif key in self._twice:
+                self._twice[key].append(place)
                 self.refused[key] += f"; it is in {_path_of(place)}, too"
             else:
                 self._found[key] = place
@@ -134,7 +140,8 @@ class PartitionStore:
             self._removals[queue.directory_id].now(name)
 
     def _refuse(self, key: PartitionKey, first: _Place, second: _Place) -> None:
-        """Two logs of one partition: nobody can say from here which one holds what was acknowledged."""
+        """Two logs of one partition: until the metadata names one nobody can say which one counts (`settle_twice`)."""
+        self._twice[key] = [first, second]
         topic, index = first[1]
         why = (
             f"replica {topic}-{index} is offline: it is in {_path_of(first)} and in {_path_of(second)}; keep the one "
@@ -143,6 +150,46 @@ class PartitionStore:
         )
         self.refused[key] = why
         _log.error("%s", why)
+
+    def settle_twice(self, named: Callable[[PartitionKey], Uuid | None]) -> list[PartitionKey]:
+        """Of logs that lie in several directories the one counts that the metadata names. Returns those decided now.
+
+        A second log is made where a partition was taken from this broker and came back while the directory of the
+        first one was offline. That one is older: the broker has told the controller of the second before it counted.
+
+        named: the directory; None: the partition is not this broker's, and then none counts.
+        """
+        decided = []
+        for key, places in list(self._twice.items()):
+            counting = self._counting(key, places, named(key))
+            if counting is None:
+                continue
+            del self._twice[key], self.refused[key]
+            self._found[key] = counting
+            decided.append(key)
+            for place in places:
+                if place is not counting:
+                    self._set_old_copy_aside(place, counting[0])
+        return decided
+
+    def _counting(self, key: PartitionKey, places: Sequence[_Place], named: Uuid | None) -> _Place | None:
+        """None: not known. A directory holds a log or the copy that a move fills: a log beside a copy is an old one."""
+        usable = [place for place in places if place[0].is_usable]
+        copy = self.futures.by_key.get(key)
+        if copy is not None:
+            usable = [place for place in usable if place[0] is not copy.queue]
+            return usable[0] if len(usable) == 1 else None
+        if named is None:
+            return usable[0] if len(usable) == len(places) else None
+        return next((place for place in usable if place[0].directory_id == named), None)
+
+    def _set_old_copy_aside(self, place: _Place, current: DirectoryQueue) -> None:
+        _log.warning(
+            "%s is an older copy: the replica lies in %s; it is kept as ...-stray",
+            _path_of(place),
+            current.directory.path,
+        )
+        self._move_found(place, STRAY, 0)
 
     # --- where a replica lies ---
 

@@ -40,6 +40,7 @@ from quorumlog_storage.log_view import OffsetOutOfRange
 from quorumlog_storage.moves import steps
 from quorumlog_storage.moves.future_log import FutureLog
 from quorumlog_storage.moves.promotion import copied_batches
+from quorumlog_storage.names import STRAY
 
 SLICE_BYTES = 1 << 20  # read and appended at once; one batch may be larger
 NOTE_BYTES = 256 << 20  # after which it is noted how far the copy is synced: a restart goes on there
@@ -166,6 +167,8 @@ class Mover:
 
     def _make(self, config: LogConfig, start_offset: Offset) -> None:
         here = self.target.directory.partitions
+        if here.disk.exists(here.path_of(self.partition)):  # an older copy: the log itself is the source
+            here.move_away(self.partition, self._store.fresh_id(), STRAY)
         self.future = FutureLog.create(here, self.partition, self._topic_id, self.name, config, start_offset)
         self._opens(self.future.log)
 

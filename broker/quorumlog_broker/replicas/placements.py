@@ -191,14 +191,20 @@ class Placements:
         had_begun = self._own_life.has_begun
         admitted = self._own_life.admit(placed, image)
         if self._own_life.has_begun and not had_begun:
-            self._judge_strays(image)
+            for key in self._judge_strays(image):
+                self._host_again(key, image)
         if is_first:
             self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
         yield from self._paced(admitted, self._tell)
         yield from self._paced(placed, self._open_if_held)
 
-    def _judge_strays(self, image: Image) -> None:
-        """A stray is deleted if its topic is remembered as deleted. Of any other nothing is known: it is kept."""
+    def _judge_strays(self, image: Image) -> list[PartitionKey]:
+        """A stray is deleted if its topic is remembered as deleted. Of any other nothing is known: it is kept.
+
+        Returns the replicas that lay in several directories and are not refused any more. An older image than that of
+        this process's registration may name the directory before the last one, so it decides nothing.
+        """
+        decided = self._store.settle_twice(lambda key: self._named(key, image)) if self._own_life.has_begun else []
         found = strays(self._store.found, image, self._node_id)
         for topic_id, index in found:
             deleted = image.deleted.get(topic_id)
@@ -208,6 +214,19 @@ class Placements:
         self._store.set_strays_aside([key for key in found if key[0] not in image.deleted])
         for key in strays(self._store.futures.by_key, image, self._node_id):
             self._store.futures.discard(self._store.futures.by_key.pop(key), DELETE)
+        return [key for key in decided if key in self._store.found]
+
+    def _named(self, key: PartitionKey, image: Image) -> Uuid | None:
+        """The directory that the metadata names for a replica of this broker."""
+        registration = image.partition(*key)
+        is_ours = registration is not None and self._node_id in registration.replicas
+        return registration.directory(self._node_id) if registration is not None and is_ours else None
+
+    def _host_again(self, key: PartitionKey, image: Image) -> None:
+        """It was refused, and so it has no directory yet."""
+        before, registration = self._registry.replicas.get(key), image.partition(*key)
+        if before is not None and registration is not None:
+            self._host(Placed(topic=before.topic, key=key, registration=registration))
 
     def _open_if_held(self, placed: Placed) -> None:
         if self._own_life.is_held(placed.key) and placed.key in self._store.found:
@@ -224,7 +243,7 @@ class Placements:
 
     def _directory_of(self, replica: Replica) -> Uuid | None:
         if replica.key in self._store.refused:
-            return LOST
+            return LOST if self._own_life.has_begun else None  # the image of the registration may decide it
         found = _directory_of(replica)
         promised = self._promised(replica.key)
         return found if promised is None or found in (None, LOST) else promised

@@ -122,7 +122,9 @@ def complete(future: FutureLog, source: Log, frozen: Frozen, source_directory: U
     log may go on being filled; LogUnreadable, SourceFailed of the source; DiskError of the target.
     """
     _copy_rest(future, source, max_bytes)
-    log = future.log
+    log, here = future.log, future.here
+    if here.disk.exists(here.path_of(future.held.partition)):
+        raise NotReady(future.path, "another directory has the name that it is to get")
     if (log.start_offset, log.end_offset) != (frozen.start, frozen.end):
         raise NotReady(future.path, f"it is [{log.start_offset}, {log.end_offset}), its source another span")
     _take_epochs(log, frozen.epochs)
