@@ -5,6 +5,7 @@ leader of one epoch, later than all that this node has seen. In it, it writes
 
     LeaderChange                       the survivor, elected by the operator
     KRaftVersion 1, Voters             the survivor alone; so a static voter set becomes one that can be changed
+    AbortTransactionRecord             where the log ends inside a transaction: what follows would be part of it
     ClusterIncarnationRecord           from metadata.version 3 on
     ProducerIdsRecord                  skips the ids that lost controllers may have given out
 
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 
 from quorumlog.cluster_incarnation import ClusterIncarnation, parse_incarnation
 from quorumlog.ids import Epoch, Offset
-from quorumlog.messages.metadata_records import ClusterIncarnationRecord, ProducerIdsRecord
+from quorumlog.messages.metadata_records import AbortTransactionRecord, ClusterIncarnationRecord, ProducerIdsRecord
 from quorumlog.records.control import ControlRecord, KRaftVersion, LeaderChange, Voter, Voters, control_batch
 from quorumlog.records.values import encode_values
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL
@@ -135,7 +136,7 @@ def write_recovery(
     elif log.log.end_offset > intent.end_offset:
         log.truncate_to(intent.end_offset)  # an interrupted attempt
     assert log.log.end_offset == intent.end_offset, f"{log.log.end_offset}, {intent} was meant"
-    log.log.append(received_batches(_batches(intent, kept.image, survivor, timestamp_ms)))
+    log.log.append(received_batches(_batches(intent, kept, survivor, timestamp_ms)))
     log.log.sync()
     log.close()
     path = log.log.path
@@ -143,16 +144,21 @@ def write_recovery(
     write_quorum_state(disk, f"{path}/{QUORUM_STATE_NAME}", QuorumState(epoch=intent.epoch))
 
 
-def _batches(intent: Intent, image: Image, survivor: Voter, timestamp_ms: int) -> bytes:
-    end, epoch = intent.end_offset, intent.epoch
+def _batches(intent: Intent, kept: MetadataSurvey, survivor: Voter, timestamp_ms: int) -> bytes:
+    image, end, epoch = kept.image, intent.end_offset, intent.epoch
     elected = LeaderChange(survivor.id, (survivor.id,), (survivor.id,))
     controls: list[list[ControlRecord]] = [[elected], [KRaftVersion(1), Voters((survivor,))]]
     out = bytearray()
     for records in controls:
         out += control_batch(records, base_offset=end, timestamp_ms=timestamp_ms, leader_epoch=epoch)
         end += len(records)
-    values = [encode_record(record, image.metadata_version) for record in _records(intent.incarnation, image)]
-    return bytes(out) + encode_values(values, end, epoch, timestamp_ms)
+    changes = [_records(intent.incarnation, image)]
+    if kept.in_transaction:  # it ends its batch; the next active controller would abort all that came before it
+        changes.insert(0, [AbortTransactionRecord(reason="the majority that began it is lost")])
+    for group in changes:
+        out += encode_values([encode_record(one, image.metadata_version) for one in group], end, epoch, timestamp_ms)
+        end += len(group)
+    return bytes(out)
 
 
 def _records(incarnation: ClusterIncarnation, image: Image) -> list[MetadataRecord]:

@@ -45,6 +45,7 @@ class MetadataSurvey:
     """end_offset: exclusive. last_epoch: of the last record, -1 for none. image: after all records.
 
     snapshot: the newest intact one. voters: the last set that the log or the snapshot names; None: the set is static.
+    in_transaction: the records end inside a transaction, which `image` has nothing of.
     """
 
     end_offset: Offset
@@ -52,6 +53,7 @@ class MetadataSurvey:
     image: Image
     snapshot: SnapshotId | None
     voters: Voters | None
+    in_transaction: bool = False
 
     @property
     def reach(self) -> tuple[Epoch, Offset]:
@@ -81,7 +83,7 @@ def survey(disk: Disk, directory: str, before: Offset | None = None) -> Metadata
         for delta.next_offset, record in replayable(records, header, held_back):
             delta.replay(record)
         end, epoch = header.next_offset, header.leader_epoch
-    return MetadataSurvey(end, epoch, delta.apply(end, epoch), snapshot, voters)
+    return MetadataSurvey(end, epoch, delta.apply(end, epoch), snapshot, voters, held_back.is_open)
 
 
 def records_beyond(disk: Disk, directory: str, end: Offset, epoch: Epoch) -> Iterator[MetadataRecord]:

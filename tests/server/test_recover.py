@@ -17,17 +17,26 @@ from recovery_world import (
     survivor,
     write_log,
 )
+from test_format import format_
 
 from jepsen.crash.faults import Fault
 from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import FIRST
-from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord, ProducerIdsRecord
+from quorumlog.messages.metadata_records import (
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    ProducerIdsRecord,
+    TopicRecord,
+)
 from quorumlog.records.control import VoterEndpoint
 from quorumlog_cli.server.directories import DirectoryProblem, open_directories
 from quorumlog_quorum.lost_majority import INTENT_NAME, SKIPPED_PRODUCER_IDS, RecoveryRefused
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY
+from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.records_of import records_of
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
@@ -37,6 +46,8 @@ from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapsh
 from quorumlog_storage.atomic import write_atomically
 from quorumlog_storage.directory import LOCK_NAME, read_meta
 from quorumlog_storage.disk import DirectoryLocked
+from quorumlog_storage.log import Log
+from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.offset_files import LOST_OFFSETS, OffsetFile
 
 
@@ -73,6 +84,37 @@ def test_at_an_older_level_the_directories_alone_say_it() -> None:
     disk = survivor([(4, (FeatureLevelRecord(name="metadata.version", level=2), *NEW_TOPIC))])
     done = recovered(disk)
     assert incarnations(disk) == {done.intent.incarnation} and log_of(disk).image.incarnation == FIRST
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3], ids=["begun", "in it", "ended"])
+def test_what_the_recovery_writes_is_in_no_transaction_of_the_lost_controllers(cut: int) -> None:
+    """The next active controller aborts an open one, and with it all that stands in it."""
+    topic = TopicRecord(name="big", topic_id=b"b" * 16)
+    ids = ProducerIdsRecord(broker_id=1, broker_epoch=1, next_producer_id=5_000)
+    change = (BeginTransactionRecord(name="CreateTopics"), topic, EndTransactionRecord())[:cut]
+    level = FeatureLevelRecord(name="metadata.version", level=7)
+    disk = SimDisk()
+    format_(disk, config_of())
+    write_log(disk, LOG, [(4, (level, *NEW_TOPIC, ids)), (5, change)], level=7)
+    found = log_of(disk)
+    assert found.in_transaction == (cut < 3)
+    done = recovered(disk)
+    after = log_of(disk)
+    assert not after.in_transaction and after.image.next_producer_id == 5_000 + SKIPPED_PRODUCER_IDS
+    assert after.image.incarnation == done.intent.incarnation and after.image.topics == found.image.topics
+    started = loaded(disk)
+    assert not started.in_transaction, "so the first activation aborts nothing"
+    assert started.committed_image.next_producer_id == 5_000 + SKIPPED_PRODUCER_IDS
+    assert started.committed_image.incarnation == done.intent.incarnation
+
+
+def loaded(disk: SimDisk) -> MetadataLoader:
+    """As a node reads its log at its start."""
+    loader, log = MetadataLoader(), Log.open(disk, LOG, LogConfig(), clean=True)
+    data = b"".join(disk.read_bytes(f"{LOG}/{name}") for name in disk.list(LOG) if name.endswith(".log"))
+    for _ in loader.on_committed(data, log.end_offset):
+        pass
+    return loader
 
 
 def test_a_second_loss_is_recovered_into_a_second_incarnation() -> None:
