@@ -18,16 +18,20 @@ from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, ReplayErr
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, WrongState
 from quorumlog_quorum.metadata.transactions import HeldBack, replayable
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.snapshots import (
     CorruptSnapshot,
     SnapshotId,
     SnapshotReader,
     list_snapshots,
+    order,
+    parse_damaged_name,
     snapshot_path,
     values_of,
 )
 from quorumlog_storage.disk import Disk, FileMissing
 from quorumlog_storage.names import LOG_SUFFIX, log_name, parse_segment_name
+from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 
 
 class MetadataGap(Exception):
@@ -93,12 +97,48 @@ def records_beyond(disk: Disk, directory: str, end: Offset, epoch: Epoch) -> Ite
             yield from metadata_records(content, header, header.base_offset, Delta(EMPTY))
 
 
+def unseen_beyond(disk: Disk, directory: str, end: Offset, epoch: Epoch) -> str:
+    """What the directory held at or after offset `end`, or of epochs after `epoch`, that its log does not show.
+
+    "": `records_beyond` tells all of it. A snapshot stands for records that a log may not have, because it was fetched
+    or because old segments were dropped; damage hides what follows it. Raises DiskError.
+    """
+    names = _names(disk, directory)
+    listing = list_snapshots(names)
+    damaged = [one for name in listing.damaged if (one := parse_damaged_name(name)) is not None]
+    beyond = {one for one in (*listing.snapshots, *damaged) if one.offset > end or one.epoch > epoch}
+    read, is_first = 0, True
+    for _, header in batches_of(disk, directory):
+        if is_first and header.base_offset and (header.base_offset > end or header.leader_epoch > epoch):
+            break  # the log begins beyond, and what was before it is gone
+        is_first, read = False, header.next_offset
+        beyond -= {one for one in beyond if _is_shown(one, header)}
+    if beyond:
+        first = min(beyond, key=order)
+        return f"the snapshot at offset {first.offset} of epoch {first.epoch}"
+    points, lost = OffsetFile(disk, f"{directory}/{RECOVERY_POINTS}"), OffsetFile(disk, f"{directory}/{LOST_OFFSETS}")
+    noted = max(points.get(METADATA_PARTITION), lost.get(METADATA_PARTITION))
+    read = max([read, *(snapshot.offset for snapshot in listing.snapshots)])
+    if noted <= max(read, end):
+        return ""
+    return f"records up to offset {noted}, of which those from {read} on cannot be read"
+
+
+def _is_shown(snapshot: SnapshotId, header: BatchHeader) -> bool:
+    """The log has the last record that the snapshot stands for. It may have another one of that offset."""
+    return header.base_offset < snapshot.offset <= header.next_offset and header.leader_epoch == snapshot.epoch
+
+
+def _names(disk: Disk, directory: str) -> list[str]:
+    try:
+        return disk.list(directory)
+    except FileMissing:
+        return []
+
+
 def batches_of(disk: Disk, directory: str) -> Iterator[tuple[bytes, BatchHeader]]:
     """Each batch with the bytes of its segment, up to the first damage. No directory: none. Raises DiskError."""
-    try:
-        names = disk.list(directory)
-    except FileMissing:
-        return
+    names = _names(disk, directory)
     bases = sorted(found[0] for name in names if (found := parse_segment_name(name)) and found[1] == LOG_SUFFIX)
     for base in bases:
         content, position = disk.read_bytes(f"{directory}/{log_name(base)}"), 0
@@ -127,11 +167,7 @@ def _voters_in(content: bytes, header: BatchHeader) -> Voters | None:
 
 
 def _newest_snapshot(disk: Disk, directory: str) -> tuple[SnapshotId | None, Delta, Voters | None]:
-    try:
-        names = disk.list(directory)
-    except FileMissing:
-        names = []
-    for snapshot in reversed(list_snapshots(names).snapshots):
+    for snapshot in reversed(list_snapshots(_names(disk, directory)).snapshots):
         try:
             return snapshot, *_loaded(disk, directory, snapshot)
         except (CorruptSnapshot, WrongState, BadRecord, ReplayError):

@@ -13,13 +13,23 @@ from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord
+from quorumlog.records.values import encode_values
 from quorumlog_cli.server.directories import open_directories
 from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
-from quorumlog_quorum.metadata.frame import MetadataRecord
+from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.image import EMPTY
+from quorumlog_quorum.metadata.snapshot_records import slices_of
+from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, damaged_name, snapshot_name, write_snapshot
 from quorumlog_storage.atomic import write_atomically
+from quorumlog_storage.batch import received_batches
+from quorumlog_storage.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory import LOCK_NAME, read_meta
 from quorumlog_storage.disk import DirectoryLocked
-from quorumlog_storage.names import parse_directory
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.names import log_name, parse_directory
+from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 
 ONE, OTHER = ClusterIncarnation(1, b"\1" * 16), ClusterIncarnation(1, b"\2" * 16)
 CHANGE = PartitionChangeRecord(partition=0, topic_id=TOPIC, leader=1)
@@ -67,6 +77,82 @@ def test_a_broker_that_knew_more_is_refused(later: tuple[int, Sequence[MetadataR
     ):
         adopted(disk, ONE, end, epoch)
     assert incarnations(disk) == {FIRST} and disk.exists(LOG)
+
+
+def with_snapshot(
+    disk: SimDisk, snapshot: SnapshotId, changes: Sequence[MetadataRecord] = (), *, log: Sequence[MetadataRecord] = ()
+) -> SimDisk:
+    """A snapshot that was fetched: the log begins anew behind it, with `log`."""
+    delta = Delta(EMPTY)
+    for record in (LEVEL, *NEW_TOPIC, *changes):
+        delta.replay(record)
+    image = delta.apply(snapshot.offset, snapshot.epoch)
+    write_snapshot(disk, LOG, SnapshotHeading(id=snapshot, last_contained_timestamp_ms=7), slices_of(image))
+    points = OffsetFile(disk, f"{LOG}/{RECOVERY_POINTS}")
+    held = CheckpointedLog.open(disk, LOG, LogConfig(), points, METADATA_PARTITION, clean=False, on_loss=lambda _: None)
+    held.truncate_fully(snapshot.offset)
+    if log:
+        values = encode_values([encode_record(one, 3) for one in log], snapshot.offset, snapshot.epoch, 7)
+        held.log.append(received_batches(values))
+    held.close()
+    return disk
+
+
+@pytest.mark.parametrize("log", [(), (NoOpRecord(),) * 3], ids=["nothing behind it", "no-ops behind it"])
+@pytest.mark.parametrize(("offset", "epoch"), [(11, 4), (4, 5), (3, 5), (11, 6)])
+def test_a_broker_with_a_fetched_snapshot_of_beyond_is_refused(
+    offset: int, epoch: int, log: Sequence[MetadataRecord]
+) -> None:
+    disk = with_snapshot(broker(), SnapshotId(offset, epoch), (CHANGE,) * 6, log=log)
+    with pytest.raises(RecoveryRefused, match=f"it has the snapshot at offset {offset} of epoch {epoch}"):
+        adopted(disk, ONE, 4, 4)
+    assert incarnations(disk) == {FIRST} and disk.exists(LOG)
+
+
+def test_a_snapshot_that_was_damaged_is_one_all_the_same() -> None:
+    disk = with_snapshot(broker(), SnapshotId(11, 4), (CHANGE,))
+    name = snapshot_name(SnapshotId(11, 4))
+    disk.rename(f"{LOG}/{name}", f"{LOG}/{damaged_name(SnapshotId(11, 4))}")
+    with pytest.raises(RecoveryRefused, match="it has the snapshot at offset 11 of epoch 4"):
+        adopted(disk, ONE, 4, 4)
+
+
+def test_a_log_that_holds_other_records_of_these_offsets_does_not_show_what_the_snapshot_stands_for() -> None:
+    """The snapshot was fetched, and the power failed before the log began anew behind it."""
+    disk = broker((4, (NoOpRecord(),) * 9))
+    delta = Delta(EMPTY)
+    for record in (LEVEL, *NEW_TOPIC, CHANGE):
+        delta.replay(record)
+    heading = SnapshotHeading(id=SnapshotId(11, 5), last_contained_timestamp_ms=7)
+    write_snapshot(disk, LOG, heading, slices_of(delta.apply(11, 5)))
+    with pytest.raises(RecoveryRefused, match="it has the snapshot at offset 11 of epoch 5"):
+        adopted(disk, ONE, 4, 4)
+
+
+def test_a_snapshot_of_what_was_recovered_or_of_records_that_the_log_has_is_none_of_beyond() -> None:
+    disk = with_snapshot(broker(), SnapshotId(4, 4), log=[NoOpRecord()])
+    adopted(disk, ONE, 4, 4)
+    disk = broker((4, (NoOpRecord(), NoOpRecord())))
+    delta = Delta(EMPTY)
+    for record in (LEVEL, *NEW_TOPIC):
+        delta.replay(record)
+    heading = SnapshotHeading(id=SnapshotId(6, 4), last_contained_timestamp_ms=7)
+    write_snapshot(disk, LOG, heading, slices_of(delta.apply(6, 4)))
+    adopted(disk, ONE, 4, 4)
+    assert incarnations(disk) == {ONE}
+
+
+@pytest.mark.parametrize("note", [RECOVERY_POINTS, LOST_OFFSETS])
+def test_records_of_beyond_that_cannot_be_read_are_not_taken_for_none(note: str) -> None:
+    disk = broker((4, (CHANGE,)))
+    segment = f"{LOG}/{log_name(0)}"
+    size = disk.size_of(segment)
+    disk.flip_bit(segment, 8 * (size - 5))
+    points = OffsetFile(disk, f"{LOG}/{RECOVERY_POINTS}")
+    points.update({METADATA_PARTITION: 0})
+    OffsetFile(disk, f"{LOG}/{note}").update({METADATA_PARTITION: 6})
+    with pytest.raises(RecoveryRefused, match="it has records up to offset 6, of which those from 5 on cannot be read"):
+        adopted(disk, ONE, 4, 4)
 
 
 def test_it_goes_forward_only() -> None:

@@ -4,7 +4,8 @@ Partition data depends on metadata: a leader epoch that the recovered controller
 records, would make two logs differ without anybody noticing; and a replica that was deleted and is believed to be in
 sync would count as one that holds everything. Both can only happen to a broker that knew more than the recovered log
 holds. So a directory is adopted only if its own copy of the metadata log has no change of a partition beyond the
-recovered records. Its copy is complete in that respect: a broker acts on no metadata that is not in it.
+recovered records. Its copy is complete in that respect: a broker acts on no metadata that is not in it. Where a
+snapshot, or damage, stands for records beyond, nobody can say which changes they were: such a directory is refused.
 
 Nothing is deleted. The old copy of the metadata log is set aside under the name of a stray log, because it may hold
 records that differ from the recovered ones, and the node fetches all metadata anew.
@@ -26,10 +27,14 @@ from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.recover import locked_directories, write_meta
 from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
-from quorumlog_quorum.metadata_survey import records_beyond
+from quorumlog_quorum.metadata_survey import records_beyond, unseen_beyond
 from quorumlog_storage.disk import Disk
 from quorumlog_storage.names import STRAY, marked_directory
 
+_WHAT_TO_DO = (
+    "Its logs may differ from those that will be written under the same epochs. Move its directories away, format it "
+    "as a new node, and let it copy its replicas from the others; or recover on a controller that holds these changes"
+)
 _OF_PARTITIONS = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
 
 
@@ -77,14 +82,20 @@ def adopt(
 
 
 def _check(disk: Disk, config: NodeConfig, end_offset: Offset, last_epoch: Epoch) -> None:
-    beyond = list(records_beyond(disk, f"{config.metadata_log_dir}/{METADATA_DIRECTORY}", end_offset, last_epoch))
+    path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
+    beyond = list(records_beyond(disk, path, end_offset, last_epoch))
     changes = [record for record in beyond if isinstance(record, _OF_PARTITIONS)]
     if changes:
         raise RecoveryRefused(
             f"node {config.node_id} knows {len(changes)} changes of partitions that the recovered cluster has lost, "
-            f"the first of them: {changes[0]}. Its logs may differ from those that will be written under the same "
-            "epochs. Move its directories away, format it as a new node, and let it copy its replicas from the others; "
-            "or recover on a controller that holds these changes"
+            f"the first of them: {changes[0]}. {_WHAT_TO_DO}"
+        )
+    unseen = unseen_beyond(disk, path, end_offset, last_epoch)
+    if unseen:
+        raise RecoveryRefused(
+            f"node {config.node_id} knows more than the recovered cluster, which ends at offset {end_offset} of epoch "
+            f"{last_epoch}: it has {unseen}, and its log does not show which changes of partitions these were. "
+            f"{_WHAT_TO_DO}"
         )
 
 

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from quorumlog_quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
 from quorumlog_quorum.snapshots.listing import Listing, list_snapshots, order, outdated
-from quorumlog_quorum.snapshots.names import damaged_name, deleted_name, parse_snapshot_name, part_name, snapshot_name
+from quorumlog_quorum.snapshots.names import (
+    damaged_name,
+    deleted_name,
+    parse_damaged_name,
+    parse_snapshot_name,
+    part_name,
+    snapshot_name,
+)
 from quorumlog_quorum.snapshots.part_file import PartFile
 from quorumlog_quorum.snapshots.reader import (
     CorruptSnapshot,
@@ -38,6 +45,7 @@ __all__ = [
     "list_snapshots",
     "order",
     "outdated",
+    "parse_damaged_name",
     "parse_snapshot_name",
     "part_name",
     "snapshot_name",

@@ -49,3 +49,8 @@ def parse_snapshot_name(name: str) -> SnapshotId | None:
     if found is None or int(found[1]) >= 2**63 or int(found[2]) >= 2**31:
         return None
     return SnapshotId(int(found[1]), int(found[2]))
+
+
+def parse_damaged_name(name: str) -> SnapshotId | None:
+    """The snapshot that was in the file of this name, which `damaged_name` gave it."""
+    return parse_snapshot_name(name.removesuffix(DAMAGED_SUFFIX) + SUFFIX) if name.endswith(DAMAGED_SUFFIX) else None
