@@ -1,8 +1,8 @@
 """What must hold where partitions move between brokers.
 
 - copies-kept: a change of the replicas takes no copy of committed records away if fewer than min.insync.replicas of
-  them are left then. A copy is a member of the ISR or of the ELR. Topics that leave durability to the page cache have
-  a weaker promise, so they are left out.
+  them are left then. A copy is a member of the ISR or of the ELR. Where durability is left to the page cache an
+  unclean end takes a replica out of the ELR, so there every replica that was there before counts as a copy that goes.
 - reassignments-end: once nothing strikes and nobody asks, every reassignment ends. `run.py` waits for it.
 
 For all other invariants, a replica that left is none, and one that came is like any other.
@@ -49,9 +49,12 @@ class ReassignmentInvariants:
         self.counts[CAME] += len({*after.replicas} - {*before.replicas})
         self.counts[WENT] += len({*before.replicas} - {*after.replicas})
         copies = {*after.isr, *after.eligible_leader_replicas}
-        gone = {*before.isr, *before.eligible_leader_replicas} - {*after.replicas}
+        held = {*before.isr, *before.eligible_leader_replicas}
+        if not rules.synced:
+            held |= {*before.replicas} - {*before.adding_replicas}
+        gone = held - {*after.replicas}
         needed = effective_min_isr(rules.min_insync_replicas, after.replicas)
-        if gone and rules.synced and len(copies) < needed:
+        if gone and len(copies) < needed:
             what = f"{log}: {sorted(gone)} went, and only {sorted(copies)} hold what is committed; {needed} are needed"
             self._findings.broken("copies-kept", what)
 

@@ -118,7 +118,8 @@ def _cancelled(name: str, partition: PartitionRegistration, rules: TopicRules) -
     if not after.replicas:
         raise bad_assignment(f"{name} has no replica that was there before; reassign it to other brokers instead")
     stay = without(partition.isr, now.adding)
-    if stay != partition.isr and not rules.unclean:
+    gives_a_copy_up = any(one in now.adding for one in (*partition.isr, *partition.eligible_leader_replicas))
+    if gives_a_copy_up and not rules.unclean:
         needed = effective_min_isr(rules.min_insync_replicas, after.replicas)
         if len(stay) < needed:
             raise bad_assignment(

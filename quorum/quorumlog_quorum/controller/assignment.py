@@ -4,8 +4,9 @@ While it is under way the partition has the replicas of its target and, behind t
 itself, with the change that brings the last missing replica into the ISR:
 
 1. Every replica that the target adds is in the ISR.
-2. What stays of the ISR is not empty; and where a replica leaves that holds every committed record, what stays is not
-   below min.insync.replicas. (Kafka has only the first half: a reassignment may take the last copies but one.)
+2. What stays of the ISR is not empty; and where a replica leaves that holds every committed record, or may hold them,
+   what stays is not below min.insync.replicas. (Kafka has only the first half: a reassignment may take the last copies
+   but one.)
 
 A target may be replaced by another one. What the first one had added and the second one does not want leaves whatever
 happens, so it is listed among the replicas that are added and among those that are removed. That is how a cancelled
@@ -69,8 +70,8 @@ def cancelled(now: Assignment) -> Assignment:
 def settled(now: Assignment, isr: tuple[NodeId, ...], holders: tuple[NodeId, ...], min_isr: int) -> Assignment:
     """The end of the reassignment if it can end; otherwise `now`.
 
-    isr: as it will be, members of `now.replicas`. holders: replicas that hold every committed record, the ISR and
-    others. min_isr: the setting.
+    isr: as it will be, members of `now.replicas`. holders: replicas that hold or may hold every committed record, the
+    ISR and others. min_isr: the setting.
     """
     if not now.under_way:
         return now

@@ -176,11 +176,21 @@ def _place(partition: PartitionRegistration, brokers: Brokers, rules: TopicRules
     assignment = present(partition) if wish.assignment is None else wish.assignment
     place = _at(assignment, partition, brokers, wish)
     if assignment.under_way:
-        holders = (*place.isr, *partition.isr, *partition.eligible_leader_replicas)
+        holders = (*place.isr, *_copies(partition, assignment, rules))
         end = settled(assignment, place.isr, holders, rules.min_insync_replicas)
         if end is not assignment:
             return _at(end, partition, brokers, wish)
     return place
+
+
+def _copies(partition: PartitionRegistration, assignment: Assignment, rules: TopicRules) -> tuple[NodeId, ...]:
+    """Replicas that hold every committed record, as far as a reassignment has to mind.
+
+    Without durability=synced a broker that ends uncleanly leaves the ELR, because it may have lost records with its
+    machine's power. Mostly its process alone has ended, and its copy is whole. So all that were there before count.
+    """
+    held = (*partition.isr, *partition.eligible_leader_replicas)
+    return held if rules.synced else (*held, *assignment.before)
 
 
 def _at(assignment: Assignment, partition: PartitionRegistration, brokers: Brokers, wish: Wish) -> _Place:

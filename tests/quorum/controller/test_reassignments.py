@@ -206,6 +206,39 @@ def test_no_copy_is_given_up_while_the_replicas_that_stay_are_too_few() -> None:
     assert (world.partition().replicas, world.partition().isr) == ((4, 2, 3), (4, 2))
 
 
+@pytest.mark.parametrize("durability", ["synced", "replicated"])
+def test_a_copy_whose_process_was_killed_is_not_given_up_either(durability: str) -> None:
+    """With durability=replicated it is eligible no more, and yet it most likely holds what only one other holds."""
+    world = cluster(1, 2, 3)
+    world.create(replicas=(1, 2, 3), configs={"min.insync.replicas": "2", "durability": durability})
+    world.alter((1, 3))
+    assert reassign(world, 1, 2) is E.NONE
+    world.fence(3)
+    world.now_ms += 60_000
+    for broker_id in (1, 2):
+        world.heartbeat(broker_id)
+    world.ask(registration(3, 1, previous_broker_epoch=-1))
+    assert world.partition().eligible_leader_replicas == ((3,) if durability == "synced" else ())
+    world.heartbeat(3)
+    assert world.partition().replicas == (1, 2, 3) and world.partition().isr == (1,)
+    assert code(world.alter((1, 2))) is E.NONE
+    assert (world.partition().replicas, world.partition().isr) == ((1, 2), (1, 2))
+
+
+def test_cancelling_is_refused_where_it_gives_an_eligible_newcomer_up() -> None:
+    """It is away, and the replica that is left in sync is not enough."""
+    world = on_three()
+    reassign(world, 4, 5, 1)
+    world.alter((1, 2, 3, 4))
+    for broker_id in (2, 3, 4):
+        world.fence(broker_id)
+    assert world.partition().isr == (1,) and 4 in world.partition().eligible_leader_replicas
+    assert reassign(world, cancel=True) is E.INVALID_REPLICA_ASSIGNMENT
+    world.heartbeat(2)
+    assert code(world.alter((1, 2))) is E.NONE
+    assert reassign(world, cancel=True) is E.NONE
+
+
 def test_a_smaller_minimum_ends_what_waited_for_it() -> None:
     world = on_three()
     reassign(world, 4, 2, 3)
