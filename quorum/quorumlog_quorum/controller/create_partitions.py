@@ -24,6 +24,7 @@ from quorumlog_quorum.controller.election import Brokers
 from quorumlog_quorum.controller.new_partition import bad_assignment, check_replicas, partition_record
 from quorumlog_quorum.controller.placement import in_order, place_replicas
 from quorumlog_quorum.metadata.image import Image, TopicImage
+from quorumlog_quorum.metadata.registration import IMPORTING
 
 if TYPE_CHECKING:
     from random import Random
@@ -68,6 +69,9 @@ def _grow(draft: Draft, asked: PartitionsOfTopic) -> None:
         raise ApiError(
             ErrorCode.INVALID_PARTITIONS, f"topic {topic.name} has {first} partitions; {asked.count} are not more"
         )
+    if any(partition.leader_recovery_state == IMPORTING for partition in topic.partitions.values()):
+        text = f"topic {topic.name} takes an import; add partitions when that is finished"
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, text)
     brokers = draft.brokers
     for index, replicas in enumerate(_placement(brokers, topic, asked, draft.state.rng), start=first):
         draft.add(partition_record(brokers, topic.id, index, replicas))

@@ -94,10 +94,11 @@ def finish_import(draft: Draft, request: FinishImportRequest) -> FinishImportRes
     if topic is None:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID, f"no topic has the id {show_uuid(request.topic_id)}")
     told = {partition.index: partition for partition in request.partitions}
-    if len(told) < len(request.partitions) or set(told) != set(topic.partitions):
-        text = f"{topic.name} has {len(topic.partitions)} partitions; name each once"
-        raise ApiError(ErrorCode.INVALID_REQUEST, text)
     waiting = [(i, p) for i, p in topic.sorted_partitions() if p.leader_recovery_state == IMPORTING]
+    needed = {index for index, _ in waiting} or set(topic.partitions)  # a partition that was added meanwhile takes none
+    if len(told) < len(request.partitions) or not needed <= set(told) <= set(topic.partitions):
+        text = f"{topic.name} has {len(needed)} partitions that take an import; name each once"
+        raise ApiError(ErrorCode.INVALID_REQUEST, text)
     for index, partition in waiting:
         _check_sealed(draft.brokers, f"{topic.name}-{index}", partition, told[index])
     rules = topic_rules(draft.topic_config(topic.name))

@@ -22,8 +22,8 @@ from quorumlog_quorum.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, Imag
 from quorumlog_quorum.metadata.partition_index import index_of
 from quorumlog_quorum.metadata.registration import (
     IMPORTING,
-    RECOVERED,
     RECOVERING,
+    RECOVERY_STATES,
     PartitionRegistration,
     is_reserved_directory,
 )
@@ -150,7 +150,7 @@ def _leadership(partition: PartitionRegistration) -> Iterator[str]:
         yield f"leader {partition.leader} is not in the ISR {partition.isr}"
     if partition.last_known_elr and (partition.isr or len(partition.last_known_elr) != 1):
         yield f"last known leader {partition.last_known_elr} beside the ISR {partition.isr}"
-    if partition.leader_recovery_state not in (RECOVERED, RECOVERING, IMPORTING):
+    if partition.leader_recovery_state not in RECOVERY_STATES:
         yield f"leader recovery state {partition.leader_recovery_state}"
     if partition.leader_recovery_state == IMPORTING and (partition.isr or partition.eligible_leader_replicas):
         yield f"takes an import, with the ISR {partition.isr} and the ELR {partition.eligible_leader_replicas}"

@@ -3,6 +3,9 @@
 One row for each record that came with a level after the first, or with a field that did. A downgrade that crosses its
 level writes `before` at the old level and `after` at the new one, all in the batch of the FeatureLevelRecord. Metadata
 that can be told again is dropped in this way. Metadata that would be lost is an obstacle, and the downgrade is refused.
+
+A level may also bring a value to a field that was there before, or a state. Older software takes it for damage, and no
+record tells of it. `STATES` has a row for each of these: the level, and what is in the way of going below it.
 """
 
 from __future__ import annotations
@@ -29,9 +32,11 @@ from quorumlog.messages.metadata_records import (
     UnregisterControllerRecord,
     UserScramCredentialRecord,
 )
+from quorumlog_quorum.metadata.features import IMPORT_LEVEL
 from quorumlog_quorum.metadata.frame import MetadataRecord, differs_between, has_field
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.records_of import broker_record
+from quorumlog_quorum.metadata.registration import IMPORTING
 
 
 def _none(_image: Image, _level: int = 0) -> Iterator[MetadataRecord]:
@@ -94,6 +99,15 @@ def _tokens(image: Image) -> Iterator[str]:
         yield f"{count} delegation tokens, which older software cannot keep"
 
 
+def _imports(image: Image) -> Iterator[str]:
+    """They are finished first, or their topics are deleted."""
+    for topic in image.sorted_topics():
+        if any(partition.leader_recovery_state == IMPORTING for partition in topic.partitions.values()):
+            yield f"topic {topic.name}, which takes an import: finish that, or delete the topic"
+
+
+STATES: Mapping[int, Callable[[Image], Iterator[str]]] = {IMPORT_LEVEL: _imports}
+
 RULES: Mapping[type[MetadataRecord], Rule] = {
     RegisterBrokerRecord: Rule(after=_brokers_with_less),
     BrokerRegistrationChangeRecord: Rule(),  # of what the registrations say
@@ -117,7 +131,11 @@ RULES: Mapping[type[MetadataRecord], Rule] = {
 
 def obstacles(image: Image, level: int) -> list[str]:
     """Why metadata.version cannot fall to `level`; empty: nothing would be lost."""
-    return [obstacle for rule in _crossed(image, level) for obstacle in rule.obstacles(image)]
+    found = [obstacle for rule in _crossed(image, level) for obstacle in rule.obstacles(image)]
+    for brought, in_the_way in STATES.items():
+        if level < brought <= image.metadata_version:
+            found += in_the_way(image)
+    return found
 
 
 def records_before(image: Image, level: int) -> Iterator[MetadataRecord]:

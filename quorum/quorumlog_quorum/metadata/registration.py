@@ -15,6 +15,7 @@ LOST: Uuid = (2).to_bytes(16, "big")  # in a directory that is offline; which on
 RECOVERED = 0  # leader recovery state: the leader was elected from the ISR or ELR
 RECOVERING = 1  # the leader was elected uncleanly and has not finished its recovery
 IMPORTING = 2  # no leader and no ISR: its replicas take the copy of a foreign log (ours; Kafka has no such state)
+RECOVERY_STATES = {RECOVERED: 1, RECOVERING: 1, IMPORTING: 4}  # and the level of metadata.version that brought each
 
 
 def is_reserved_directory(directory: Uuid) -> bool:

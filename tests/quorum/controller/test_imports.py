@@ -9,6 +9,7 @@ import pytest
 from controller_world import World, cluster, code
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.admin import CreatePartitionsRequest, PartitionsOfTopic
 from quorumlog.messages.cluster import DeleteTopicsRequest, ReplicaAssignment, TopicQuery
 from quorumlog.messages.common import ConfigEntry
 from quorumlog.messages.controller import AllocateProducerIdsRequest
@@ -147,6 +148,31 @@ def test_a_faulty_finish_changes_nothing(change: Any) -> None:
     before = world.tip
     assert finish(world, change(told(world))) is ErrorCode.INVALID_REQUEST
     assert world.tip is before
+
+
+def grow(world: World, count: int) -> ErrorCode:
+    asked = CreatePartitionsRequest(topics=(PartitionsOfTopic(name="t", count=count),), timeout_ms=1)
+    return code(world.ask(asked).results[0])
+
+
+def test_a_topic_gets_no_partitions_while_it_takes_an_import() -> None:
+    """The importer does not know of them, and so the import could never be finished."""
+    world = cluster(1, 2, 3)
+    begin(world)
+    before = world.tip
+    assert grow(world, 2) is ErrorCode.INVALID_PARTITIONS
+    assert world.tip is before
+    assert finish(world, told(world)) is ErrorCode.NONE
+    assert grow(world, 2) is ErrorCode.NONE
+
+
+def test_an_import_is_finished_where_older_software_has_added_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = cluster(1, 2, 3)
+    begin(world)
+    monkeypatch.setattr("quorumlog_quorum.controller.create_partitions.IMPORTING", None)
+    assert grow(world, 2) is ErrorCode.NONE
+    assert finish(world, told(world)) is ErrorCode.NONE
+    assert [world.partition("t", index).leader_recovery_state for index in (0, 1)] == [RECOVERED, RECOVERED]
 
 
 def test_an_interrupted_import_finds_its_topic_again() -> None:

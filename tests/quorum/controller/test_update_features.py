@@ -9,9 +9,16 @@ from controller_world import CLUSTER, World, code, registration, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
-from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
+from quorumlog.messages.cluster import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ReplicaAssignment,
+    TopicQuery,
+)
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import RegisterControllerRequest
+from quorumlog.messages.imports import BeginImportRequest
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
     FeatureLevelRecord,
@@ -23,6 +30,7 @@ from quorumlog_quorum.metadata import downgrade
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, OTHERS_LEVEL, SUPPORTED
 from quorumlog_quorum.metadata.frame import differs_between
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from quorumlog_quorum.metadata.registration import RECOVERY_STATES
 
 MV, GV, TV = "metadata.version", "group.version", "transaction.version"
 MIN_ISR = ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value="1")
@@ -225,6 +233,36 @@ def test_every_record_that_a_level_brought_has_a_rule_for_the_way_back() -> None
     for level in range(1, LATEST_LEVEL):
         assert set(differs_between(level, LATEST_LEVEL)) <= set(downgrade.RULES)
     assert set(differs_between(1, LATEST_LEVEL)) == set(downgrade.RULES)
+
+
+def test_every_level_brought_something_that_has_a_rule_for_the_way_back() -> None:
+    """A level that brought no record and no field brought values or states, which `STATES` has to name."""
+    for level in range(2, LATEST_LEVEL + 1):
+        assert differs_between(level - 1, level) or level in downgrade.STATES, f"what did level {level} bring?"
+    assert set(downgrade.STATES) == {level for level in RECOVERY_STATES.values() if level > 1}
+
+
+SINCE = [(state, level) for state, level in RECOVERY_STATES.items() if level > 1]
+
+
+@pytest.mark.parametrize(("state", "level"), SINCE)
+def test_no_level_falls_below_the_one_that_brought_the_state_of_a_partition(state: int, level: int) -> None:
+    world = World()
+    world.driver.voter_ids = (1,)
+    world.start(1)
+    world.ask(controller(1))
+    place = ReplicaAssignment(partition=0, broker_ids=(1,))
+    world.ask(BeginImportRequest(name="t", assignments=(place,), last_epochs=(7,), next_producer_id=5, timeout_ms=1))
+    assert world.partition().leader_recovery_state == state
+    for kind in (2, 3):
+        off = [(name, 0, kind) for name in (GV, TV)]
+        response = update(world, (MV, level - 1, kind), *off)
+        assert code(response) is ErrorCode.INVALID_UPDATE_VERSION
+        assert "cannot express topic t, which takes an import: finish that" in response.error_message
+    assert world.tip.metadata_version == LATEST_LEVEL
+    assert code(downgraded(world, level)) is ErrorCode.NONE
+    world.ask(DeleteTopicsRequest(topics=(TopicQuery(name="t"),), timeout_ms=1))
+    assert code(downgraded(world, level - 1)) is ErrorCode.NONE
 
 
 REFUSED = [
