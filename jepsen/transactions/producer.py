@@ -237,6 +237,7 @@ class Producer:
             if code == ErrorCode.NONE:
                 if response.producer_epoch >= 0:
                     self._take(response.producer_id, response.producer_epoch)
+                    self._sequences.clear()  # as Kafka's producer does, whatever epoch it was told
                 return True
             if code in ASIDE and code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 if self.version == TV1:

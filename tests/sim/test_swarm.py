@@ -45,6 +45,7 @@ from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED
 from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
 from jepsen.sim.workload.replacements import REPLACED
+from jepsen.sim.workload.transaction_levels import LOWERED, RAISED
 from jepsen.swarm import TURNS, profile_of
 
 CHUNK = 5  # seeds per test
@@ -75,7 +76,7 @@ EVENTS_OF_PROFILES = {
     TRANSACTIONS: (
         *("transactions committed", "transactions aborted", "late calls", "old ids", "producers that died"),
         *("cores compared", "answers after commit", "markers checked"),
-        *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed", WAITED),
+        *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed", WAITED, LOWERED, RAISED),
     ),
     VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),

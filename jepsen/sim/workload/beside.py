@@ -28,6 +28,7 @@ class Beside:
         *,
         make_loop: Callable[[str], SimLoop],
         transport: Callable[[SimLoop], Transport],
+        trusted: Callable[[SimLoop], Transport],
         admin: Callable[[str, SimLoop], AsyncAdmin],
         rng: Callable[[str], random.Random],
         crashed: OnCrash,
@@ -46,6 +47,7 @@ class Beside:
             self.transactions = Transactions(
                 rng,
                 partial(transport, loop),
+                partial(trusted, loop),
                 partial(admin, "transactions", loop),
                 SimClock(cluster.scheduler),
                 now_ns,

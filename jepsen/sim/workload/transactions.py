@@ -1,7 +1,8 @@
 """Transactional clients in the simulation (jepsen.transactions), each on a host that fails with nobody else.
 
 Some transactional ids begin as if they had lived for long, so that their epochs run out within a run. Two producers
-share an id, and two transformers each unit: a new life of one fences the other.
+share an id, and two transformers each unit: a new life of one fences the other. The level of transaction.version falls
+and rises all the while (transaction_levels.py), and producers of both protocols go on as they have begun.
 
 - transactions-end: after the faults, every open transaction ends, and every id is served again.
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable
 
 from jepsen.checkers.findings import Finding
 from jepsen.sim.settings import BOOTSTRAP
+from jepsen.sim.workload.transaction_levels import change_levels
 from jepsen.transactions.calls import TRANSACTION, Calls
 from jepsen.transactions.clients import Client, Load
 from jepsen.transactions.producer import TV1, TV2, Lost, Producer
@@ -46,12 +48,14 @@ _MIN_PER_S = {"transactions committed": 0.4, "transactions aborted": 0.05, "tran
 
 
 class Transactions:
-    """age: makes an id old (aging.py). late_requests: the network repeats requests, which TV1 does not survive."""
+    """trusted: a transport with the cluster's secret. age: makes an id old (aging.py). late_requests: the network
+    repeats requests, which TV1 does not survive."""
 
     def __init__(
         self,
         rng: Callable[[str], random.Random],
         transport: Callable[[], Transport],
+        trusted: Callable[[], Transport],
         admin: Callable[[], AsyncAdmin],
         clock: Clock,
         now_ns: Callable[[], int],
@@ -61,7 +65,7 @@ class Transactions:
     ) -> None:
         self.recorder = Recorder(now_ns)
         self._rng, self._transport, self._admin, self._clock = rng, transport, admin, clock
-        self._age = age
+        self._age, self._trusted = age, trusted
         self._load = Load(gap_s=0.2, versions=(TV2,) if late_requests else (TV1, TV2))
 
     @property
@@ -82,6 +86,10 @@ class Transactions:
                     await asyncio.sleep(0.5)
         for name in OLD_IDS:
             await self._make_old(name)
+        levels = change_levels(
+            self._trusted(), self._rng("levels"), lambda: self.recorder.stopping, self.recorder.counts
+        )
+        nursery.start(levels, "levels of transaction.version")
         units = [(UNIT_ID.format(unit), unit) for unit in range(self._load.units) for _ in range(TRANSFORMERS)]
         for number, (name, unit) in enumerate([*((one, None) for one in IDS), *units]):
             client = f"{name}/{number}"

@@ -18,7 +18,7 @@ from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
 from jepsen.sim.network.sockets import SimSockets
 from jepsen.sim.network.transport import SimTransport
 from jepsen.sim.profiles.plan import Plan
-from jepsen.sim.settings import COMPACTED_TOPIC
+from jepsen.sim.settings import CLUSTER_ID, COMPACTED_TOPIC, SECRET
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S
@@ -38,12 +38,13 @@ from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFail
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.ids import Offset
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog.rpc.transport import Identity, RpcError, Transport
 from quorumlog.wire.routing import RoutingTransport
 
 PRODUCER_ACKS = ("all", "all", "1")  # one producer for each
 _FAST: dict[str, Any] = {"request_timeout_ms": 2_000, "retry_backoff_ms": 50, "retry_backoff_max_ms": 500}
 _POLL_MS = 500
+_CLIENT_ID = 900  # a node id that no node has
 _BURST_SHARE, _BURST_RECORDS, _BURST_BYTES = 0.01, 40, 60_000
 
 
@@ -87,6 +88,7 @@ class Workload:
             plan,
             make_loop=self._client_loop,
             transport=self._transport,
+            trusted=self._trusted,
             admin=self._admin,
             rng=self._rng,
             crashed=self._crashed,
@@ -367,6 +369,13 @@ class Workload:
         loop = loop or self.loop
         grpc = SimTransport(self._cluster.network, loop.node, loop, None, on_crash=self._crashed)
         return RoutingTransport(on_crash=self._crashed, grpc=grpc) if self._cluster.lane else grpc
+
+    def _trusted(self, loop: SimLoop) -> Transport:
+        """As a node's, to its controllers' own listeners."""
+        identity = Identity(
+            cluster_id=CLUSTER_ID, node_id=_CLIENT_ID, incarnation_id=b"client".ljust(16), secret=SECRET.encode()
+        )
+        return SimTransport(self._cluster.network, loop.node, loop, identity, on_crash=self._crashed)
 
     def _admin(self, name: str, loop: SimLoop | None = None) -> AsyncAdmin:
         return AsyncAdmin(

@@ -137,15 +137,36 @@ def test_a_fenced_producer_is_not_given_the_epoch_of_one_that_keeps_its_own(
     assert world.code(world.end(fenced, committed=committed)) == FENCED
 
 
-def test_a_level_that_is_not_reached_is_not_used() -> None:
-    world = TransactionWorld(version=1)
+@pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
+@pytest.mark.parametrize("level", [0, 1])
+def test_a_lower_level_changes_nothing_for_a_producer_with_an_epoch_for_each_transaction(
+    level: int, committed: bool
+) -> None:
+    """It begins its sequences anew with each transaction. Under the old epoch they would pass for repetitions."""
+    world = TransactionWorld(version=2)
     producer = world.started()
-    world.add(producer, A, transaction_version=2)
-    number = world.end(producer, version=2)
-    assert world.producer(number) == producer, "the next transaction goes on with the epoch"
-    assert world.log[-1].value is not None and world.log[-1].value.endswith(
-        bytes((2, 0, 8, *FIRST_ID.to_bytes(8), 2, 2, 0, 1))
-    )
+    world.version = level
+    for _ in range(3):
+        world.add(producer, A, transaction_version=2)
+        world.automark = False
+        ended = world.end(producer, committed=committed, version=2)
+        assert world.producer(ended) == newer(producer)
+        assert world.decided[0].ending == (*newer(producer), committed, world.coordinator_epoch, 2)
+        world.fail_over()
+        world.automark = True
+        world.settle()
+        assert world.producer(world.end(producer, committed=committed, version=2)) == newer(producer), "repeated"
+        producer = newer(producer)
+
+
+@pytest.mark.parametrize("version", [-1, 3, 99_999])
+def test_rules_that_this_software_does_not_know_are_the_nearest_that_it_knows(version: int) -> None:
+    world = TransactionWorld()
+    producer = world.started()
+    world.add(producer, A, transaction_version=version)
+    world.automark = False
+    world.end(producer, version=version)
+    assert world.decided[0].ending.transaction_version == (0 if version < 0 else 2)
 
 
 # --- where the epochs run out ---
@@ -310,10 +331,11 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced(ve
     assert world.state() == "CompleteAbort"
     assert world.described().producer_epoch == producer[1] + 1
     assert world.code(world.add(producer)) == FENCED
-    number = world.end(producer)
-    assert world.code(number) == (STATE if version >= 2 else FENCED)
-    if version >= 2:
-        assert world.producer(world.end(producer, committed=False)) == newer(producer), "it may go on"
+    for committed in (True, False):
+        assert world.code(world.end(producer, committed=committed)) == FENCED
+    world.fail_over()
+    for committed in (True, False):
+        assert world.code(world.end(producer, committed=committed)) == FENCED
 
 
 def test_a_transaction_in_time_is_not_aborted(world: TransactionWorld) -> None:

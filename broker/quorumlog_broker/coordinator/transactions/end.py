@@ -4,6 +4,13 @@ A producer of transaction.version 2 (TV2, KIP-890 part 2) has an epoch for each 
 markers bear the raised one, and the answer tells it. So a request that comes late is of an older epoch. Where the
 epochs run out, the raised one is for the markers only, and the next transaction has another producer id.
 
+The request says by which rules its producer goes, and the answer is by these. The feature level in force has no say: it
+may change, or be known late, while the producer runs, and one that expects another epoch and is told the old one
+begins its sequences anew under it. Its batches would pass for repetitions, and be lost (decision 0080).
+
+An abort of the coordinator's own is for no producer's call. Its epoch is raised as TV1 has it, so that an EndTxn of the
+producer is never taken for a repetition of the abort: it is told that it is fenced.
+
 The tables are those of Kafka's `endTransaction` and `endTransactionWithTV1`.
 """
 
@@ -16,7 +23,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.transactions import EndTxnRequest, EndTxnResponse
 from quorumlog.records.coordinator.transactions import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionValue
 from quorumlog_broker.coordinator.transactions.completion import Completion
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, is_next_producer, told
+from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, is_next_producer, rules_of, told
 from quorumlog_broker.coordinator.transactions.table import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
@@ -51,7 +58,7 @@ class Ending:
 
     def call(self, call: Call, request: EndTxnRequest) -> None:
         transactional_id = request.transactional_id
-        version = min(request.transaction_version, self._states.transaction_version)
+        version = rules_of(request.transaction_version)
         error = self._states.refusal(transactional_id)
         before = self._table.get(transactional_id)
         if error == ErrorCode.NONE and before is None:
@@ -92,11 +99,8 @@ class Ending:
         """Abort an open transaction under a new epoch, so that its producer can do nothing more with it."""
         before = self._table.get(transactional_id)
         assert before is not None and before.transaction_status == ONGOING
-        version = self._states.transaction_version
-        if version < EPOCH_PER_TRANSACTION:
-            before = replace(before, producer_epoch=before.producer_epoch + 1)
-            return self._prepare(transactional_id, before, committed=False, version=version, last=NO_PRODUCER_EPOCH)
-        return self._prepare(transactional_id, before, committed=False, version=version)
+        raised = replace(before, producer_epoch=before.producer_epoch + 1)
+        return self._prepare(transactional_id, raised, committed=False, version=0, last=NO_PRODUCER_EPOCH)
 
     # --- both ---
 

@@ -18,7 +18,7 @@ from quorumlog.messages.transactions import (
     TransactionTopicResult,
 )
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, is_next_producer, told
+from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, is_next_producer, rules_of, told
 from quorumlog_broker.coordinator.transactions.table import (
     LAST_EPOCH,
     ONGOING,
@@ -57,7 +57,7 @@ class Partitions:
             missing, others = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED
             self._turn.answer(call.number, extended(request, lambda one: missing if one in unknown else others))
             return
-        version = min(request.transaction_version, self._states.transaction_version)
+        version = rules_of(request.transaction_version)
         found = self._extend(
             request.transactional_id, request.producer_id, request.producer_epoch, frozenset(partitions), version
         )

@@ -16,6 +16,7 @@ from quorumlog.records.coordinator.transactions import (
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, MOVES, ONGOING, PREPARED, TransactionTable
 from quorumlog_broker.coordinator.turn import Turn
+from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
 
 FLEXIBLE_VERSION = 1  # transaction.version from which records are of version 1
 
@@ -39,8 +40,8 @@ TransactionTurn = Turn[TransactionTimer]
 class States:
     """coordinator_epoch: leader epoch of the coordinator's partition, which its markers bear.
 
-    transaction_version: the level of that feature; it decides how records are written, and how the coordinator
-    itself aborts.
+    transaction_version: the level of that feature. It decides in which version a record is written that both versions
+    can say, and nothing else: no answer depends on it.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class States:
         old = None if before is None else TransactionStatus(before.transaction_status)
         assert status in MOVES[old], f"{transactional_id}: {old} -> {status}"
         assert _is_later(before, value), f"{transactional_id}: epoch {value.producer_epoch} after {before}"
-        version = 1 if self.transaction_version >= FLEXIBLE_VERSION else 0
+        version = 1 if self.transaction_version >= FLEXIBLE_VERSION or _needs_tags(value) else 0
         self._turn.write(TransactionKey(transactional_id), value, version)
         if last_epoch is not None and last_epoch != NO_PRODUCER_EPOCH:
             self._table.last_epochs[transactional_id] = last_epoch
@@ -99,6 +100,20 @@ class States:
         interval_ms = self._config.abort_interval_ms
         looks = (self._turn.now_ms + after_ms) // interval_ms + 1
         self._turn.timers.arm(TimesOut(transactional_id), looks * interval_ms)
+
+
+def _needs_tags(value: TransactionValue) -> bool:
+    """A record of version 0 would forget what a later call is answered by."""
+    return (
+        value.client_transaction_version >= EPOCH_PER_TRANSACTION
+        or value.next_producer_id != NO_PRODUCER_ID
+        or value.previous_producer_id not in (NO_PRODUCER_ID, value.producer_id)
+    )
+
+
+def rules_of(transaction_version: int) -> int:
+    """By which rules a producer goes that sends a request of this version: of what this software knows, the newest."""
+    return min(max(transaction_version, 0), EPOCH_PER_TRANSACTION)
 
 
 def _is_later(before: TransactionValue | None, value: TransactionValue) -> bool:
