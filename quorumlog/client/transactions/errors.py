@@ -50,4 +50,5 @@ class FatalTransactionError(QuorumlogError):
 
 
 class ProducerFenced(FatalTransactionError):
-    """Another producer has taken over the transactional id. It goes on with the work; this one must stop."""
+    """Another producer has taken over the transactional id and goes on with the work, or the coordinator has aborted a
+    transaction that was open for longer than `transaction_timeout_ms`. This producer must stop; a new one may begin."""

@@ -346,8 +346,8 @@ class TransactionMachine:
         doubt = self._commit_in_doubt
         if code in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH):
             text = (
-                f"another producer has taken over the transactional id {self.transactional_id!r} "
-                f"({explained(code, message)}); close this one"
+                f"another producer has taken over the transactional id {self.transactional_id!r}, or its transaction "
+                f"was open for longer than transaction_timeout_ms ({explained(code, message)}); close this one"
             )
             self._end(ProducerFenced(text, code, outcome_unknown=doubt))
             return
