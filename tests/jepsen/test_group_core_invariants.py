@@ -11,6 +11,9 @@ from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.expiries import Expiries
 from jepsen.sim.invariants.static_restarts import CLASSIC, MODERN, StaticRestarts
 from quorumlog.group_config import GroupConfig
+from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitTopic
+from quorumlog.messages.transactions import TxnOffsetCommitRequest
+from quorumlog.records.coordinator.offsets import OffsetCommitValue
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog_broker.coordinator.groups.consumer.records import rename_member
 from quorumlog_broker.coordinator.groups.membership import Membership
@@ -18,7 +21,7 @@ from quorumlog_broker.coordinator.groups.offset_calls import Kept
 from quorumlog_broker.coordinator.groups.pending_offsets import PendingOffsets
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
 from tests.broker.coordinator.consumer_world import ConsumerWorld
-from tests.broker.coordinator.group_world import GroupWorld
+from tests.broker.coordinator.group_world import G, GroupWorld
 
 FOO = ("foo", 0)
 RETENTION_MS = 60_000
@@ -145,19 +148,32 @@ def test_an_offset_that_a_transaction_is_to_replace_expires(
     findings: Findings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = with_offset(findings)
-    has = PendingOffsets.has
     monkeypatch.setattr(PendingOffsets, "has", lambda *_: False)
     world.commit_in_transaction({FOO: 4})
 
     class Sees:
         """What the invariant asks, while the core is mistaken."""
 
-        def has(self, group: str, partition: tuple[str, int]) -> bool:
-            return has(world.shard._offsets.pending, group, partition)
+        def values(self, group: str, partition: tuple[str, int]) -> list[OffsetCommitValue]:
+            producers = world.shard._offsets.pending._producers.values()
+            return [groups[group][partition].value for groups in producers]
 
     monkeypatch.setattr("jepsen.sim.invariants.expiries._pending", lambda _shard: Sees())
     world.call_expire()
     assert names(findings) == {"expiry"}
+
+
+def test_what_a_transaction_has_of_a_deleted_topic_is_taken(findings: Findings) -> None:
+    world, _ = with_offset(findings)
+    partitions = (OffsetCommitPartition(index=0, committed_offset=4),)
+    topics = (OffsetCommitTopic(name="gone", topic_id=b"i" * 16, partitions=partitions),)
+    world.call(
+        "commit_transactional",
+        TxnOffsetCommitRequest(transactional_id="x", group_id=G, producer_id=7, producer_epoch=0, topics=topics),
+    )
+    records = len(world.log)
+    world.call_topic_deleted("gone", b"i" * 16)
+    assert len(world.log) == records + 1 and not findings
 
 
 def test_an_offset_of_a_consumer_group_that_subscribes(findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,7 @@ from jepsen.sim.strikes.pairs import PARTNERS, SAME
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
 from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
+from jepsen.sim.workload.reborn_topic import STAGED
 from jepsen.sim.workload.replacements import REPLACED
 from jepsen.sim.workload.transaction_levels import LOWERED, RAISED
 from jepsen.swarm import TURNS, profile_of
@@ -62,7 +63,7 @@ EVENTS_OF_PROFILES = {
     "full-buffers": ("stopped-clients", "full buffers"),
     GROUPS: (
         *("group generations", "group commits", "group members gone", "group commits too late"),
-        *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded"),
+        *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded", STAGED),
     ),
     BALANCED: (UNCLEAN, LONGEST, LOG_ENDS),
     BROKERS: ("brokers above three", SPREAD, ALL_NEW_DISKS, DISKS_OF_OTHERS, FILLED),

@@ -1,6 +1,7 @@
-"""Offsets that are taken away, looked at as their tombstones are written. In this workload only expiry writes them.
+"""Offsets that are taken away, looked at as their tombstones are written: by expiry, or because their topic is gone.
 
-- expiry (19): it takes nothing of a topic that a member subscribes to, and nothing that a transaction is to replace.
+- expiry (19): it takes nothing of a topic that a member subscribes to, and nothing that a transaction is to replace,
+  unless what the transaction has is of a topic that was deleted.
 """
 
 from __future__ import annotations
@@ -65,7 +66,9 @@ class Expiries:
 
     def _look(self, shard: GroupShard, key: OffsetKey) -> None:
         what = f"{key.topic}-{key.partition} of group {key.group}"
-        if _pending(shard).has(key.group, (key.topic, key.partition)):
+        gone = shard._offset_calls._gone
+        values = _pending(shard).values(key.group, (key.topic, key.partition))
+        if any(value.topic_id not in gone for value in values):
             self._findings.broken("expiry", f"{what} is taken, and a transaction is to replace it")
         if (user := _user(shard, key)) is not None:
             self._findings.broken("expiry", f"{what} is taken, and {user}")

@@ -1,7 +1,8 @@
 """Consumer groups in the simulation: one of each protocol, one of both, and committers that belong to none,
 of which some commit in transactions.
 
-One member of each group is static. The topic that they share grows meanwhile.
+One member of each group is static. The topic that they share grows meanwhile. Another one is deleted and made again
+(reborn_topic.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from jepsen.sim.settings import BOOTSTRAP
 from jepsen.sim.workload.classic_members import ClassicMember
 from jepsen.sim.workload.consumer_members import ConsumerMember, converge
 from jepsen.sim.workload.group_calls import SESSION_MS, UNITS, UNITS_MAX, UNITS_OF, Calls, Group, fetch
+from jepsen.sim.workload.reborn_topic import REBORN, RebornTopic
 from jepsen.sim.workload.stager import TIMEOUT_MS, Stager
 from jepsen.sim.workload.visitor import visit
 from jepsen.transactions.calls import Calls as ProducerCalls
@@ -68,6 +70,14 @@ class Groups:
         self.visitors: list[Group] = []
         self.stopping = False
         self._findings: list[Finding] = []
+        self._reborn_counts: dict[str, int] = {}
+        self._reborn = RebornTopic(
+            rng,
+            admin,
+            lambda: self._producer_calls(REBORN),
+            lambda calls: Producer(calls, self._producers, REBORN, TV2, TIMEOUT_MS),
+            self._reborn_counts,
+        )
 
     def _new(self, name: str) -> Group:
         return Group(name, self._rng, self._transport, self._now_ns)
@@ -84,10 +94,10 @@ class Groups:
                 for name, count in group.counts.items():
                     one = name.replace("group", f"{kind} group")
                     found[one] = found.get(one, 0) + count
-        return found
+        return {**found, **self._reborn_counts}
 
     def stop(self) -> None:
-        self.stopping = True
+        self.stopping = self._reborn.stopping = True
         for group in self._all:
             group.stopping = True
 
@@ -104,6 +114,7 @@ class Groups:
             nursery.start(self._run_mixed(name, instance), f"mixed member {number}")
         nursery.start(self._run_visitors(), "visitors")
         nursery.start(self._run_stagers(), "stagers")
+        nursery.start(self._reborn.run(), "reborn topic")
         nursery.start(self._grow(), "units")
 
     async def _run_classic(self, name: str, instance: str | None) -> None:
@@ -131,10 +142,8 @@ class Groups:
             await asyncio.sleep(self._rng.uniform(0.05, 1.0))
 
     async def _run_stagers(self) -> None:
-        transport, clock, rng = self._transport, self._clock, self._rng
-
         async def live(calls: Calls) -> None:
-            ways = ProducerCalls(transport(), bootstrap=BOOTSTRAP, clock=clock, rng=rng, name="stager")
+            ways = self._producer_calls("stager")
             try:
                 await Stager(calls, Producer(ways, self._producers, "stager", TV2, TIMEOUT_MS)).live()
             finally:
@@ -145,6 +154,9 @@ class Groups:
             self.visitors.append(group)
             await group.run_once("stager", live)
             await asyncio.sleep(self._rng.uniform(0.05, 1.0))
+
+    def _producer_calls(self, name: str) -> ProducerCalls:
+        return ProducerCalls(self._transport(), bootstrap=BOOTSTRAP, clock=self._clock, rng=self._rng, name=name)
 
     async def _make_topic(self) -> bool:
         while not self.stopping:
@@ -184,6 +196,7 @@ class Groups:
             await calls.close()
         self._findings += await converge(self.modern, self.owners)
         self._findings += await converge(self.mixed, self.mixed_owners)
+        self._findings += await self._reborn.check()
 
     def check(self, expiries: Expiries) -> list[Finding]:
         for group in self._all:

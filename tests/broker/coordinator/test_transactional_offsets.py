@@ -6,7 +6,19 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import DAY_MS
+from quorumlog.messages.groups import (
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteTopic,
+    OffsetFetchGroup,
+    OffsetFetchTopic,
+    OffsetFetchTopics,
+)
+from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import COMMIT
+from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.groups.turn import Producer
 from tests.broker.coordinator.group_world import G, GroupWorld, replay
@@ -116,7 +128,7 @@ def test_records_and_marker_are_of_the_producer(world: GroupWorld) -> None:
     assert record.producer == marker.producer == Producer(7, 0)
     assert not record.is_control and marker.is_control
     assert marker.key == bytes((0, 0, 0, COMMIT))
-    assert record.value is not None and record.value.endswith(b"\0"), "no tag: a topic id is not told"
+    assert record.value is not None and record.value.endswith(b"\0"), "no tag: the call named no topic by its id"
 
 
 def test_a_marker_of_a_producer_that_wrote_nothing_is_written(world: GroupWorld) -> None:
@@ -168,6 +180,115 @@ def test_a_static_member_whose_place_is_taken_is_fenced(world: GroupWorld) -> No
 def test_too_much_metadata_leaves_nothing_pending(world: GroupWorld) -> None:
     assert code(world, world.commit_in_transaction({A: 5}, metadata="x" * 4_097)) == E.OFFSET_METADATA_TOO_LARGE
     assert stable_code(world, A) == E.NONE and world.log == []
+
+
+# --- a topic that was made again ---
+
+OLD, NEW = bytes(15) + b"\1", bytes(15) + b"\2"
+
+
+def stage(world: GroupWorld, topic_id: bytes, offset: int, producer_id: int = 7) -> int:
+    partitions = (OffsetCommitPartition(index=0, committed_offset=offset),)
+    topics = (OffsetCommitTopic(name="a", topic_id=topic_id, partitions=partitions),)
+    request = TxnOffsetCommitRequest(
+        transactional_id="x", group_id=G, producer_id=producer_id, producer_epoch=0, topics=topics
+    )
+    return code(world, world.call("commit_transactional", request))
+
+
+def plain(world: GroupWorld, topic_id: bytes, offset: int) -> int:
+    partitions = (OffsetCommitPartition(index=0, committed_offset=offset),)
+    topics = (OffsetCommitTopic(name="a", topic_id=topic_id, partitions=partitions),)
+    return code(world, world.call("commit_offsets", OffsetCommitRequest(group_id=G, topics=topics)))
+
+
+def read(world: GroupWorld, topic_id: bytes) -> int:
+    wanted = OffsetFetchTopics(topics=(OffsetFetchTopic(name="a", topic_id=topic_id, partitions=(0,)),))
+    response = world.answers[world.call("fetch_offsets", OffsetFetchGroup(group_id=G, topics=wanted))]
+    return int(response.topics[0].partitions[0].committed_offset)
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+@pytest.mark.parametrize("told", [OLD, b""], ids=["by its id", "by an older version without the id"])
+def test_a_pending_offset_goes_with_its_topic(world: GroupWorld, told: bytes, fails_over: bool) -> None:
+    """Its marker would bring it back, and the group would begin in the new topic at the old one's offset."""
+    stage(world, told, 60)
+    stage(world, told, 61, 8)
+    world.call_topic_deleted("a", NEW)
+    assert stable_code(world, A) == (E.UNSTABLE_OFFSET_COMMIT if told else E.NONE), "another topic was deleted"
+    world.call_topic_deleted("a", OLD)
+    assert stable_code(world, A) == E.NONE
+    if fails_over:
+        world.fail_over()
+    world.end(7)
+    world.end(8)
+    assert (read(world, NEW), read(world, b"")) == (-1, -1)
+    world.fail_over()
+    assert read(world, b"") == -1 and world.state() == "Dead"
+
+
+@pytest.mark.parametrize("fails_over", [False, True])
+def test_a_coordinator_that_is_not_told_of_the_deletion_gives_the_offset_to_no_other_topic(
+    world: GroupWorld, fails_over: bool
+) -> None:
+    """It was paused meanwhile, and another one may lead."""
+    stage(world, OLD, 60)
+    if fails_over:
+        world.fail_over()
+    world.end()
+    assert (read(world, OLD), read(world, NEW)) == (60, -1)
+
+
+def test_what_the_new_topic_has_stays_when_the_deletion_is_told_late(world: GroupWorld) -> None:
+    stage(world, OLD, 60, 7)
+    plain(world, NEW, 3)
+    world.call_topic_deleted("a", OLD)
+    world.end(7)
+    assert read(world, NEW) == 3
+    stage(world, NEW, 4, 8)
+    world.call_topic_deleted("a", OLD)
+    world.end(8)
+    assert read(world, NEW) == 4
+    plain(world, NEW, 5)
+    world.fail_over()
+    assert read(world, NEW) == 5
+
+
+def test_a_call_that_comes_after_the_deletion_commits_nothing_for_the_topic(world: GroupWorld) -> None:
+    """It has found the topic in older metadata, and has waited for its transaction's coordinator since."""
+    plain(world, NEW, 3)
+    world.call_topic_deleted("a", OLD)
+    assert stage(world, OLD, 60) == plain(world, OLD, 61) == E.UNKNOWN_TOPIC_OR_PARTITION
+    world.end()
+    assert read(world, NEW) == 3
+    for number in range(2_000):  # what is remembered of deleted topics has a limit
+        world.shard.topic_deleted((), "b", number.to_bytes(16))
+    assert len(world.shard._offset_calls._gone) == 1_000
+
+
+def test_all_offsets_of_a_group_are_those_of_the_topics_that_there_are(world: GroupWorld) -> None:
+    world.shard.use(FixedCluster((Topic(NEW, "a", 1),)))
+    stage(world, OLD, 60)
+    world.end()
+    plain(world, b"", 7)
+    world.commit({B: 6})
+    assert world.fetched() == {A: 7, B: 6}
+    plain(world, OLD, 60)
+    assert world.fetched() == {B: 6}, "of a topic that had the name before"
+    plain(world, NEW, 8)
+    assert world.fetched() == {A: 8, B: 6}
+
+
+def test_a_deleted_offset_does_not_come_back_with_the_marker(world: GroupWorld) -> None:
+    world.commit({B: 1})
+    world.commit_in_transaction({A: 5})
+    topics = (OffsetDeleteTopic(name="a", partitions=(0,)),)
+    answer = world.answers[world.call("delete_offsets", OffsetDeleteRequest(group_id=G, topics=topics))]
+    assert answer.topics[0].partitions[0].error_code == E.NONE
+    world.end()
+    assert world.fetched() == {B: 1}
+    world.fail_over()
+    assert world.fetched() == {B: 1}
 
 
 # --- deletion and expiry ---

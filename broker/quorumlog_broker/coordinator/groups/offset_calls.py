@@ -1,4 +1,9 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete, and which offsets of a group expire."""
+"""OffsetCommit, OffsetFetch and OffsetDelete, and which offsets of a group expire.
+
+An offset belongs to a topic's id, and a name may be given to another topic. So every record bears the id, also that of
+a transaction, which Kafka writes without; whoever reads by a name is given only what belongs to the topic that has it
+now; and nothing is written any more for a topic of which this core was told that it is gone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable
 from typing import NamedTuple
 
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
@@ -39,6 +43,7 @@ from quorumlog.records.coordinator.offset_bytes import (
 from quorumlog.records.coordinator.offsets import NO_TIMESTAMP, OffsetCommitValue
 from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
 from quorumlog_broker.coordinator.groups.offset_table import OffsetTable, Partition, View
 from quorumlog_broker.coordinator.groups.rebalance import Rebalance
@@ -47,6 +52,7 @@ from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn, Write
 from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Pace, Steps
 
 BROKERS_RETENTION = -1
+GONE_MAX = 1_000  # ids of deleted topics that are remembered: calls that name one are on their way for seconds at most
 COMMITS_A_STEP = UNITS_A_STEP // 2  # a commit takes twice as long as a look, with the batch that it leaves in
 
 Allowed = Callable[[OffsetCommitTopic, int], ErrorCode]
@@ -62,8 +68,10 @@ class Kept(NamedTuple):
 
 
 class OffsetCalls:
-    def __init__(self, turn: Turn, config: GroupConfig, rebalance: Rebalance, table: OffsetTable) -> None:
-        self._turn, self._config, self._rebalance, self._table = turn, config, rebalance, table
+    def __init__(self, turn: Turn, settings: Settings, rebalance: Rebalance, table: OffsetTable) -> None:
+        self._turn, self._settings, self._rebalance, self._table = turn, settings, rebalance, table
+        self._config = settings.config
+        self._gone: dict[bytes, None] = {}  # topics, the one that was deleted last at the end
 
     # --- commit ---
 
@@ -109,8 +117,7 @@ class OffsetCalls:
         expire: int,
         producer: Producer | None,
     ) -> Sliced[tuple[OffsetCommitTopicResult, ...]]:
-        """expire: when its committer wants it to be forgotten. producer: in whose transaction it is committed; then
-        the records have no topic id, as in Kafka."""
+        """expire: when its committer wants it to be forgotten. producer: in whose transaction it is committed."""
         results, pace = [], Pace(COMMITS_A_STEP)
         writes: list[Write] = []  # of this step
         for topic in topics:
@@ -146,13 +153,15 @@ class OffsetCalls:
         sure, each is appended by itself.
         """
         name, wall_ms = topic.name, self._turn.wall_ms
-        topic_id = topic.topic_id if topic.topic_id and producer is None else ZERO_UUID
+        topic_id = topic.topic_id or ZERO_UUID
         begin, end = begin_of_keys(group_id, name), end_of(wall_ms, topic_id)
         max_metadata = self._config.metadata_max_bytes
         most = self._config.max_offsets
         has_room = self._table.has_room(group_id, len(topic.partitions), most)
 
         def write(one: OffsetCommitPartition) -> ErrorCode:
+            if topic_id in self._gone:
+                return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             metadata = one.committed_metadata or ""
             if metadata and utf16_units(metadata) > max_metadata:
                 return ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -182,19 +191,38 @@ class OffsetCalls:
         view = self._table.view(request.group_id, lasting=lasting)
         pace = Pace()
         if asked is None:
-            asked = yield from _all_of(view, pace)
+            asked = yield from self._all_of(view, pace)
         results: list[OffsetFetchTopicResult] = []
         for topic in asked:
             partitions: list[OffsetFetchPartition] = []
             for index in topic.partitions:
-                partitions.append(_fetched(view, topic, index, require_stable))
+                found = _fetched(view, topic, index, require_stable)
+                if found is not None:
+                    partitions.append(found)
+                elif request.topics is not None:
+                    partitions.append(OffsetFetchPartition(index=index))
                 if pace.is_over():
                     yield
-            results.append(
-                OffsetFetchTopicResult(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
-            )
+            if request.topics is not None or partitions:
+                results.append(
+                    OffsetFetchTopicResult(name=topic.name, topic_id=topic.topic_id, partitions=tuple(partitions))
+                )
         response = OffsetFetchGroupResult(group_id=request.group_id, topics=tuple(results))
         self._turn.answer_read(request.group_id, call.number, response)
+
+    def _all_of(self, view: View, pace: Pace) -> Generator[None, None, tuple[OffsetFetchTopic, ...]]:
+        """With the id of the topic that has the name now, if there is one."""
+        found: dict[str, list[int]] = {}
+        for rest in view.found:
+            topic, index = topic_and_index(rest)
+            found.setdefault(topic, []).append(index)
+            if pace.is_over():
+                yield
+        topics = ((name, self._settings.cluster.topic(name), indexes) for name, indexes in found.items())
+        return tuple(
+            OffsetFetchTopic(name=name, topic_id=b"" if topic is None else topic.topic_id, partitions=tuple(indexes))
+            for name, topic, indexes in topics
+        )
 
     # --- delete ---
 
@@ -227,7 +255,7 @@ class OffsetCalls:
     def _delete_one(self, group_id: str, partition: Partition, subscribed: frozenset[str] | None) -> ErrorCode:
         if subscribed is None or partition[0] in subscribed:
             return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        if self._table.has(group_id, partition):
+        if self._table.has(group_id, partition) or self._table.pending.has(group_id, partition):
             self._delete(group_id, rest_of(*partition))
         return ErrorCode.NONE
 
@@ -242,10 +270,21 @@ class OffsetCalls:
             if pace.is_over():
                 yield
 
+    def topic_gone(self, topic_id: bytes) -> None:
+        """Nothing is written for it from here on, whatever a call that is on its way has found."""
+        self._gone[topic_id] = None
+        while len(self._gone) > GONE_MAX:
+            del self._gone[next(iter(self._gone))]
+
     def delete_topic(self, group_id: str, topic: str, topic_id: bytes, pace: Pace) -> Steps:
-        for rest in self._table.partitions(group_id, topic):
-            value = self._table.value(group_id, rest)
-            if value is not None and value.topic_id in (ZERO_UUID, topic_id):
+        """Also what open transactions hold: their markers would bring it back. A tombstone takes all that a partition
+        has, so it is not written where something is of the topic that has the name now. That is the newer one, and wins
+        when the transaction ends."""
+        former = (ZERO_UUID, topic_id)
+        pending = (rest_of(*one) for one in self._table.pending.of(group_id) if one[0] == topic)
+        for rest in dict.fromkeys((*self._table.partitions(group_id, topic), *pending)):
+            values = self._table.values(group_id, rest)
+            if values and all(value.topic_id in former for value in values):
                 self._delete(group_id, rest)
             if pace.is_over():
                 yield
@@ -297,22 +336,13 @@ def empty_since(group: ClassicGroup) -> int | None:
     return None
 
 
-def _all_of(view: View, pace: Pace) -> Generator[None, None, tuple[OffsetFetchTopic, ...]]:
-    found: dict[str, list[int]] = {}
-    for rest in view.found:
-        topic, index = topic_and_index(rest)
-        found.setdefault(topic, []).append(index)
-        if pace.is_over():
-            yield
-    return tuple(OffsetFetchTopic(name=topic, partitions=tuple(indexes)) for topic, indexes in found.items())
-
-
-def _fetched(view: View, topic: OffsetFetchTopic, index: int, require_stable: bool) -> OffsetFetchPartition:
+def _fetched(view: View, topic: OffsetFetchTopic, index: int, require_stable: bool) -> OffsetFetchPartition | None:
+    """None: nothing is committed for this topic."""
     if require_stable and (topic.name, index) in view.pending:
         return OffsetFetchPartition(index=index, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
     value = view.get(topic.name, index)
     if value is None or _is_of_another(value, topic.topic_id):
-        return OffsetFetchPartition(index=index)
+        return None
     return OffsetFetchPartition(
         index=index,
         committed_offset=value.offset,

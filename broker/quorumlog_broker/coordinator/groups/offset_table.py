@@ -114,6 +114,12 @@ class OffsetTable:
         found = self._groups.get(group_id.encode(), {}).get(rest)
         return None if found is None else read_value(found[_VALUE_AT:])
 
+    def values(self, group_id: str, rest: bytes) -> list[OffsetCommitValue]:
+        """What is committed, and what each open transaction has."""
+        committed = self.value(group_id, rest)
+        pending = self.pending.values(group_id, topic_and_index(rest))
+        return [*pending] if committed is None else [committed, *pending]
+
     def view(self, group_id: str, *, lasting: bool) -> View:
         """lasting: it stays as it is now when the table changes, at the price of a copy."""
         found, pending = self._groups.get(group_id.encode(), {}), self.pending.of(group_id)

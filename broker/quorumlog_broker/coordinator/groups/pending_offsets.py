@@ -40,6 +40,13 @@ class PendingOffsets:
         """Partitions that open transactions have."""
         return len(self._groups.get(group_id, ()))
 
+    def values(self, group_id: str, partition: Partition) -> list[OffsetCommitValue]:
+        """Of each producer that has it."""
+        if not self.has(group_id, partition):
+            return []
+        found = (groups[group_id] for groups in self._producers.values() if group_id in groups)
+        return [offsets[partition].value for offsets in found if partition in offsets]
+
     def groups(self) -> tuple[str, ...]:
         return tuple(self._groups)
 

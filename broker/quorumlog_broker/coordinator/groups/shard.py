@@ -85,7 +85,7 @@ class GroupShard:
         self._rebalance = Rebalance(self._turn, config)
         self._membership = Membership(self._turn, config, self._rebalance, new_uuid)
         self._generation = Generation(self._turn, self._rebalance)
-        self._offset_calls = OffsetCalls(self._turn, config, self._rebalance, self._offsets)
+        self._offset_calls = OffsetCalls(self._turn, self._consumers.settings, self._rebalance, self._offsets)
         self._transactional = TransactionalOffsets(self._turn, self._offset_calls, self._offsets)
         self._group_offsets = GroupOffsets(
             self._turn, self._registry, self._consumers.settings, self._offset_calls, self._transactional
@@ -373,7 +373,9 @@ class GroupShard:
         return self._whole.expire(group_ids)
 
     def topic_deleted(self, group_ids: Iterable[str], topic: str, topic_id: bytes) -> Steps:
-        """Take the offsets of a topic that does not exist any more, also those that were committed without its id."""
+        """Take the offsets of a topic that does not exist any more, also those that were committed without its id. From
+        here on no call commits for it."""
+        self._offset_calls.topic_gone(topic_id)
         return self._whole.topic_deleted(group_ids, topic, topic_id)
 
     # --- timers ---
