@@ -91,6 +91,9 @@ def test_a_topic_that_was_made_again_is_another_one(world: ConsumerWorld) -> Non
         ("m1", 4, 0, E.ILLEGAL_GENERATION),
         ("who", 3, 0, E.UNKNOWN_MEMBER_ID),
         ("", -1, 2, E.NONE),  # KAFKA-18060
+        ("", -2, 2, E.UNKNOWN_MEMBER_ID),  # it says something
+        ("", 3, 2, E.UNKNOWN_MEMBER_ID),
+        ("m1", -1, 0, E.ILLEGAL_GENERATION),
     ],
 )
 def test_who_may_commit_in_a_transaction(
@@ -98,6 +101,20 @@ def test_who_may_commit_in_a_transaction(
 ) -> None:
     number = world.commit_in_transaction({("foo", partition): 7}, member_id=member, generation_id=epoch)
     assert world.answers[number].topics[0].partitions[0].error_code == code
+
+
+def test_a_producer_that_names_an_instance_says_something(world: ConsumerWorld) -> None:
+    number = world.commit_in_transaction({("foo", 2): 7}, group_instance_id="i")
+    assert world.answers[number].topics[0].partitions[0].error_code == E.UNKNOWN_MEMBER_ID
+
+
+def test_a_transaction_has_all_offsets_of_a_call_or_none(world: ConsumerWorld) -> None:
+    """As Kafka 4.3: a member with an older epoch that names one partition which it has not had since then."""
+    records = len(world.log)
+    number = world.commit_in_transaction({("foo", 0): 7, ("foo", 2): 8}, member_id="m1", generation_id=2)
+    codes = [one.error_code for topic in world.answers[number].topics for one in topic.partitions]
+    assert codes == [E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION] and len(world.log) == records
+    assert not world.shard.is_committing(7)
 
 
 def test_a_fenced_member_commits_nothing(world: ConsumerWorld) -> None:
@@ -206,7 +223,7 @@ def test_a_group_that_is_described(world: ConsumerWorld) -> None:
     first = found.members[0]
     assert (first.member_id, first.member_epoch, first.client_id, first.client_host) == ("m1", 3, "c", "/127.0.0.1")
     assert (first.subscribed_topic_names, first.subscribed_topic_regex, first.member_type) == (("foo",), None, 1)
-    assert [(one.topic_name, one.partitions) for one in first.assignment] == [("foo", (0,))]
+    assert [(one.topic_name, one.partitions) for one in first.assignment] == [("foo", (0, 1))], "with what it gives up"
     assert [(one.topic_name, one.partitions) for one in first.target_assignment] == [("foo", (0,))]
 
 

@@ -18,6 +18,7 @@ from quorumlog.messages.groups import (
     OffsetFetchTopic,
     OffsetFetchTopics,
 )
+from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import OffsetKey
 from quorumlog_broker.coordinator.groups.shard import GroupShard
@@ -206,6 +207,27 @@ def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(world: GroupW
     assert read(old) == 5, "it was committed for another topic"
     world.call_topic_deleted("a", old)
     assert read(old) == -1
+
+
+# --- a group of which nothing is stored ---
+
+
+def test_a_commit_of_which_nothing_is_stored_makes_no_group(world: GroupWorld) -> None:
+    nothing = OffsetCommitRequest(group_id=G, topics=())
+    assert world.answers[world.call("commit_offsets", nothing)].topics == ()
+    assert world.commit_code({A: 5}, metadata="x" * 4_097) == E.OFFSET_METADATA_TOO_LARGE
+    for topics in ((), (OffsetCommitTopic(name="a", partitions=(too_much(),)),)):
+        request = TxnOffsetCommitRequest(
+            transactional_id="x", group_id=G, producer_id=7, producer_epoch=0, topics=topics
+        )
+        world.call("commit_transactional", request)
+    assert world.log == [] and world.shard.list() == () and world.state() == "Dead"
+    assert world.commit_code({A: 5}) == E.NONE
+    assert [one.group_id for one in world.shard.list()] == [G] and world.state() == "Empty"
+
+
+def too_much() -> OffsetCommitPartition:
+    return OffsetCommitPartition(index=0, committed_offset=5, committed_metadata="x" * 4_097)
 
 
 # --- delete ---

@@ -12,6 +12,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog_broker.coordinator.groups.classic_answers import all_refused
+from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
 from quorumlog_broker.coordinator.groups.consumer.offsets import commit_rule, fetch_refusal, transactional_rule
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.offset_calls import OffsetCalls
@@ -50,11 +51,12 @@ class GroupOffsets:
         elif not self._registry.has_room_for(request.group_id):
             error = ErrorCode.POLICY_VIOLATION
         else:
-            group, error = self._registry.made(request.group_id), ErrorCode.NONE
+            group, error = ClassicGroup(request.group_id), ErrorCode.NONE  # it is one once something is stored
         if group is None or error != ErrorCode.NONE:
             self._turn.answer(call.number, all_refused(request, error))
             return
         response = yield from self._calls.commit(group, request)
+        self._registry.known(request.group_id)
         self._turn.answer_after_commit(call.number, response)
 
     def commit_transactional(self, call: Call, request: TxnOffsetCommitRequest) -> Steps:
@@ -69,8 +71,8 @@ class GroupOffsets:
         if error != ErrorCode.NONE:
             self._transactional.refuse(call, request, error)
             return
-        self._registry.made(request.group_id)
         yield from self._transactional.commit(call, request)
+        self._registry.known(request.group_id)
 
     def fetch(self, call: Call, request: OffsetFetchGroup, *, require_stable: bool) -> Steps:
         consumers = self._registry.consumer(request.group_id)

@@ -8,7 +8,10 @@ from enum import Enum
 
 from quorumlog.ids import Uuid
 from quorumlog.messages.groups import AssignedTopic, DescribedConsumerGroup, DescribedConsumerMember
-from quorumlog.records.coordinator.consumer_groups import ConsumerGroupCurrentMemberAssignmentValue
+from quorumlog.records.coordinator.consumer_groups import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentValue,
+)
 from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.groups.consumer.assignment import OfTopic, Target
 from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
@@ -96,10 +99,18 @@ def _member(
         client_host=member.client_host,
         subscribed_topic_names=member.subscribed_topic_names,
         subscribed_topic_regex=member.subscribed_topic_regex or None,
-        assignment=() if current is None else names.of(current.assigned_partitions),
+        assignment=() if current is None else names.of(_owned(current)),
         target_assignment=names.of(target),
         member_type=CONSUMER_MEMBER if member.classic_member_metadata is None else CLASSIC_MEMBER,
     )
+
+
+def _owned(current: ConsumerGroupCurrentMemberAssignmentValue) -> list[AssignedPartitions]:
+    """With what it was asked to give up: nobody else may have that before it has done so."""
+    found: dict[Uuid, list[int]] = {}
+    for one in (*current.assigned_partitions, *current.partitions_pending_revocation):
+        found.setdefault(one.topic_id, []).extend(one.partitions)
+    return [AssignedPartitions(topic_id, tuple(partitions)) for topic_id, partitions in found.items()]
 
 
 def _units(member: DescribedConsumerMember) -> int:

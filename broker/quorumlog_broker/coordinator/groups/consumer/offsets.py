@@ -11,6 +11,8 @@ from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.offset_calls import Allowed
 
+NO_GENERATION = -1
+
 
 def commit_rule(group: ConsumerGroup, cluster: Cluster, request: OffsetCommitRequest) -> Allowed:
     """Of each partition: whether it may be committed."""
@@ -24,7 +26,7 @@ def commit_rule(group: ConsumerGroup, cluster: Cluster, request: OffsetCommitReq
 
 def transactional_rule(group: ConsumerGroup, cluster: Cluster, request: TxnOffsetCommitRequest) -> Allowed:
     """A producer that says nothing of its consumer is believed. Producers know ILLEGAL_GENERATION only."""
-    if request.generation_id < 0 and (not group.members or not request.member_id):
+    if (request.generation_id < 0 and not group.members) or _says_nothing(request):
         return _always(ErrorCode.NONE)
     rule = _of_member(group, cluster, request.member_id, request.generation_id)
 
@@ -33,6 +35,11 @@ def transactional_rule(group: ConsumerGroup, cluster: Cluster, request: TxnOffse
         return ErrorCode.ILLEGAL_GENERATION if error == ErrorCode.STALE_MEMBER_EPOCH else error
 
     return allowed
+
+
+def _says_nothing(request: TxnOffsetCommitRequest) -> bool:
+    """Of the consumer whose offsets they are, as producers did before KIP-447."""
+    return request.generation_id == NO_GENERATION and not request.member_id and request.group_instance_id is None
 
 
 def _always(error: ErrorCode) -> Allowed:
