@@ -14,7 +14,10 @@ CREATE_TIMEOUT_MS = 5_000
 async def ensure_topic(services: Services, wanted: CreatableTopic) -> None:
     """Return once this broker's metadata has the topic. Raises ApiError(COORDINATOR_NOT_AVAILABLE), which clients
     retry."""
-    if wanted.name in services.caught_up_image().topic_ids:
+    image = services.subscription.image
+    if image.offset <= 0:
+        raise _not_available(wanted, f"broker {services.node_id} is still reading the metadata log")
+    if wanted.name in image.topic_ids:
         return
     request = CreateTopicsRequest(topics=(wanted,), timeout_ms=CREATE_TIMEOUT_MS)
     try:

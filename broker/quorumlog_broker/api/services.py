@@ -94,7 +94,15 @@ class Services:
 
     def caught_up_image(self) -> Image:
         """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""
+        return self._read_image(ErrorCode.LEADER_NOT_AVAILABLE)
+
+    def coordinators_image(self) -> Image:
+        """As `caught_up_image`, with COORDINATOR_LOAD_IN_PROGRESS: clients of coordinators retry that, and take
+        LEADER_NOT_AVAILABLE for the end."""
+        return self._read_image(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    def _read_image(self, error: ErrorCode) -> Image:
         image = self.subscription.image
         if image.offset <= 0:
-            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"broker {self.node_id} is still reading the metadata log")
+            raise ApiError(error, f"broker {self.node_id} is still reading the metadata log")
         return image

@@ -10,6 +10,7 @@ import pytest
 from broker_fakes import FakeContext, FakeController, Fakes, image_of, topic_records, usual_image, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.group_config import GroupConfig
 from quorumlog.messages.admin import (
     FeatureUpdate,
     ListedGroup,
@@ -22,6 +23,8 @@ from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import ListedTransaction, ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import NotDelivered
 from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.services import Services
+from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_quorum.metadata.image import Image
 
 GV, TV = "group.version", "transaction.version"
@@ -66,7 +69,32 @@ def image(leaders: list[int] | None, *, group: int = 1, transaction: int = 2) ->
     return image_of(records, usual_image())
 
 
-def lower(found: Image, peers: FakePeers, *updates: tuple[str, int], validate_only: bool = True) -> FakeController:
+class NothingHere:
+    """A coordinator of this broker, of groups or of transactions."""
+
+    def __init__(self) -> None:
+        self._shard = GroupShard(GroupConfig(), str)
+
+    def check_active(self) -> None:
+        """It is."""
+
+    async def list(self, *_: Any) -> tuple[()]:
+        return ()
+
+
+def take_up(services: Services, found: Image) -> None:
+    """Make coordinators of what broker 1 leads."""
+    for coordinators in (services.groups, services.transactions.coordinators):
+        topic = found.topic(coordinators.TOPIC)
+        for index, partition in {} if topic is None else topic.partitions.items():
+            assert topic is not None
+            if partition.leader == 1:
+                coordinators._led[topic.id, index] = NothingHere()  # type: ignore[assignment]
+
+
+def lower(
+    found: Image, peers: FakePeers, *updates: tuple[str, int], validate_only: bool = True, taken_up: bool = True
+) -> FakeController:
     """validate_only: so that the broker waits for no metadata. Raises ApiError."""
     fakes = Fakes()
     fakes.subscription.image = found
@@ -80,6 +108,8 @@ def lower(found: Image, peers: FakePeers, *updates: tuple[str, int], validate_on
     async def run() -> None:
         services = fakes.services()
         services.transactions.peers = peers  # type: ignore[assignment]
+        if taken_up:
+            take_up(services, found)
         await HANDLERS[UpdateFeaturesRequest](services, FakeContext(), request)
 
     asyncio.run(run())
@@ -162,3 +192,10 @@ def test_a_coordinator_that_says_nothing_may_know_of_one(
     error = refusal(image(leaders), peers, (feature, level))
     assert error.code is ErrorCode.FEATURE_UPDATE_FAILED
     assert error.message.startswith(f"{feature} stays") and says in error.message
+
+
+@pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1)], ids=[GV, TV])
+def test_a_broker_that_was_elected_a_moment_ago_does_not_know_what_it_coordinates(feature: str, level: int) -> None:
+    with pytest.raises(ApiError, match="broker 1 did not say so: COORDINATOR_LOAD_IN_PROGRESS") as caught:
+        lower(image([2, 1]), FakePeers(), (feature, level), taken_up=False)
+    assert caught.value.code is ErrorCode.FEATURE_UPDATE_FAILED

@@ -48,7 +48,17 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.messages.metadata_records import FeatureLevelRecord
-from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.produce import InitProducerIdRequest, ProducePartition, ProduceRequest, ProduceTopic
+from quorumlog.messages.transactions import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    ListTransactionsRequest,
+    TransactionToExtend,
+    TransactionTopic,
+    TxnOffsetCommitRequest,
+)
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS, group_offsets
 from quorumlog_broker.coordinator.placement import partition_of
@@ -313,3 +323,66 @@ def test_a_client_that_asks_for_it_gets_it_as_it_has_to_be() -> None:
     query = TopicQuery(name=CONSUMER_OFFSETS)
     ask(fakes, MetadataRequest(all_topics=False, topics=(query,), allow_auto_topic_creation=True))
     assert fakes.controller.calls[0].topics[0].num_partitions == 50
+
+
+# --- before there is any metadata ---
+
+
+PRODUCER: Any = {"producer_id": 1, "producer_epoch": 0}
+TOPICS = (TransactionTopic(name="orders", partitions=(0,)),)
+COORDINATOR_CALLS: list[Any] = [
+    join(),
+    SyncGroupRequest(group_id="g", generation_id=1, member_id="m"),
+    LeaveGroupRequest(group_id="g"),
+    HEARTBEAT,
+    ConsumerGroupDescribeRequest(group_ids=("g",)),
+    OffsetCommitRequest(group_id="g"),
+    OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="g"),)),
+    OffsetDeleteRequest(group_id="g"),
+    DescribeGroupsRequest(groups=("g",)),
+    DeleteGroupsRequest(groups=("g",)),
+    ListGroupsRequest(),
+    TxnOffsetCommitRequest(transactional_id="x", group_id="g", **PRODUCER),
+    InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1_000),
+    AddPartitionsToTxnRequest(transactions=(TransactionToExtend(transactional_id="x", topics=TOPICS, **PRODUCER),)),
+    AddOffsetsToTxnRequest(transactional_id="x", group_id="g", **PRODUCER),
+    EndTxnRequest(transactional_id="x", committed=True, **PRODUCER),
+    DescribeTransactionsRequest(transactional_ids=("x",)),
+    ListTransactionsRequest(),
+]
+
+
+@pytest.mark.parametrize("asked", COORDINATOR_CALLS, ids=[type(one).__name__ for one in COORDINATOR_CALLS])
+def test_before_the_metadata_is_read_clients_of_coordinators_come_again(asked: Any) -> None:
+    """All but the heartbeat of a classic member, which is well while its coordinator loads, as with Kafka.
+
+    Their clients take the error of other calls (LEADER_NOT_AVAILABLE) for the end, and an empty list for all.
+    """
+    fakes = Fakes()
+    fakes.subscription.image = image_of([])
+    fakes.clock = Passing()  # a call waits for its coordinator for a while
+    assert codes_of(fakes, asked) <= {E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE}
+
+
+def test_before_the_metadata_is_read_no_coordinator_is_found() -> None:
+    fakes = Fakes()
+    fakes.subscription.image = image_of([])
+    for key_type in (0, 1):
+        (found,) = find(fakes, "g", key_type=key_type)
+        assert (
+            found.error_code == E.COORDINATOR_NOT_AVAILABLE and "still reading the metadata log" in found.error_message
+        )
+
+
+def codes_of(fakes: Fakes, asked: Any) -> set[int]:
+    """Of the whole answer where it has one, else those of its parts."""
+    try:
+        answer = ask(fakes, asked)
+    except ApiError as error:
+        return {error.code}
+    if answer.error_code:
+        return {answer.error_code}
+    parts = [one for name in ("groups", "results", "transactions", "members") for one in getattr(answer, name, ())]
+    found = {getattr(one, "error_code", 0) for one in parts}
+    found |= {index.error_code for one in parts for topic in getattr(one, "topics", ()) for index in topic.partitions}
+    return found - {0} or {0}

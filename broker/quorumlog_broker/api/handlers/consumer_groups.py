@@ -65,6 +65,6 @@ def _refused(group_id: str, error: ApiError) -> DescribedConsumerGroup:
 
 def _check_served(services: Services) -> None:
     """Raises ApiError."""
-    if services.caught_up_image().group_version < CONSUMER_PROTOCOL:
+    if services.coordinators_image().group_version < CONSUMER_PROTOCOL:
         text = "group.version is 0 in this cluster; use group.protocol=classic, or `quorumlog feature upgrade`"
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text)

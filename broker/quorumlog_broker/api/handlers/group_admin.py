@@ -43,6 +43,7 @@ def _not_described(group_id: str, error: ApiError) -> DescribedGroup:
 
 
 async def handle_list_groups(services: Services, _context: Context, request: ListGroupsRequest) -> ListGroupsResponse:
+    services.groups.check_all_taken_up()
     found = await all_or_none(services.groups.all, GroupCoordinator.list)
     return ListGroupsResponse(groups=await in_turns(_asked_for(request, found)))
 

@@ -48,7 +48,7 @@ async def handle_offset_commit(
     check_group_id(request.group_id)
     check_topic_count(request.topics, services.limits)
     await services.groups.until_loaded(request.group_id)
-    image = services.caught_up_image()
+    image = services.coordinators_image()
     known = await in_turns(known_topics(image, request.topics))
     pending = begin(services, context, request.group_id, GroupShard.commit_offsets, replace(request, topics=known))
     response: OffsetCommitResponse = await pending
@@ -65,7 +65,7 @@ async def handle_offset_fetch(services: Services, context: Context, request: Off
         check_topic_count(() if group.topics is None else group.topics.topics, services.limits)
     for group in request.groups[:1]:
         await services.groups.until_loaded(group.group_id)
-    image = services.caught_up_image()
+    image = services.coordinators_image()
     method = GroupShard.fetch_stable_offsets if request.require_stable else GroupShard.fetch_offsets
 
     def begin_one(group: OffsetFetchGroup) -> PendingAnswer:
@@ -130,7 +130,7 @@ async def handle_offset_delete(
 ) -> OffsetDeleteResponse:
     check_group_id(request.group_id)
     check_topic_count(request.topics, services.limits)
-    image = services.caught_up_image()
+    image = services.coordinators_image()
     known = tuple(topic for topic in (_to_delete(image, one) for one in request.topics) if topic.partitions)
     response: OffsetDeleteResponse = await begin(
         services, context, request.group_id, GroupShard.delete_offsets, replace(request, topics=known)

@@ -52,8 +52,9 @@ async def handle_list_transactions(
     services: Services, _context: Context, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
     matches = _matcher(request.transactional_id_pattern)
-    coordinators = services.transactions.coordinators.all
-    found = await all_or_none(coordinators, lambda one: one.list(request, matches))
+    coordinators = services.transactions.coordinators
+    coordinators.check_all_taken_up()
+    found = await all_or_none(coordinators.all, lambda one: one.list(request, matches))
     return ListTransactionsResponse(
         unknown_state_filters=unknown_states(request.state_filters), transactions=tuple(found)
     )

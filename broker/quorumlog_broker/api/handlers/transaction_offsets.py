@@ -33,7 +33,7 @@ async def handle_txn_offset_commit(
     if not request.transactional_id:
         raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty; set transactional.id")
     await services.groups.until_loaded(request.group_id)
-    image = services.caught_up_image()
+    image = services.coordinators_image()
     known = await in_turns(known_topics(image, request.topics))
     answers: tuple[OffsetCommitTopicResult, ...] = ()
     if known:

@@ -96,11 +96,26 @@ class Coordinators(ABC, Generic[AnyCoordinator]):
             return error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def index_of(self, name: str) -> int:
-        """The partition that has the name. Raises ApiError: NOT_COORDINATOR where the topic is not known yet."""
-        topic = self._image().topic(self.TOPIC)
+        """The partition that has the name. Raises ApiError: NOT_COORDINATOR where there is no such topic;
+        COORDINATOR_LOAD_IN_PROGRESS where no metadata has come yet."""
+        topic = self._read_image().topic(self.TOPIC)
         if topic is None:
             raise ApiError(ErrorCode.NOT_COORDINATOR, f"this broker's metadata has no {self.TOPIC} yet")
         return partition_of(name, len(topic.partitions))
+
+    def check_all_taken_up(self) -> None:
+        """Raises ApiError(COORDINATOR_LOAD_IN_PROGRESS) unless `all` has every partition that this broker leads."""
+        topic = self._read_image().topic(self.TOPIC)
+        for index, partition in {} if topic is None else topic.partitions.items():
+            if partition.leader == self._node_id:
+                self.at(index, f"{self.TOPIC}-{index}")
+
+    def _read_image(self) -> Image:
+        image = self._image()
+        if image.offset <= 0:
+            text = f"broker {self._node_id} is still reading the metadata log"
+            raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text)
+        return image
 
     def of(self, name: str) -> AnyCoordinator:
         """The coordinator of this name, in any state.
