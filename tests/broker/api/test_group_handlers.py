@@ -224,6 +224,16 @@ def test_a_cluster_at_level_0_has_no_consumer_protocol(request_: Any) -> None:
     assert code_of(at_level_1(fakes_with_offsets(2)), HEARTBEAT) is E.NOT_COORDINATOR
 
 
+@pytest.mark.parametrize("request_", [HEARTBEAT, ConsumerGroupDescribeRequest(group_ids=("g",))])
+def test_a_broker_whose_metadata_is_late_ends_no_client(request_: Any) -> None:
+    """Another broker has shown it the new level, and it goes by that."""
+    fakes = fakes_with_offsets(2)
+    before = fakes.subscription.image
+    fakes.subscription.next_images = [at_level_1(fakes).subscription.image]
+    fakes.subscription.image = before
+    assert code_of(fakes, request_) is (E.NOT_COORDINATOR if request_ is HEARTBEAT else E.NONE)
+
+
 def test_consumer_groups_of_another_broker_are_refused_one_by_one() -> None:
     asked = ConsumerGroupDescribeRequest(group_ids=("a", "b"), include_authorized_operations=True)
     found = ask(at_level_1(fakes_with_offsets(2)), asked)

@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat and ConsumerGroupDescribe: groups of the consumer protocol (KIP-848).
 
 The coordinator of the group decides, and answers when its records are committed. A cluster at level 0 of the feature
-`group.version` refuses both with UNSUPPORTED_VERSION, as Kafka does.
+`group.version` refuses both with UNSUPPORTED_VERSION, as Kafka does, once its metadata had time to show a new level.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.authorized_operations import on_group
+from quorumlog_broker.api.await_metadata import until_image
 from quorumlog_broker.api.group_calls import MAX_NAME_BYTES, ask_groups, begin, is_too_long
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
@@ -29,7 +30,7 @@ CONSUMER_PROTOCOL = 1  # the first level of group.version that has it
 async def handle_consumer_group_heartbeat(
     services: Services, context: Context, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    _check_served(services)
+    await _until_served(services)
     names = () if request.subscribed_topic_names is None else request.subscribed_topic_names.names
     check_topic_count(names, services.limits)
     if not request.group_id:
@@ -49,7 +50,7 @@ async def handle_consumer_group_heartbeat(
 async def handle_consumer_group_describe(
     services: Services, context: Context, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    _check_served(services)
+    await _until_served(services)
     check_topic_count(request.group_ids, services.limits)
     operations = on_group(request.include_authorized_operations)
     method = GroupShard.describe_consumer_groups
@@ -63,8 +64,11 @@ def _refused(group_id: str, error: ApiError) -> DescribedConsumerGroup:
     return DescribedConsumerGroup(group_id=group_id, error_code=error.code, error_message=error.message)
 
 
-def _check_served(services: Services) -> None:
-    """Raises ApiError."""
+async def _until_served(services: Services) -> None:
+    """A client asks because another broker has shown it the level. Here the metadata may be late, and the client would
+    take UNSUPPORTED_VERSION for the end, so the level has a moment to come. Raises ApiError."""
+    services.coordinators_image()
+    await until_image(services, lambda image: image.group_version >= CONSUMER_PROTOCOL)
     if services.coordinators_image().group_version < CONSUMER_PROTOCOL:
         text = "group.version is 0 in this cluster; use group.protocol=classic, or `quorumlog feature upgrade`"
         raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text)
