@@ -1,6 +1,7 @@
 """Producers that begin, write, end, die and come back in any order, while coordinators move: what must always hold.
 
-The producers follow the protocol as real ones do, of both versions beside each other. Calls are answered late or never,
+The producers follow the protocol as real ones do, of both versions beside each other, whatever level is in force, which
+changes meanwhile. Calls are answered late or never,
 markers are lost, and those of an earlier coordinator arrive late. The high watermark lags behind the log of the
 coordinator, and a failover cuts what is above it. Numbers in brackets are the invariants that the text of a failure
 names.
@@ -75,8 +76,8 @@ class Run:
         self.rng = Random(seed)
         self.world = TransactionWorld(TransactionConfig(abort_interval_ms=1_000), autocommit=False, automark=False)
         self.partitions = {one: PartitionModel() for one in PARTITIONS}
-        self.world.version = self.rng.choice([1, 2, 2])
-        self.clients = [Client(f"x{n}", 2 * (n % 2) if self.world.version == 2 else 0) for n in range(4)]
+        self.world.version = self.rng.choice([0, 1, 2])
+        self.clients = [Client(f"x{n}", 2 * (n % 2)) for n in range(4)]
         self.zombies: list[tuple[Client, Work]] = []
         self.late_ends: dict[int, tuple[Work, bool]] = {}
         self.high_watermark = 0
@@ -97,6 +98,7 @@ class Run:
             "lost markers",
             "rotations",
             "waits for room",
+            "levels",
         )
         self.counts = dict.fromkeys(names, 0)
 
@@ -111,8 +113,11 @@ class Run:
 
     def step(self) -> None:
         action = self.rng.choices(
-            [self.act, self.commit_some, self.deliver, self.pass_time, self.fail_over, self.kill, self.be_late],
-            weights=[100, 60, 60, 12, 2, 2, 8],
+            [
+                *(self.act, self.commit_some, self.deliver, self.pass_time, self.fail_over, self.kill, self.be_late),
+                self.change_level,
+            ],
+            weights=[100, 60, 60, 12, 2, 2, 8, 2],
         )[0]
         action()
         self.collect()
@@ -233,6 +238,10 @@ class Run:
         if client.work is not None and client.call is None:
             self.zombies.append((Client(client.name, client.version), client.work))
         client.forget()
+
+    def change_level(self) -> None:
+        self.world.version = self.rng.choice([0, 1, 2])
+        self.counts["levels"] += 1
 
     def fail_over(self) -> None:
         parked = set(self.world.shard.resigned())
@@ -542,4 +551,4 @@ def test_the_runs_exercise_what_they_check(monkeypatch: pytest.MonkeyPatch) -> N
     assert total["commits"] >= 200 and total["aborts"] >= 50 and total["rotations"] >= 20, total
     assert total["failovers"] >= 50 and total["lost markers"] >= 50 and total["late"] >= 100, total
     assert total["fenced"] >= 20 and total["time-outs"] >= 20, total
-    assert total["waits for room"] >= 50, total
+    assert total["waits for room"] >= 50 and total["levels"] >= 50, total
