@@ -152,6 +152,7 @@ class DataPlane:
             step=step,
             controller=controller,
             broker_epoch=broker_epoch,
+            metadata_end=lambda: self.placements.applied_end,
             retry_ms=config.alter_partition_retry_ms,
         )
         live = LiveConfig(node_id, self.registry, cleaner or CleanerConfig())

@@ -85,9 +85,12 @@ class BrokerHeartbeatResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class AlterPartitionRequest:
+    """metadata_end: Exclusive end of the metadata that the sender has applied; 0: it does not say."""
+
     broker_id: int
     broker_epoch: int
     partitions: tuple[AlterPartition, ...] = ()
+    metadata_end: int = 0
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -125,11 +125,21 @@ class BrokersChanged:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged:
-    """durable: the topic's `durability` is `synced`, so that only synced ends count. flush_messages: the topic's."""
+    """The log has these settings. durable: the topic's `durability` is `synced`, so that only synced ends count."""
 
-    min_isr: int
     durable: bool
     flush_messages: int = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class MinIsrChanged:
+    """The metadata has another `min.insync.replicas`.
+
+    A higher one comes before any change of the partition that the controller has judged by it, a lower one after those
+    that are older: at no time does a leader commit by less than the controller counts on (decision 83).
+    """
+
+    min_isr: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +232,7 @@ PartitionEvent = (
     | LeaderHighWatermark
     | BrokersChanged
     | SettingsChanged
+    | MinIsrChanged
     | Tick
     | IsrAnswered
 )

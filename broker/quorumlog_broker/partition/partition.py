@@ -36,6 +36,7 @@ from quorumlog_broker.partition.events import (
     LogTruncated,
     LowWatermarkMoved,
     MetadataChanged,
+    MinIsrChanged,
     PartitionEffect,
     PartitionEvent,
     ProposeIsr,
@@ -168,7 +169,10 @@ class Partition:
                 self._eligible = event.eligible
                 return [*self._advance_high_watermark(now_ms), *self._report_low_watermark()]
             case SettingsChanged():
-                self.min_isr, self.durable, self.flush_messages = event.min_isr, event.durable, event.flush_messages
+                self.durable, self.flush_messages = event.durable, event.flush_messages
+                return self._advance_high_watermark(now_ms)
+            case MinIsrChanged():
+                self.min_isr = event.min_isr
                 return self._advance_high_watermark(now_ms)
             case IsrAnswered():
                 return self._on_isr_answered(event, now_ms)

@@ -104,6 +104,7 @@ class Placements:
         if is_first or any(kind == BROKER_RESOURCE for kind, _ in delta.changed_configs):
             self._on_broker_settings()
         changes = yield from changes_of(delta, image, self._node_id)
+        yield from self._paced(changes.reconfigured, self._settings.minimum_raised)
         yield from self._paced((*changes.deleted, *changes.reassigned), lambda key: self._remove(key, DELETE))
         yield from self._paced(changes.vanished, lambda key: self._remove(key, STRAY))
         if changes.eligible is not None:
@@ -121,6 +122,11 @@ class Placements:
         self._applied_end = image.offset
         if any(self._is_elsewhere(one.key) for one in placed):
             self._on_assignments_changed()
+
+    @property
+    def applied_end(self) -> Offset:
+        """Exclusive end of the metadata that every replica here has been told of."""
+        return self._applied_end
 
     @property
     def deletions_done_before(self) -> Offset:

@@ -11,7 +11,7 @@ from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
-from quorumlog_broker.partition.events import SettingsChanged
+from quorumlog_broker.partition.events import MinIsrChanged, SettingsChanged
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
@@ -30,7 +30,6 @@ _TOLD = attrgetter(
     "flush_messages",
     "flush_ms",
     "file_delete_delay_ms",
-    "min_insync_replicas",
     "cleanup_policy",
     "max_compaction_lag_ms",
 )
@@ -63,21 +62,37 @@ class TopicSettings:
         on_topic: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, topic), {})
         return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
 
+    def minimum_raised(self, topic: str) -> None:
+        """Before the partitions of the same image: a leader that learns of a smaller ISR knows the minimum already.
+
+        No log has a part in it, so no disk is waited for.
+        """
+        min_isr = self.of(topic).min_insync_replicas
+        for replica in self._replicas_of(topic):
+            if replica.core.min_isr < min_isr:
+                self._step(replica, MinIsrChanged(min_isr))
+
     def changed(self, topic: str) -> None:
-        """The core gets the settings after the log has them, and is synced if they require it.
+        """After the partitions of the same image. The core gets the settings of its log after the log has them, and is
+        synced if they require it.
 
         Most settings concern neither: they are read from `replica.config` when they are needed.
         """
         config = self.of(topic)
-        found = self._registry.image.topic(topic)
-        assert found is not None, f"settings of {topic}, which does not exist"
-        for index in sorted(found.partitions):
-            replica = self._registry.replicas.get((found.id, index))
-            if replica is None or replica.config == config:
+        for replica in self._replicas_of(topic):
+            if replica.core.min_isr != config.min_insync_replicas:
+                self._step(replica, MinIsrChanged(config.min_insync_replicas))
+            if replica.config == config:
                 continue
             before, replica.config = replica.config, config
             if replica.queue is not None and _TOLD(before) != _TOLD(config):
                 self._tell_log(replica, replica.queue, config)
+
+    def _replicas_of(self, topic: str) -> list[Replica]:
+        found = self._registry.image.topic(topic)
+        assert found is not None, f"settings of {topic}, which does not exist"
+        replicas = self._registry.replicas
+        return [replicas[found.id, index] for index in sorted(found.partitions) if (found.id, index) in replicas]
 
     def _tell_again(self, replica: Replica) -> None:
         if replica.queue is not None and self._registry.replicas.get(replica.key) is replica:
@@ -97,9 +112,7 @@ class TopicSettings:
                 self._advance(replica)
             self._step(replica, settings)
 
-        settings = SettingsChanged(
-            min_isr=config.min_insync_replicas, durable=config.synced, flush_messages=config.flush_messages
-        )
+        settings = SettingsChanged(durable=config.synced, flush_messages=config.flush_messages)
         queue.run_in_background(
             change,
             done=lambda _: changed(),

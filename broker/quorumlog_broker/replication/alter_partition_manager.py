@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import BrokerEpoch, NodeId
+from quorumlog.ids import BrokerEpoch, NodeId, Offset
 from quorumlog.messages.controller import (
     AlterPartition,
     AlterPartitionRequest,
@@ -46,13 +46,16 @@ class AlterPartitionManager:
         step: Step,
         controller: ControllerCalls,
         broker_epoch: Callable[[], BrokerEpoch],
+        metadata_end: Callable[[], Offset],
         retry_ms: int,
     ) -> None:
+        """metadata_end: see AlterPartitionRequest."""
         self._node_id = node_id
         self._registry = registry
         self._step = step
         self._controller = controller
         self._broker_epoch = broker_epoch
+        self._metadata_end = metadata_end
         self._retry_ms = retry_ms
         self._unsent: dict[PartitionKey, _Submitted] = {}
         self._wake = asyncio.Event()
@@ -84,6 +87,7 @@ class AlterPartitionManager:
         request = AlterPartitionRequest(
             broker_id=self._node_id,
             broker_epoch=self._broker_epoch(),
+            metadata_end=self._metadata_end(),
             partitions=tuple(self._partition(key, proposal) for key, (_, proposal) in batch.items()),
         )
         try:

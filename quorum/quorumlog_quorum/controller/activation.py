@@ -42,6 +42,7 @@ def activate(draft: Draft) -> None:
                 value=str(draft.state.config.min_insync_replicas),
             )
         )
+        draft.state.minimum_raised_end = draft.next_offset
     draft.state.elections_wanted = True
 
 

@@ -2,7 +2,8 @@
 
 Each resource is changed as a whole or refused alone. A lower `min.insync.replicas` concerns partitions too: an ISR that
 is large enough then needs no ELR any more (KRAFT 2.8). Their records come first, so that each prefix of the records is
-a sound state. A setting that allows more elections is written first; a separate operation holds them.
+a sound state. A higher one is written at once, and counts for an ISR that is too small only once its leader commits by
+it, too (alter_partition.py). A setting that allows more elections is written first; a separate operation holds them.
 """
 
 from __future__ import annotations
@@ -101,9 +102,9 @@ def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]
 def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> Slices[None]:
     """Raises ApiError if the topic was deleted meanwhile."""
     topic_id = draft.image.topic_ids.get(resource[1]) if resource[0] == TOPIC_RESOURCE else None
-    min_isr = _lowered_min_isr(draft.image, resource, after)
-    if min_isr is not None:
-        yield from _clear_needless_elrs(draft, resource, topic_id, min_isr)
+    now, then = _min_isr(draft.image, resource, after)
+    if then < now:
+        yield from _clear_needless_elrs(draft, resource, topic_id, then)
     if topic_id is not None and draft.image.topic_ids.get(resource[1]) != topic_id:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {resource[1]} was deleted meanwhile")
     before: Mapping[str, str] = draft.image.configs.get(resource, {})
@@ -113,6 +114,8 @@ def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> 
                 ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=after.get(name))
             )
             draft.state.elections_wanted |= name in OF_ELECTIONS
+    if then > now:
+        draft.state.minimum_raised_end = draft.next_offset
 
 
 def _as_named(name: str) -> str:
@@ -159,18 +162,18 @@ def _check_per_broker(name: str, after: Mapping[str, str]) -> None:
         raise ApiError(ErrorCode.INVALID_CONFIG, f"{key} is set for one broker, not for all: name the broker's id")
 
 
-def _lowered_min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> int | None:
-    """The new min.insync.replicas of the topics concerned if it is lower than before, else None."""
+def _min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> tuple[int, int]:
+    """min.insync.replicas of the topics concerned, now and then; the same if it does not change."""
     if resource[0] != TOPIC_RESOURCE and resource != (BROKER_RESOURCE, CLUSTER_DEFAULT):
-        return None
+        return 0, 0
     before: Mapping[str, str] = image.configs.get(resource, {})
     if before.get(MIN_ISR) == after.get(MIN_ISR):
-        return None
+        return 0, 0
     cluster: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
     is_topic = resource[0] == TOPIC_RESOURCE
     then = topic_rules({**cluster, **after} if is_topic else after).min_insync_replicas
     now = topic_rules(image.topic_config(resource[1]) if is_topic else cluster).min_insync_replicas
-    return then if then < now else None
+    return now, then
 
 
 def _clear_needless_elrs(draft: Draft, resource: ConfigResource, topic_id: Uuid | None, min_isr: int) -> Slices[None]:

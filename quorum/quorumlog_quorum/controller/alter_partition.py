@@ -2,6 +2,11 @@
 
 The checks are in Kafka's order (KRAFT 2.6), because the order decides what a leader learns: that it is ahead of this
 controller, that it was deposed, or that its view is old.
+
+A leader that has not applied the newest min.insync.replicas may go on to commit by a lower one. So an ISR below the
+minimum, which leaves an ELR that has to hold all that is committed, is granted only to a leader that has applied the
+metadata up to the last raise (decision 83); the others ask again. Whatever else makes an ISR smaller is told to its
+leader by the metadata alone, which holds the raise first.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from quorumlog.messages.controller import (
     AlterPartitionResult,
     IsrMember,
 )
+from quorumlog.messages.metadata_records import PartitionChangeRecord
 from quorumlog_quorum.controller.broker_epoch import registered
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorumlog_quorum.controller.election import Brokers, Wish, partition_change, topic_rules
@@ -27,16 +33,18 @@ def alter_partitions(draft: Draft, request: AlterPartitionRequest) -> Slices[Alt
         registered(draft.image, request.broker_id, request.broker_epoch)
     except ApiError as error:  # Kafka gives an unregistered leader the same answer
         raise ApiError(ErrorCode.STALE_BROKER_EPOCH, error.message) from error
+    told = max(request.metadata_end, draft.state.sessions.metadata_end(request.broker_id))
+    knows_the_minimum = told >= draft.state.minimum_raised_end
     results = []
     for one in request.partitions:
         if draft.full:
             yield
         draft.spend(WORK_OF_A_TOPIC)
-        results.append(_alter(draft, request.broker_id, one))
+        results.append(_alter(draft, request.broker_id, one, knows_the_minimum))
     return AlterPartitionResponse(partitions=tuple(results))
 
 
-def _alter(draft: Draft, sender: NodeId, asked: AlterPartition) -> AlterPartitionResult:
+def _alter(draft: Draft, sender: NodeId, asked: AlterPartition, knows_the_minimum: bool) -> AlterPartitionResult:
     topic = draft.image.topics.get(asked.topic_id)
     if topic is None:
         return _refused(asked, ErrorCode.UNKNOWN_TOPIC_ID)
@@ -52,6 +60,8 @@ def _alter(draft: Draft, sender: NodeId, asked: AlterPartition) -> AlterPartitio
     rules = topic_rules(draft.topic_config(topic.name))
     record = partition_change(topic.id, asked.index, partition, draft.brokers, rules, wish)
     if record is not None:
+        if not knows_the_minimum and _leaves_an_elr(record, partition):
+            return _refused(asked, ErrorCode.OPERATION_NOT_ATTEMPTED)
         draft.add(record)
     after = draft.image.topics[asked.topic_id].partitions[asked.index]
     if after.leader != sender:  # the new ISR ended a reassignment that does not keep the sender, or not as leader
@@ -65,6 +75,11 @@ def _alter(draft: Draft, sender: NodeId, asked: AlterPartition) -> AlterPartitio
         isr=after.isr,
         leader_recovery_state=after.leader_recovery_state,
     )
+
+
+def _leaves_an_elr(record: PartitionChangeRecord, partition: PartitionRegistration) -> bool:
+    elr = record.eligible_leader_replicas
+    return bool(partition.eligible_leader_replicas if elr is None else elr.nodes)
 
 
 def _refused(asked: AlterPartition, code: ErrorCode) -> AlterPartitionResult:

@@ -73,6 +73,7 @@ class Controller:
         """Become active. image: all that is committed."""
         self.epoch, self.tip = epoch, image
         self.state.announced.clear()
+        self.state.minimum_raised_end = image.offset
         self.sessions.reset(self.unfenced(), now_ms)
         self.idle.on_append(now_ms)
         self.balance.begin(now_ms)

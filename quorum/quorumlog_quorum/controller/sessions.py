@@ -109,8 +109,9 @@ class Sessions:
     def may_stop(self, broker_id: NodeId, active: Iterable[NodeId]) -> bool:
         """Every broker of `active` has applied what moved this one's partitions away."""
         end = self._sessions[broker_id].shutdown_end
-        return end is not None and all(self._metadata_end(other) >= end for other in active)
+        return end is not None and all(self.metadata_end(other) >= end for other in active)
 
-    def _metadata_end(self, broker_id: NodeId) -> Offset:
+    def metadata_end(self, broker_id: NodeId) -> Offset:
+        """Exclusive end of the metadata that the broker has applied, as its last heartbeat says; 0: not known."""
         session = self._sessions.get(broker_id)
         return 0 if session is None else session.metadata_end

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
-from quorumlog.ids import NodeId, Uuid
+from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog_quorum.controller.announced import Announced
 from quorumlog_quorum.controller.config import ControllerConfig
 from quorumlog_quorum.controller.pending import Pending
@@ -26,6 +26,8 @@ class ControllerState:
     incarnation: of the cluster, as this node's directories say. voter_ids: of the quorum now.
     announced: what nodes support, as they have told this active controller.
     recoveries: partitions whose replicas are asked for their logs.
+    minimum_raised_end: exclusive end of the newest record that raised a min.insync.replicas. What was committed before
+    this controller became active may all have done so.
     forgot_ms: when the last ForgetDeletedTopicsRecord was written.
     """
 
@@ -39,6 +41,7 @@ class ControllerState:
     announced: Announced = field(default_factory=Announced)
     pending: Pending = field(default_factory=Pending)
     elections_wanted: bool = False
+    minimum_raised_end: Offset = 0
     forgot_ms: int | None = None
 
     def __post_init__(self) -> None:

@@ -198,6 +198,7 @@ def fill_AlterPartitionRequest(m: AlterPartitionRequest, p: pb.AlterPartitionReq
     p.broker_epoch = m.broker_epoch
     for x_partitions in m.partitions:
         fill_AlterPartition(x_partitions, p.partitions.add())
+    p.metadata_end = m.metadata_end
 
 
 def read_AlterPartitionRequest(p: pb.AlterPartitionRequest) -> AlterPartitionRequest:
@@ -205,6 +206,7 @@ def read_AlterPartitionRequest(p: pb.AlterPartitionRequest) -> AlterPartitionReq
         broker_id=p.broker_id,
         broker_epoch=p.broker_epoch,
         partitions=tuple([read_AlterPartition(x) for x in p.partitions]),
+        metadata_end=p.metadata_end,
     )
 
 

@@ -245,8 +245,13 @@ class AlterPartitionRequest(_message.Message):
     BROKER_ID_FIELD_NUMBER: _builtins.int
     BROKER_EPOCH_FIELD_NUMBER: _builtins.int
     PARTITIONS_FIELD_NUMBER: _builtins.int
+    METADATA_END_FIELD_NUMBER: _builtins.int
     broker_id: _builtins.int
     broker_epoch: _builtins.int
+    metadata_end: _builtins.int
+    """Exclusive end of the metadata that the sender has applied; 0: it does not say.
+    default: 0
+    """
     @_builtins.property
     def partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___AlterPartition]: ...
     def __init__(
@@ -255,10 +260,11 @@ class AlterPartitionRequest(_message.Message):
         broker_id: _builtins.int = ...,
         broker_epoch: _builtins.int = ...,
         partitions: _abc.Iterable[Global___AlterPartition] | None = ...,
+        metadata_end: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "partitions", b"partitions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["broker_epoch", b"broker_epoch", "broker_id", b"broker_id", "metadata_end", b"metadata_end", "partitions", b"partitions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

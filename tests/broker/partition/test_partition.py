@@ -330,7 +330,7 @@ def test_the_page_cache_counts_where_the_topic_says_so() -> None:
     driver.lead(isr=(ME, A))
     driver.append(5, synced=0)
     driver.fetch(A, 5)
-    assert driver.step(SettingsChanged(min_isr=1, durable=False)) == [HighWatermarkMoved(5)]
+    assert driver.step(SettingsChanged(durable=False)) == [HighWatermarkMoved(5)]
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_the_page_cache_counts_where_the_topic_says_so() -> None:
 def test_the_page_cache_counts_until_a_sync_is_due(flush_messages: int, end: int, synced: int, counted: int) -> None:
     driver = Driver()
     driver.lead(isr=(ME, A))
-    driver.step(SettingsChanged(min_isr=1, durable=False, flush_messages=flush_messages))
+    driver.step(SettingsChanged(durable=False, flush_messages=flush_messages))
     driver.append(end, synced=synced)
     driver.fetch(A, end)
     assert (driver.core.counted_end, driver.core.high_watermark) == (counted, counted)
@@ -349,7 +349,7 @@ def test_the_page_cache_counts_until_a_sync_is_due(flush_messages: int, end: int
 def test_what_was_counted_stays_committed_while_a_sync_is_due() -> None:
     driver = Driver()
     driver.lead(isr=(ME, A))
-    driver.step(SettingsChanged(min_isr=1, durable=False, flush_messages=3))
+    driver.step(SettingsChanged(durable=False, flush_messages=3))
     driver.append(2, synced=0)
     assert driver.fetch(A, 2) == [HighWatermarkMoved(2)]
     driver.append(4, synced=0)

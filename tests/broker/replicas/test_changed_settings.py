@@ -71,7 +71,6 @@ TOLD = [
     ("durability", "replicated"),
     ("flush.messages", "7"),
     ("flush.ms", "8"),
-    ("min.insync.replicas", "2"),  # the core is told, by the same job
 ]
 
 
@@ -82,7 +81,9 @@ def test_a_log_is_told_of_settings_that_it_uses_and_of_no_others(monkeypatch: py
     cluster.create_topic()
     cluster.wait_led(1)
     change(cluster, TOPIC_RESOURCE, "t", "retention.ms", "5000")
+    change(cluster, TOPIC_RESOURCE, "t", "min.insync.replicas", "2")
     assert told == []
+    assert [node.replicas[TOPIC_ID, 0].core.min_isr for node in cluster.nodes.values()] == [2] * 3
     assert [node.replicas[TOPIC_ID, 0].config.retention_ms for node in cluster.nodes.values()] == [5000] * 3
     for name, value in TOLD:
         told.clear()

@@ -74,7 +74,13 @@ def run(controller: Controller, *, ask_again: bool = True, gone: Sequence[int] =
     async def scenario() -> None:
         nonlocal manager
         manager = AlterPartitionManager(
-            node_id=1, registry=registry, step=step, controller=controller, broker_epoch=lambda: 10, retry_ms=50
+            node_id=1,
+            registry=registry,
+            step=step,
+            controller=controller,
+            broker_epoch=lambda: 10,
+            metadata_end=lambda: 77,
+            retry_ms=50,
         )
         task = asyncio.get_running_loop().create_task(manager.run())
 
@@ -104,6 +110,7 @@ def test_what_waits_goes_together_and_one_request_at_a_time() -> None:
 def test_members_carry_their_broker_epochs_and_the_leader_its_own() -> None:
     controller = Controller()
     run(controller)
+    assert controller.requests[0].metadata_end == 77
     members = controller.requests[0].partitions[0].new_isr
     assert [(member.broker_id, member.broker_epoch) for member in members] == [(1, 10), (2, 20)]
 

@@ -288,12 +288,16 @@ class World:
         }
         return AlterPartition(**fields | changes)
 
-    def alter(self, isr: tuple[int, ...], *, sender: int | None = None, **changes: Any) -> AlterPartitionResult:
+    def alter(
+        self, isr: tuple[int, ...], *, sender: int | None = None, metadata_end: int | None = None, **changes: Any
+    ) -> AlterPartitionResult:
+        """metadata_end: that the leader has applied; None: all of it."""
         broker_id = self.partition().leader if sender is None else sender
         request = AlterPartitionRequest(
             broker_id=broker_id,
             broker_epoch=self.tip.brokers[broker_id].broker_epoch,
             partitions=(self.proposal(isr, **changes),),
+            metadata_end=self.tip.offset if metadata_end is None else metadata_end,
         )
         result = self.ask(request).partitions[0]
         assert isinstance(result, AlterPartitionResult)
