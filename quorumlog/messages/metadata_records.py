@@ -77,7 +77,8 @@ class PartitionRecord:
 class ConfigRecord:
     """Type 4. An absent value removes the setting.
 
-    resource_type: 2: topic; 4: broker (Kafka's numbers).
+    resource_type: 2: topic; 4: broker; 32: group (Kafka's numbers). 100: where durability was raised (decision
+    84).
     """
 
     resource_type: int

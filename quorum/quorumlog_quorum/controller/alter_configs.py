@@ -28,6 +28,7 @@ from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all
 from quorumlog_quorum.controller.config_changes import APPEND, SUBTRACT, changed_values
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorumlog_quorum.controller.election import topic_rules
+from quorumlog_quorum.controller.raised_durability import is_raised, note_raised
 from quorumlog_quorum.controller.sweep import change_partitions
 from quorumlog_quorum.metadata.image import (
     BROKER_RESOURCE,
@@ -108,6 +109,7 @@ def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> 
     if topic_id is not None and draft.image.topic_ids.get(resource[1]) != topic_id:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {resource[1]} was deleted meanwhile")
     before: Mapping[str, str] = draft.image.configs.get(resource, {})
+    raises_durability = _raises_durability(draft.image, resource, after)
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
             draft.add(
@@ -116,6 +118,8 @@ def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> 
             draft.state.elections_wanted |= name in OF_ELECTIONS
     if then > now:
         draft.state.minimum_raised_end = draft.next_offset
+    if raises_durability:
+        note_raised(draft, resource)
 
 
 def _as_named(name: str) -> str:
@@ -169,11 +173,24 @@ def _min_isr(image: Image, resource: ConfigResource, after: Mapping[str, str]) -
     before: Mapping[str, str] = image.configs.get(resource, {})
     if before.get(MIN_ISR) == after.get(MIN_ISR):
         return 0, 0
+    now, then = _now_and_then(image, resource, after)
+    return topic_rules(now).min_insync_replicas, topic_rules(then).min_insync_replicas
+
+
+def _raises_durability(image: Image, resource: ConfigResource, after: Mapping[str, str]) -> bool:
+    if resource[0] != TOPIC_RESOURCE and resource != (BROKER_RESOURCE, CLUSTER_DEFAULT):
+        return False
+    return is_raised(*_now_and_then(image, resource, after))
+
+
+def _now_and_then(
+    image: Image, resource: ConfigResource, after: Mapping[str, str]
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """What holds for the topic, or for all topics that do not say otherwise. after: the resource's own settings."""
     cluster: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
-    is_topic = resource[0] == TOPIC_RESOURCE
-    then = topic_rules({**cluster, **after} if is_topic else after).min_insync_replicas
-    now = topic_rules(image.topic_config(resource[1]) if is_topic else cluster).min_insync_replicas
-    return now, then
+    if resource[0] == TOPIC_RESOURCE:
+        return image.topic_config(resource[1]), {**cluster, **after}
+    return cluster, after
 
 
 def _clear_needless_elrs(draft: Draft, resource: ConfigResource, topic_id: Uuid | None, min_isr: int) -> Slices[None]:

@@ -21,7 +21,8 @@ from quorumlog.messages.controller import (
 from quorumlog_quorum.controller.broker_epoch import registered
 from quorumlog_quorum.controller.config import MAX_ASSIGNMENTS_PER_REQUEST
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
-from quorumlog_quorum.controller.election import Wish, partition_change, topic_rules
+from quorumlog_quorum.controller.election import Wish, partition_change
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.controller.sweep import want_recovery
 from quorumlog_quorum.metadata.registration import (
     LOST,
@@ -63,8 +64,8 @@ def _assign(draft: Draft, broker: BrokerRegistration, asked: DirectoryAssignment
         return ErrorCode.INVALID_REQUEST
     if is_reserved_directory(asked.directory_id) and asked.directory_id != LOST:
         return ErrorCode.INVALID_REQUEST
-    rules = topic_rules(draft.topic_config(topic.name))
-    may_lack_records = asked.directory_id == LOST and not rules.synced
+    rules = rules_of(draft, topic.name)
+    may_lack_records = asked.directory_id == LOST and not rules.on_disk(broker)
     wish = Wish(
         directories=_with_directory(partition, broker.broker_id, asked.directory_id),
         emptied=(broker.broker_id,) if _is_new_copy(broker, partition, asked) else (),

@@ -12,6 +12,7 @@ from quorumlog.messages.cluster import (
 )
 from quorumlog.messages.metadata_records import RemoveTopicRecord
 from quorumlog_quorum.controller.draft import Draft
+from quorumlog_quorum.controller.raised_durability import forget_raised
 from quorumlog_quorum.metadata.image import Image, TopicImage
 
 
@@ -27,6 +28,7 @@ def _delete(draft: Draft, query: TopicQuery) -> DeleteTopicResult:
         return DeleteTopicResult(
             name=query.name, topic_id=query.topic_id, error_code=error.code, error_message=error.message
         )
+    forget_raised(draft, topic.name)
     draft.add(RemoveTopicRecord(topic_id=topic.id))
     return DeleteTopicResult(name=topic.name, topic_id=topic.id)
 

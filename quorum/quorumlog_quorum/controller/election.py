@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.ids import NO_NODE, NodeId, Offset, Uuid
 from quorumlog.messages.metadata_records import DirectoryList, NodeList, PartitionChangeRecord
 from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.controller.assignment import Assignment, present, settled, without
@@ -51,9 +51,14 @@ class TopicRules:
     unclean: bool  # unclean.leader.election.enable
     balanced: bool  # unclean.recovery.strategy=Balanced
     synced: bool  # an acknowledged record is on disk (durability=synced)
+    synced_from: Offset = 0  # only where the broker epoch is this or higher; 0: everywhere
+
+    def on_disk(self, broker: BrokerRegistration) -> bool:
+        """Whether everything that this process has acknowledged is on its disk."""
+        return self.synced and broker.broker_epoch >= self.synced_from
 
 
-def topic_rules(settings: Mapping[str, str]) -> TopicRules:
+def topic_rules(settings: Mapping[str, str], synced_from: Offset = 0) -> TopicRules:
     """settings: of the topic, over the cluster-wide ones."""
     config = TopicConfig.from_map(settings)
     return TopicRules(
@@ -61,6 +66,7 @@ def topic_rules(settings: Mapping[str, str]) -> TopicRules:
         unclean=config.unclean_leader_election_enable,
         balanced=config.unclean_recovery_strategy == "Balanced",
         synced=config.synced,
+        synced_from=synced_from,
     )
 
 

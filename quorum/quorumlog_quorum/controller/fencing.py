@@ -70,7 +70,7 @@ def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uui
 
     def wish(partition: PartitionRegistration, rules: TopicRules) -> Wish:
         on_failed_disk = partition.directory(broker_id) in offline
-        return Wish(not_eligible=(broker_id,)) if on_failed_disk and not rules.synced else NOTHING
+        return Wish(not_eligible=(broker_id,)) if on_failed_disk and not rules.on_disk(broker) else NOTHING
 
     yield from _leave(draft, replace(broker, log_directories=remaining), wish)
     draft.add(
@@ -110,8 +110,9 @@ def replace_incarnation(
 
     directories: what the new process will register. damaged: see `leave_damaged`.
     clean: the old one stopped in order, so its page cache reached the disk. It stays eligible where it still holds
-    what it acknowledged: always with durability=synced, otherwise after a clean stop (DESIGN 6). A replica whose
-    recorded directory is not there cannot be elected; whether it is empty shows when it is assigned to another one.
+    what it acknowledged: always with durability=synced (see `TopicRules.on_disk`), otherwise after a clean stop
+    (DESIGN 6). A replica whose recorded directory is not there cannot be elected; whether it is empty shows when it is
+    assigned to another one.
     """
     broker_id = after.broker_id
     before = draft.image.brokers[broker_id]
@@ -120,7 +121,7 @@ def replace_incarnation(
     def wish(partition: PartitionRegistration, rules: TopicRules) -> Wish:
         may_be_empty = partition.directory(broker_id) == UNASSIGNED and not disks_kept
         return Wish(
-            not_eligible=() if clean or rules.synced else (broker_id,),
+            not_eligible=() if clean or rules.on_disk(before) else (broker_id,),
             emptied=(broker_id,) if may_be_empty else (),
         )
 

@@ -15,8 +15,8 @@ from quorumlog_quorum.controller.election import (
     Wish,
     awaits_recovery,
     partition_change,
-    topic_rules,
 )
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.metadata.image import Image, TopicImage
 from quorumlog_quorum.metadata.partition_index import Partitions, indexes_in
 from quorumlog_quorum.metadata.registration import PartitionRegistration
@@ -82,7 +82,7 @@ class _Found:
         if self._rules is None:
             assert self.topic is not None
             self.draft.spend(WORK_OF_A_TOPIC)
-            self._rules = topic_rules(self.draft.topic_config(self.topic.name))
+            self._rules = rules_of(self.draft, self.topic.name)
         return self._rules
 
 

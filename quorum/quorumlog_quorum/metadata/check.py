@@ -18,7 +18,15 @@ from quorumlog.topic_config import TOPIC_CONFIGS, TopicConfig, validate_all
 from quorumlog_quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, REMEMBERED_FROM
 from quorumlog_quorum.metadata.features import CORDON_LEVEL, METADATA_VERSION, OTHERS_LEVEL, uncovered
 from quorumlog_quorum.metadata.frame import is_written_at
-from quorumlog_quorum.metadata.image import GROUP_RESOURCE, TOPIC_RESOURCE, Image, TopicImage, hash_of
+from quorumlog_quorum.metadata.image import (
+    GROUP_RESOURCE,
+    RAISED_END,
+    RAISED_RESOURCE,
+    TOPIC_RESOURCE,
+    Image,
+    TopicImage,
+    hash_of,
+)
 from quorumlog_quorum.metadata.partition_index import index_of
 from quorumlog_quorum.metadata.registration import (
     IMPORTING,
@@ -177,12 +185,23 @@ def _places(image: Image, partition: PartitionRegistration) -> Iterator[str]:
 
 def _configs(image: Image) -> Iterator[str]:
     for kind, name in sorted(image.configs):
+        if kind == RAISED_RESOURCE:
+            yield from _raised(image, name)
+            continue
         if kind == TOPIC_RESOURCE and name not in image.topic_ids:
             yield f"settings of the topic {name}, which does not exist"
         try:
             validate_all(image.configs[kind, name], _KEYS.get(kind, BROKER_CONFIGS))
         except ApiError as error:
             yield f"settings of {kind}/{name}: {error.message}"
+
+
+def _raised(image: Image, topic: str) -> Iterator[str]:
+    values = image.configs[RAISED_RESOURCE, topic]
+    if topic and topic not in image.topic_ids:
+        yield f"the durability of {topic} was raised, which does not exist"
+    if set(values) != {RAISED_END} or not 0 < int(values[RAISED_END]) <= image.offset:
+        yield f"the durability of {topic or 'all topics'} was raised at {dict(values)}, beyond {image.offset}"
 
 
 def _deleted(image: Image) -> Iterator[str]:

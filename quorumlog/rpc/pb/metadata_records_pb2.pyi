@@ -215,7 +215,7 @@ class ConfigRecord(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     resource_type: _builtins.int
-    """2: topic; 4: broker (Kafka's numbers)."""
+    """2: topic; 4: broker; 32: group (Kafka's numbers). 100: where durability was raised (decision 84)."""
     resource_name: _builtins.str
     name: _builtins.str
     value: _builtins.str

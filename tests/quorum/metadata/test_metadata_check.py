@@ -72,6 +72,16 @@ BROKEN: list[tuple[str, Image, str]] = [
         "does not exist",
     ),
     (
+        "a raise of nothing",
+        image_of([ConfigRecord(resource_type=100, resource_name="x", name="durability.raised.end", value="1")]),
+        "the durability of x was raised, which does not exist",
+    ),
+    (
+        "a raise that is to come",
+        image_of([ConfigRecord(resource_type=100, resource_name="", name="durability.raised.end", value="2")]),
+        "the durability of all topics was raised at",
+    ),
+    (
         "a value that does not parse",
         image_of([ConfigRecord(resource_type=2, resource_name="t", name="retention.ms", value="soon")], SOUND),
         "retention.ms='soon'",
