@@ -50,6 +50,18 @@ TOPIC_SYNONYMS: Mapping[str, str] = {
 
 BROKER_NAMES: Mapping[str, str] = {topic_name: name for name, topic_name in TOPIC_SYNONYMS.items()}
 
+DECIDED_TOGETHER: frozenset[str] = frozenset(
+    {"durability", "min.insync.replicas", "unclean.leader.election.enable", "unclean.recovery.strategy"}
+)
+"""Topic settings by which the controller elects and brokers commit. Both take them from the metadata alone: of the
+topic or of all brokers, never of one broker or of its file. The first controller writes what its file has of them
+(decision 85)."""
+
+
+def of_one_broker(values: Mapping[str, str]) -> dict[str, str]:
+    """What counts of the settings of one broker or of its file. values: by the names that are stored."""
+    return {name: value for name, value in values.items() if name not in DECIDED_TOGETHER}
+
 
 PER_BROKER: frozenset[str] = frozenset(DIRECTORY_SETTINGS)  # of one broker, never of all brokers
 CHANGEABLE: Mapping[str, ConfigKey] = {

@@ -184,11 +184,14 @@ class DataPlane:
             settled=self._on_settled,
             on_failed=on_assignments_changed,
         )
+        self.topic_settings = TopicSettings(
+            node_id, self.registry, step, self.produce_path.advance, config.topic_defaults
+        )
         self.placements = Placements(
             node_id,
             self.registry,
             self.store,
-            TopicSettings(node_id, self.registry, step, self.produce_path.advance, config.topic_defaults),
+            self.topic_settings,
             config,
             self.opening,
             OwnLife(node_id, incarnation_id),
@@ -288,6 +291,7 @@ class DataPlane:
         self._tasks.append(self._nursery.start(coroutine, name))
 
     def _broker_settings_changed(self) -> None:
+        self.topic_settings.tell_ignored()
         self.cleaner.settings_changed()
         self.cordoned.refresh()
         self._throttles.settings_changed()

@@ -80,6 +80,13 @@ def test_the_environment_wins_and_ours_wins_over_kafkas() -> None:
     assert node.topic_defaults["segment.bytes"] == str(2 << 20)
 
 
+def test_a_broker_alone_is_told_which_settings_of_its_file_have_no_effect() -> None:
+    keys = {"log_durability": "replicated", "unclean_leader_election_enable": "true"}
+    assert config(**keys).warnings == ()
+    alone = config(**keys, process_roles="broker", controller_quorum_voters="9@localhost:9093").warnings
+    assert [text for text in alone if "log.durability, unclean.leader.election.enable" in text] == list(alone)[:1]
+
+
 def test_a_finer_unit_wins() -> None:
     assert config(log_retention_hours="1", log_retention_minutes="2").topic_defaults["retention.ms"] == "120000"
     assert config(log_retention_minutes="2", log_retention_ms="3").topic_defaults["retention.ms"] == "3"

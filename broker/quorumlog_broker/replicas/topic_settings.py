@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
 
+from quorumlog.broker_config import DECIDED_TOGETHER, of_one_broker
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.logdirs.busy import Busy
@@ -15,6 +17,9 @@ from quorumlog_broker.partition.events import MinIsrChanged, SettingsChanged
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorumlog_quorum.metadata.topic_settings import IGNORED, ignored
+
+_log = logging.getLogger("quorumlog.broker")
 
 RETRY_MS = 1_000
 
@@ -53,14 +58,26 @@ class TopicSettings:
         self._registry = registry
         self._step = step
         self._advance = advance
-        self._defaults = defaults
+        self._defaults = of_one_broker(defaults)
+        self._file = {name: value for name, value in defaults.items() if name in DECIDED_TOGETHER}
+        self._told: dict[str, str] = {}  # of all brokers, that are not what the file says
 
     def of(self, topic: str) -> TopicConfig:
-        """By the newest image, the first that is set: the topic's, this broker's, all brokers', the file's."""
+        """By the newest image, the first that is set: the topic's, this broker's, all brokers', the file's.
+
+        What leaders and the controller decide by is the topic's or all brokers' (DECIDED_TOGETHER).
+        """
         image = self._registry.image
-        own: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, str(self._node_id)), {})
+        own = of_one_broker(image.configs.get((BROKER_RESOURCE, str(self._node_id)), {}))
         on_topic: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, topic), {})
         return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
+
+    def tell_ignored(self) -> None:
+        """Warn of what the file says otherwise than the metadata, once for each value there."""
+        for name, value, in_force in ignored(self._registry.image, self._file):
+            if self._told.get(name) != in_force:
+                self._told[name] = in_force
+                _log.warning(IGNORED, self._node_id, name, value, in_force)
 
     def minimum_raised(self, topic: str) -> None:
         """Before the partitions of the same image: a leader that learns of a smaller ISR knows the minimum already.

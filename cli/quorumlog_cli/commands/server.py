@@ -71,7 +71,7 @@ def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) 
 @config_app.command()
 def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
     """Explain a key: meaning, default, limits."""
-    from quorumlog.broker_config import TOPIC_SYNONYMS
+    from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
     from quorumlog_cli.server.keys import NODE_KEYS, check_known
 
     output.use(output_format)
@@ -87,6 +87,8 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
         }
     elif key in TOPIC_SYNONYMS:
         found |= {"meaning": f"The default of the topic config {TOPIC_SYNONYMS[key]}."}
+        if TOPIC_SYNONYMS[key] in DECIDED_TOGETHER:
+            found |= {"effect": "A controller writes its file's value where the cluster has none; then use config set."}
     else:
         raise CliError(Exit.NOT_FOUND, f"{key} is a key of Kafka that has no effect here")
     output.show(("FIELD", "VALUE"), [[name, value] for name, value in found.items()], found)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
 from quorumlog.errors import ApiError
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
@@ -225,7 +225,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         transactions_topic=transactions_topic(node),
         verification=verification(node),
         given=dict(values),
-        warnings=_warnings(values, listeners),
+        warnings=_warnings(values, listeners, is_controller="controller" in roles),
         **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
     )
     _check(config)
@@ -363,8 +363,11 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
     return defaults
 
 
-def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...]) -> tuple[str, ...]:
+def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_controller: bool) -> tuple[str, ...]:
     warnings = [f"no effect here: {', '.join(keys)}. {reason}" for reason, keys in idle_of(values).items()]
+    together = sorted(key for key in values if TOPIC_SYNONYMS.get(key) in DECIDED_TOGETHER)
+    if together and not is_controller:
+        warnings.append(f"no effect on a broker alone, the cluster has one value: {', '.join(together)}")
     if any(one.name == GRPC and one.address.port == 0 for one in listeners):
         warnings.append(
             f"{GRPC} takes a free port at every start; {GRPC}://HOST:PORT in `listeners` gives it one to keep"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from quorumlog.broker_config import DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
@@ -105,6 +106,7 @@ def controller_config(config: NodeConfig, supported: tuple[FeatureRange, ...] = 
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,
         min_insync_replicas=int(config.topic_defaults.get("min.insync.replicas", "1")),
+        decided_together={name: value for name, value in config.topic_defaults.items() if name in DECIDED_TOGETHER},
     )
 
 

@@ -23,7 +23,8 @@ def activate(draft: Draft) -> None:
 
     A log that holds something and names no level was begun before there were feature levels: it stays at level 1.
     Elections depend on min.insync.replicas (KIP-966). If each controller took it from its own file, two controllers
-    with different files would judge the same partition differently. Elections that are missing are held afterwards.
+    with different files would judge the same partition differently. So it is with the rest of DECIDED_TOGETHER, as far
+    as the file has them. Elections that are missing are held afterwards.
     """
     if _is_new(draft.image):
         config = draft.state.config
@@ -34,16 +35,16 @@ def activate(draft: Draft) -> None:
         draft.add(ClusterIncarnationRecord(number=incarnation.number, id=incarnation.id))
     cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
     if cluster is None or MIN_ISR not in cluster:
-        draft.add(
-            ConfigRecord(
-                resource_type=BROKER_RESOURCE,
-                resource_name=CLUSTER_DEFAULT,
-                name=MIN_ISR,
-                value=str(draft.state.config.min_insync_replicas),
-            )
-        )
+        _set_for_all(draft, MIN_ISR, str(draft.state.config.min_insync_replicas))
         draft.state.minimum_raised_end = draft.next_offset
+    for name, value in sorted(draft.state.config.decided_together.items()):
+        if name != MIN_ISR and (cluster is None or name not in cluster):
+            _set_for_all(draft, name, value)
     draft.state.elections_wanted = True
+
+
+def _set_for_all(draft: Draft, name: str, value: str) -> None:
+    draft.add(ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=CLUSTER_DEFAULT, name=name, value=value))
 
 
 def abort_transaction(draft: Draft) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from immutables import Map
 
-from quorumlog.broker_config import BROKER_CONFIGS, PER_BROKER, stored_name_of
+from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, DECIDED_TOGETHER, PER_BROKER, stored_name_of
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_settings import GROUP_SETTINGS, check_together
 from quorumlog.ids import Uuid
@@ -72,7 +72,7 @@ def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: 
     try:
         if twice:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the resource is in the request twice")
-        after = _settings_after(draft.image, asked)
+        after = _settings_after(draft, asked)
         if not validate_only:
             yield from _alter(draft, (asked.resource_type, asked.resource_name), after)
     except ApiError as error:
@@ -80,8 +80,9 @@ def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: 
     return None
 
 
-def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]:
+def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]:
     """The resource's own settings after the change. Raises ApiError."""
+    image = draft.image
     resource = (asked.resource_type, asked.resource_name)
     _check_exists(image, resource)
     before: Mapping[str, str] = image.configs.get(resource, {})
@@ -95,7 +96,7 @@ def _settings_after(image: Image, asked: AlterConfigsResource) -> dict[str, str]
     if asked.resource_type == GROUP_RESOURCE:
         check_together(after)
     if asked.resource_type == BROKER_RESOURCE:
-        _check_min_isr(asked.resource_name, before, after)
+        _check_decided_together(draft, asked.resource_name, before, after)
         _check_per_broker(asked.resource_name, after)
     return after
 
@@ -151,14 +152,21 @@ def _check_exists(image: Image, resource: ConfigResource) -> None:
             raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {name} is not registered")
 
 
-def _check_min_isr(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Elections depend on min.insync.replicas, so the cluster must always have a default for it (KIP-966)."""
-    if before.get(MIN_ISR) == after.get(MIN_ISR):
-        return
-    if name != CLUSTER_DEFAULT:
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"{MIN_ISR} is set for all brokers or for a topic, not for one broker")
-    if MIN_ISR not in after:
-        raise ApiError(ErrorCode.INVALID_CONFIG, f"{MIN_ISR} of all brokers can be set, not taken back")
+def _check_decided_together(draft: Draft, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Elections depend on min.insync.replicas, so the cluster must always have a default for it (KIP-966).
+
+    What the controllers' file sets would come back with the next active controller. What older software has set for
+    one broker counts for nobody, and can be taken back.
+    """
+    in_file = {MIN_ISR, *draft.state.config.decided_together}
+    for key in sorted(DECIDED_TOGETHER):
+        if before.get(key) == after.get(key):
+            continue
+        if name != CLUSTER_DEFAULT and key in after:
+            text = f"{BROKER_NAMES[key]} is set for all brokers or for a topic, not for one broker"
+            raise ApiError(ErrorCode.INVALID_CONFIG, text)
+        if name == CLUSTER_DEFAULT and key not in after and key in in_file:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{BROKER_NAMES[key]} of all brokers can be set, not taken back")
 
 
 def _check_per_broker(name: str, after: Mapping[str, str]) -> None:

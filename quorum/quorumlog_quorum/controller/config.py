@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from quorumlog.messages.common import FeatureRange
 from quorumlog_quorum.metadata.features import SUPPORTED
@@ -23,6 +24,7 @@ class ControllerConfig:
     metadata.version, where a new cluster is to begin at another one.
     max_batch_records, max_batch_bytes: of one batch of the log, which must allow as many bytes. A change with more than
     that becomes a transaction (transaction.py).
+    decided_together: what this node's file has of DECIDED_TOGETHER. The log gets what it lacks of them.
     max_slice_work: of an operation in one turn, in partitions looked at, some 2 us each (draft.py).
     """
 
@@ -34,6 +36,7 @@ class ControllerConfig:
     num_partitions: int = 1
     default_replication_factor: int = 1
     min_insync_replicas: int = 1  # becomes a cluster-wide setting in the log when the first controller is active
+    decided_together: Mapping[str, str] = field(default_factory=dict)
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_seconds: int = 300
     leader_imbalance_per_broker_percentage: int = 10  # above it the broker's preferred leaderships are given back

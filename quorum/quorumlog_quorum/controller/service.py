@@ -36,8 +36,9 @@ from quorumlog_quorum.controller.requests import RULES, Deadline, Rule
 from quorumlog_quorum.controller.runner import MetadataDriver, OperationRunner
 from quorumlog_quorum.controller.unclean_recovery import Ask
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.topic_settings import IGNORED, ignored
 from quorumlog_quorum.snapshots import SnapshotHeading
 
 if TYPE_CHECKING:
@@ -159,6 +160,13 @@ class ControllerService:
         if leader_id != NO_NODE:
             self._former = leader_id
 
+    def _tell_ignored(self, image: Image) -> None:
+        """Warn of what this node's file says otherwise than the metadata. What that lacks is about to be written."""
+        known = set(image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), ()))
+        file = {name: value for name, value in self._core.config.decided_together.items() if name in known}
+        for one in ignored(image, file):
+            _log.warning(IGNORED, self.node_id, *one)
+
     def on_claim(self, epoch: Epoch, end_offset: Offset) -> None:
         if self._stopped:
             return
@@ -171,6 +179,7 @@ class ControllerService:
         if self._loader.in_transaction:
             _log.warning("node %d aborts the metadata transaction that its predecessor left open", self.node_id)
             self._runner.submit(self._core.abort())
+        self._tell_ignored(image)
         self._runner.submit(activation)
         self._activation.end()
         self._arm_anew()

@@ -1,7 +1,8 @@
 """Settings as DescribeConfigs shows them: each value, its source, and its synonyms in the other layers.
 
 The first of these layers that has the key decides: the topic, this broker, all brokers (these two can be changed while
-they run), the broker's file, the default.
+they run), the broker's file, the default. What leaders and the controller decide by (DECIDED_TOGETHER) is in the first
+and the third alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE
+from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE, DECIDED_TOGETHER, of_one_broker
 from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
@@ -67,10 +68,22 @@ class Layers:
         if self.node_id is not None:
             own = configs.get((BROKER_RESOURCE, str(self.node_id)), {})
         return [
-            (SET_ON_BROKER, own),
+            (SET_ON_BROKER, of_one_broker(own)),
             (SET_ON_ALL_BROKERS, configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})),
-            (SET_IN_FILE, self.file),
+            (SET_IN_FILE, of_one_broker(self.file)),
         ]
+
+
+IGNORED = "node %d: %s=%s in its file has no effect: the cluster has %s (change it with: quorumlog config set)"
+
+
+def ignored(image: Image, file: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """What a file says otherwise than the metadata, which alone counts: the key, its value there, that in force."""
+    values: Mapping[str, str] = image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
+    for name in sorted(DECIDED_TOGETHER & file.keys()):
+        in_force = values.get(name, TOPIC_CONFIGS[name].default)
+        if file[name] != in_force:
+            yield BROKER_NAMES[name], file[name], in_force
 
 
 def of_all_brokers(image: Image) -> Iterator[DescribedConfig]:

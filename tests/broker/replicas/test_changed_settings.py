@@ -7,6 +7,8 @@ from replica_cluster import TOPIC_ID, ReplicaCluster
 
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.topic_settings import TopicSettings
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.partition_log import PartitionLog
@@ -38,6 +40,29 @@ def test_the_topic_wins_over_its_broker_and_that_over_all_brokers() -> None:
     assert segment_bytes(cluster) == [1_500_000] * 3
     change(cluster, TOPIC_RESOURCE, "t", "segment.bytes", None)
     assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
+
+
+def test_what_the_controller_decides_by_is_not_of_one_broker() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    change(cluster, BROKER_RESOURCE, "1", "durability", "replicated")
+    assert cluster.nodes[1].replicas[TOPIC_ID, 0].core.durable
+    change(cluster, BROKER_RESOURCE, "", "durability", "replicated")
+    assert not any(node.replicas[TOPIC_ID, 0].core.durable for node in cluster.nodes.values())
+
+
+def test_a_file_has_no_effect_on_what_the_controller_decides_by(caplog: pytest.LogCaptureFixture) -> None:
+    file = {"durability": "replicated", "min.insync.replicas": "2", "retention.ms": "5"}
+    settings = TopicSettings(1, Registry(), lambda *_: None, lambda _: None, file)
+    found = settings.of("t")
+    assert (found.durability, found.min_insync_replicas, found.retention_ms) == ("synced", 1, 5)
+    settings.tell_ignored()
+    settings.tell_ignored()
+    assert [record.args for record in caplog.records] == [
+        (1, "log.durability", "replicated", "synced"),
+        (1, "min.insync.replicas", "2", "1"),
+    ]
 
 
 def test_partitions_and_logs_get_the_durability_setting() -> None:
