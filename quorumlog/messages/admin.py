@@ -198,7 +198,9 @@ class DeleteRecordsTopicResult:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DeleteRecordsPartitionResult:
-    """low_watermark: The smallest log start offset of all live replicas; -1 with an error."""
+    """low_watermark: The smallest log start offset of all replicas that are alive or may lead without loss; -1 with
+    an error.
+    """
 
     index: int
     error_code: int = 0

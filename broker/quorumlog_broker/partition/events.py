@@ -22,6 +22,7 @@ class MetadataChanged:
     """The partition as the committed metadata has it.
 
     leader: -1 means none. It is this broker only if the controller gave the leadership to this process of it.
+    elr: replicas outside the ISR that may lead without loss once it is empty (KIP-966).
     """
 
     leader: NodeId
@@ -29,6 +30,7 @@ class MetadataChanged:
     partition_epoch: int
     replicas: tuple[NodeId, ...]
     isr: Isr
+    elr: tuple[NodeId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +216,7 @@ class HighWatermarkMoved:
 
 @dataclass(frozen=True, slots=True)
 class LowWatermarkMoved:
-    """Effect: complete the operations that waited until every live replica had deleted the records below it."""
+    """Effect: complete the operations that waited until every replica that counts had deleted the records below it."""
 
     low_watermark: Offset
 

@@ -7,7 +7,8 @@ The four rules of replication (RELIABILITY §replication) and where they live:
 3. The high watermark moves only by fetches of this leader epoch, over the maximal ISR, and not while the ISR is below
    the minimum: `_advance_high_watermark`.
 4. A follower joins the ISR only once it has reached the high watermark and the epoch's start, by a fetch of this epoch
-   and with the broker epoch that the metadata has: `_may_join`.
+   and with the broker epoch that the metadata has: `_may_join`. Nor does it hold records that were deleted here: who
+   may lead has carried out every deletion that was acknowledged (`low_watermark`).
 
 Sources: FEATURES 1.11, Kafka's `Partition`, KIP-497, KIP-841, KIP-903, KIP-966.
 """
@@ -93,6 +94,7 @@ class Partition:
         self._eligible: Mapping[NodeId, BrokerEpoch] = {}
         self._opened = False
         self._low_watermark_reported: Offset = UNKNOWN
+        self._may_lead: frozenset[NodeId] = frozenset()  # ISR and ELR, and who has left them as far as is known here
 
     @property
     def is_leader(self) -> bool:
@@ -184,8 +186,11 @@ class Partition:
     # --- leadership ---
 
     def _on_metadata(self, event: MetadataChanged, now_ms: int) -> list[PartitionEffect]:
-        if event.leader_epoch < self.leader_epoch or event.partition_epoch <= self.partition_epoch:
-            return []  # an answer to AlterPartition already brought this state or a newer one
+        if event.leader_epoch < self.leader_epoch or event.partition_epoch < self.partition_epoch:
+            return []  # an answer to AlterPartition already brought a newer state
+        self._may_lead = frozenset((*event.isr, *event.elr))
+        if event.partition_epoch == self.partition_epoch:  # an answer already brought this state, without its ELR
+            return self._report_low_watermark()
         new_epoch = event.leader_epoch > self.leader_epoch
         self.leader, self.replicas = event.leader, event.replicas
         self._others = tuple(node for node in event.replicas if node != self.node_id)
@@ -219,7 +224,9 @@ class Partition:
         isr = self.isr_state.isr
         before, self.followers = self.followers, {}
         for node in self._others:
-            known = before.get(node) if node in isr else None
+            known = before.get(node)
+            if known is not None and node not in isr:  # the start of a log never falls while it is in the ELR
+                known = FollowerProgress(log_start=known.log_start) if node in self._may_lead else None
             self.followers[node] = known or FollowerProgress()
             if node in isr:
                 self.followers[node].last_caught_up_ms = now_ms
@@ -314,9 +321,13 @@ class Partition:
 
     @property
     def low_watermark(self) -> Offset:
-        """The smallest log start of this replica and its live followers; -1 while that of a follower is unknown."""
-        starts = [progress.log_start for node, progress in self.followers.items() if node in self._eligible]
-        return min([self.log_start, *starts])
+        """The smallest log start of this replica and the followers that count; -1 while that of one is unknown.
+
+        Those count that are alive, and those that may lead without loss, alive or not: otherwise records whose deletion
+        was acknowledged would come back with such a leader.
+        """
+        counted = {*self._eligible, *self._may_lead, *self._agreement.state.maximal}
+        return min([self.log_start, *(one.log_start for node, one in self.followers.items() if node in counted)])
 
     def _report_low_watermark(self) -> list[PartitionEffect]:
         if not self.is_leader:
@@ -354,8 +365,10 @@ class Partition:
         return self._eligible.get(node) == progress.broker_epoch
 
     def _may_join(self, node: NodeId) -> bool:
-        end = self.followers[node].end_offset
-        return end != UNKNOWN and end >= self.high_watermark and end >= self.epoch_start and self._is_eligible(node)
+        progress = self.followers[node]
+        end = progress.end_offset
+        has_all = end != UNKNOWN and end >= self.high_watermark and end >= self.epoch_start
+        return has_all and max(0, progress.log_start) >= self.log_start and self._is_eligible(node)
 
     def _expand(self, node: NodeId) -> list[PartitionEffect]:
         state = self._agreement.state
@@ -385,6 +398,7 @@ class Partition:
     def _on_isr_answered(self, event: IsrAnswered, now_ms: int) -> list[PartitionEffect]:
         match self._agreement.answered(event, self.leader_epoch):
             case ProposalStatus.SETTLED:
+                self._may_lead |= frozenset(self.isr_state.isr)  # who has left may be in the ELR: the metadata says it
                 return self._advance_high_watermark(now_ms)
             case ProposalStatus.RETRY:
                 return [event.proposal]

@@ -1,6 +1,7 @@
 """Deletion of records (KIP-107): the leader moves its log start, followers adopt it, and the request waits for them.
 
-The low watermark is the smallest log start of the leader and its live followers: no live replica has records below it.
+The low watermark is the smallest log start of the leader, its live followers, and every member of ISR and ELR, alive or
+not: no replica that may lead without loss has records below it, so what went does not come back with another leader.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class DeletePath:
     def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
         """Delete the records before `offset` (-1: below the high watermark); begun now, in the order of calls.
 
-        Awaited: the low watermark, once every live replica has deleted them. Raises ApiError if nothing was deleted;
-        awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
+        Awaited: the low watermark, once every replica that counts has deleted them. Raises ApiError if nothing was
+        deleted; awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
         """
         replica = self._registry.find(topic, index)
         replica.leading()
@@ -82,5 +83,5 @@ def _answer(answered: asyncio.Future[Offset], replica: Replica, reason: Reason) 
             text = f"broker {replica.core.node_id} no longer leads {replica.name}"
             answered.set_exception(ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, text))
         case Reason.TIME:
-            text = f"{replica.name}: not every replica has deleted the records yet; they will"
+            text = f"{replica.name}: not every replica that counts has deleted the records yet"
             answered.set_exception(ApiError(ErrorCode.REQUEST_TIMED_OUT, text))

@@ -276,6 +276,7 @@ class Placements:
                 partition_epoch=registration.partition_epoch,
                 replicas=registration.replicas,
                 isr=registration.isr,
+                elr=registration.eligible_leader_replicas,
             ),
         )
 

@@ -644,7 +644,7 @@ class DeleteRecordsPartitionResult(_message.Message):
     error_code: _builtins.int
     """default: 0"""
     low_watermark: _builtins.int
-    """The smallest log start offset of all live replicas; -1 with an error.
+    """The smallest log start offset of all replicas that are alive or may lead without loss; -1 with an error.
     default: -1
     """
     def __init__(

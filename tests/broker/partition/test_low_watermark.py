@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset
 from quorumlog_broker.partition.events import (
     BrokersChanged,
     FollowerFetched,
+    IsrAnswered,
     LogReady,
     LogStartMoved,
     LowWatermarkMoved,
     MetadataChanged,
+    PartitionEffect,
+    ProposeIsr,
+    Tick,
 )
 from quorumlog_broker.partition.partition import Partition
 
@@ -62,10 +67,51 @@ def test_low_watermark(starts: list[tuple[NodeId, Offset]], want: list[Offset], 
     assert core.low_watermark == last
 
 
-def test_a_fenced_follower_does_not_count() -> None:
+def metadata(epoch: int, isr: tuple[NodeId, ...], elr: tuple[NodeId, ...] = ()) -> MetadataChanged:
+    return MetadataChanged(leader=ME, leader_epoch=1, partition_epoch=epoch, replicas=(ME, A, B), isr=isr, elr=elr)
+
+
+def moved(effects: list[PartitionEffect]) -> list[Offset]:
+    return [effect.low_watermark for effect in effects if isinstance(effect, LowWatermarkMoved)]
+
+
+def test_a_fenced_follower_counts_while_it_may_lead() -> None:
     core = leader()
     assert reports(core, (ME, 5), (A, 5)) == []
-    assert LowWatermarkMoved(5) in core.step(brokers(ME, A), 0)
+    assert moved(core.step(brokers(ME, A), 0)) == [], "it is in the ISR"
+    core.step(metadata(2, isr=(ME, A), elr=(B,)), 0)
+    assert reports(core, (A, 5)) == [] and core.low_watermark == -1, "it is in the ELR"
+    core.step(metadata(3, isr=(ME, A)), 0)
+    assert reports(core, (A, 5)) == [5]
+
+
+def test_what_a_member_has_deleted_before_it_left_is_remembered_while_it_may_lead() -> None:
+    core = leader()
+    reports(core, (ME, 5), (A, 5), (B, 5))
+    core.step(brokers(ME, A), 0)
+    core.step(metadata(2, isr=(ME, A), elr=(B,)), 0)
+    assert core.low_watermark == 5
+
+
+def test_who_has_left_by_an_answer_counts_until_the_metadata_says_that_it_is_not_eligible() -> None:
+    core = leader(alive=(ME, A))
+    reports(core, (ME, 5))
+    (proposal,) = core.step(Tick(), 5_000)
+    assert isinstance(proposal, ProposeIsr)
+    answer = IsrAnswered(proposal=proposal, error=ErrorCode.NONE, leader_epoch=1, partition_epoch=2, isr=(ME,))
+    core.step(answer, 5_000)
+    assert reports(core, (A, 5)) == [], "B may be eligible"
+    assert moved(core.step(metadata(2, isr=(ME,), elr=(B,)), 5_000)) == []
+    core.step(metadata(3, isr=(ME,)), 5_000)
+    assert reports(core, (A, 5)) == [5]
+
+
+def test_a_follower_joins_the_isr_without_the_records_that_were_deleted() -> None:
+    core = leader()
+    core.step(metadata(2, isr=(ME,)), 0)
+    core.step(LogStartMoved(5), 0)
+    assert not any(isinstance(one, ProposeIsr) for one in core.step(FollowerFetched(A, 10 * A, 10, 0), 0))
+    assert any(isinstance(one, ProposeIsr) for one in core.step(FollowerFetched(A, 10 * A, 10, 5), 0))
 
 
 def test_a_new_leadership_waits_for_new_fetches() -> None:

@@ -10,7 +10,12 @@ from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
 from jepsen.sim.machine.disk_faults import Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, ConfigRecord, PartitionChangeRecord
+from quorumlog.messages.metadata_records import (
+    BrokerRegistrationChangeRecord,
+    ConfigRecord,
+    NodeList,
+    PartitionChangeRecord,
+)
 from quorumlog_broker.fetch.list_offsets import EARLIEST
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.offset_files import LOG_STARTS
@@ -135,15 +140,53 @@ def test_a_new_leader_knows_the_start() -> None:
     assert earliest(cluster, 2) == 2
 
 
-def test_an_answer_does_not_wait_for_a_broker_that_is_fenced() -> None:
+def place(cluster: ReplicaCluster, isr: tuple[int, ...], elr: tuple[int, ...] = (), leader: int | None = None) -> None:
+    cluster.commit(
+        PartitionChangeRecord(
+            partition=0,
+            topic_id=TOPIC_ID,
+            leader=leader,
+            isr=NodeList(nodes=isr),
+            eligible_leader_replicas=NodeList(nodes=elr),
+        )
+    )
+    cluster.run_for(20)
+
+
+def test_an_answer_does_not_wait_for_a_broker_that_is_fenced_and_may_not_lead() -> None:
     cluster = filled("a", "b", "c")
     cluster.kill(3)
     assert refused(cluster, 1, timeout_ms=300) is ErrorCode.REQUEST_TIMED_OUT
     fence(cluster, 3)
+    assert refused(cluster, 1, timeout_ms=300) is ErrorCode.REQUEST_TIMED_OUT, "it is in the ISR"
+    place(cluster, (1, 2))
     assert delete(cluster, 2, timeout_ms=300) == 2
     cluster.start(3)
     cluster.run_for(LAG_MS)
     assert starts(cluster) == [2, 2, 2]
+
+
+@pytest.mark.parametrize(("isr", "elr"), [((1, 2, 3), ()), ((1,), (2, 3))], ids=["of the ISR", "of the ELR"])
+def test_what_was_deleted_does_not_come_back_with_a_member_that_was_away(
+    isr: tuple[int, ...], elr: tuple[int, ...]
+) -> None:
+    cluster = filled("a", "b", "c", "d")
+    cluster.kill(2)
+    cluster.kill(3)
+    fence(cluster, 2)
+    fence(cluster, 3)
+    place(cluster, isr, elr)
+    try:
+        deleted = delete(cluster, 2, timeout_ms=300)
+    except ApiError as error:
+        assert error.code is ErrorCode.REQUEST_TIMED_OUT
+        deleted = 0
+    cluster.kill(1)
+    fence(cluster, 1)
+    cluster.start(2)
+    place(cluster, (2,), (1, 3), leader=2)
+    cluster.wait_led(2)
+    assert earliest(cluster, 2) >= deleted, "a deletion was acknowledged, and its records are back"
 
 
 def test_a_waiting_deletion_fails_when_leadership_is_lost() -> None:

@@ -1,7 +1,8 @@
 """DeleteRecords: moves the log start of partitions that this broker leads (KIP-107).
 
 All partitions are begun before the first is awaited. The response is sent once the low watermark shows that
-no live replica has the records any more. Records of internal topics cannot be deleted.
+no live replica, and none that may lead without loss, has the records any more. Records of internal topics cannot be
+deleted.
 """
 
 from __future__ import annotations
