@@ -11,6 +11,11 @@ from typing import Any, Protocol
 DEFAULT_FORMAT = "%s\n"
 _PIECE = re.compile(rb"%(.)|\\(x[0-9a-fA-F]{2}|.)|([^%\\]+)|([%\\])", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
+_DELIMITER_PIECE = re.compile(rb"\\x([0-9a-fA-F]{1,2})?|\\([ntr])|(.)", re.DOTALL)
+_STORED_FIELDS = ("key", "key_base64", "value", "value_base64", "headers", "timestamp")
+_PLACE_FIELDS = ("topic", "partition", "offset")  # where `consume -J` found the record: not read
+_NAMES_ELSEWHERE = {"payload": "value", "ts": "timestamp"}  # kcat's
+_MAX_TIMESTAMP_MS = 2**63 - 1
 
 
 class BadFormat(Exception):
@@ -112,6 +117,27 @@ def _field(name: str, data: bytes | None) -> dict[str, str | None]:
         return {f"{name}_base64": base64.b64encode(data).decode("ascii")}
 
 
+def parse_delimiter(text: str) -> bytes:
+    """The bytes of -K. Escapes as in kcat: \\n \\t \\r \\xHH; a backslash before anything else is itself.
+
+    Raises BadFormat.
+    """
+    if not text:
+        raise BadFormat("an empty delimiter separates nothing")
+    return b"".join(_delimiter_piece(match) for match in _DELIMITER_PIECE.finditer(text.encode()))
+
+
+def _delimiter_piece(match: re.Match[bytes]) -> bytes:
+    digits, escape, literal = match.groups()
+    if literal is not None:
+        return bytes(literal)
+    if escape is not None:
+        return _ESCAPES[escape]
+    if digits is None:
+        raise BadFormat("\\x without a hexadecimal number, as in \\x1f")
+    return bytes([int(digits, 16)])
+
+
 class BadLine(Exception):
     """A line that is not a record. The message says why."""
 
@@ -119,26 +145,79 @@ class BadLine(Exception):
 def from_json_line(line: bytes) -> dict[str, Any]:
     """key, value, headers and timestamp_ms of a line of `to_json_line`; topic, partition and offset are ignored.
 
-    A JSON value that is not a string is stored as its JSON text. Raises BadLine.
+    A JSON value that is not a string is stored as its JSON text. "value" must be there, because a record without one
+    deletes its key in a compacted topic; null is written out. Nothing in the line is left out silently: raises BadLine
+    for any other field, and for one that comes twice.
     """
     try:
-        document = json.loads(line)
+        document = json.loads(line, object_pairs_hook=_without_repetition, parse_constant=_refuse_constant)
         if not isinstance(document, dict):
             raise ValueError("not an object")
+        _check_fields(document, _STORED_FIELDS + _PLACE_FIELDS)
+        if "value" not in document and "value_base64" not in document:
+            raise ValueError('it has no "value"; a record without one is written "value": null')
         return {
             "key": _bytes_of(document, "key"),
             "value": _bytes_of(document, "value"),
-            "headers": [(str(header["name"]), _bytes_of(header, "value")) for header in document.get("headers") or ()],
-            "timestamp_ms": document.get("timestamp"),
+            "headers": [_json_header(header) for header in _json_headers(document.get("headers"))],
+            "timestamp_ms": _json_timestamp(document.get("timestamp")),
         }
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, RecursionError) as error:
         raise BadLine(f"not a record as JSON ({error}): {line[:80]!r}") from error
 
 
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f'"{next(name for name in names if names.count(name) > 1)}" comes twice')
+    return found
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_fields(document: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in document:
+        if name not in known:
+            meant = f'; it is called "{_NAMES_ELSEWHERE[name]}" here' if name in _NAMES_ELSEWHERE else ""
+            raise ValueError(f'unknown field "{name}"{meant}; known: {", ".join(known)}')
+
+
+def _json_headers(headers: Any) -> list[Any]:
+    if headers is None:
+        return []
+    if not isinstance(headers, list):
+        raise ValueError('"headers" is not a list of {"name": ..., "value": ...}')
+    return headers
+
+
+def _json_header(header: Any) -> tuple[str, bytes | None]:
+    if not isinstance(header, dict) or not isinstance(header.get("name"), str):
+        raise ValueError('a header is not {"name": ..., "value": ...}')
+    _check_fields(header, ("name", "value", "value_base64"))
+    return header["name"], _bytes_of(header, "value")
+
+
+def _json_timestamp(value: Any) -> int | None:
+    """None: the time of sending."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not -1 <= value <= _MAX_TIMESTAMP_MS:
+        raise ValueError('"timestamp" is not a number of milliseconds')
+    return value
+
+
 def _bytes_of(document: Mapping[str, Any], name: str) -> bytes | None:
-    if f"{name}_base64" in document:
-        return base64.b64decode(document[f"{name}_base64"], validate=True)
+    encoded = f"{name}_base64"
+    if encoded in document:
+        if name in document:
+            raise ValueError(f'"{name}" and "{encoded}" are both there')
+        if not isinstance(document[encoded], str):
+            raise ValueError(f'"{encoded}" is not a string')
+        return base64.b64decode(document[encoded], validate=True)
     value = document.get(name)
     if value is None:
         return None
-    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False).encode()
+    return value.encode() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -106,12 +106,18 @@ def test_what_is_exported_can_be_read(found: dict[str, dict[tuple[str, int], int
         ("t,0,1", ["g", "h"]),
         ("other,t,0,1", ["g"]),
         ("g,t,0,1,2", ["g"]),
+        (",0,1", ["g"]),
     ],
 )
 def test_a_bad_line_is_named(line: str, groups: list[str]) -> None:
     with pytest.raises(CliError) as caught:
         read_csv(["", line], groups)
     assert caught.value.code is Exit.USAGE and "line 2" in caught.value.message
+
+
+def test_a_partition_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(CliError, match="line 3 names t-0 of group 'g' again"):
+        read_csv(["t,0,1", "t,1,1", "t,0,2"], ["g"])
 
 
 @pytest.mark.parametrize(

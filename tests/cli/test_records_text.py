@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.client.consumer import ConsumedRecord
+from quorumlog_cli.commands.produce import Shape, record_of
 from quorumlog_cli.errors import CliError
 from quorumlog_cli.places import Range, parse_places
-from quorumlog_cli.records_text import BadFormat, BadLine, compile_format, from_json_line, to_json_line
+from quorumlog_cli.records_text import (
+    BadFormat,
+    BadLine,
+    compile_format,
+    from_json_line,
+    parse_delimiter,
+    to_json_line,
+)
 from tests.parts import few
 
 RECORD = ConsumedRecord("orders", 2, 41, 1_700_000_000_000, b"k", b"v\xff", (("a", b"1"), ("b", None)))
@@ -87,3 +96,79 @@ def test_places(texts: list[str], to_end: bool, want: Range) -> None:
 def test_an_invalid_position_is_refused(text: str) -> None:
     with pytest.raises(CliError):
         parse_places([text], to_end=False, now_ms=NOW)
+
+
+REFUSED = {
+    b'{"key":"u1","name":"Alice B."}': 'unknown field "name"',
+    b'{"id":7,"name":"Bob"}': 'unknown field "id"',
+    b'{"value":"v","partition":1,"when":2}': 'unknown field "when"',
+    b'{"key":"u1"}': '"value": null',
+    b"{}": '"value": null',
+    b'{"key":"u1","payload":"v"}': 'it is called "value" here',
+    b'{"value":"v","ts":5}': 'it is called "timestamp" here',
+    b'{"value":"a","value":"b"}': '"value" comes twice',
+    b'{"value":"a","value_base64":"YQ=="}': "both there",
+    b'{"value_base64":7}': "not a string",
+    b'{"value":NaN}': "NaN is not JSON",
+    b'{"value":1e999}': "not JSON compliant",
+    b'{"value":"\\ud800"}': "surrogates not allowed",
+    b'{"value":"v","timestamp":"noon"}': '"timestamp" is not a number',
+    b'{"value":"v","timestamp":true}': '"timestamp" is not a number',
+    b'{"value":"v","timestamp":-2}': '"timestamp" is not a number',
+    b'{"value":"v","headers":{"a":"1"}}': '"headers" is not a list',
+    b'{"value":"v","headers":[{"name":7,"value":"1"}]}': "a header is not",
+    b'{"value":"v","headers":[{"name":"a","text":"1"}]}': 'unknown field "text"',
+    b'{"value":' + b"[" * 100_000 + b"]" * 100_000 + b"}": "recursion",
+}
+
+
+@pytest.mark.parametrize(("line", "want"), list(REFUSED.items()), ids=list(map(str, range(len(REFUSED)))))
+def test_a_line_without_a_record_says_what_is_wrong(line: bytes, want: str) -> None:
+    with pytest.raises(BadLine) as refused:
+        from_json_line(line)
+    assert want in str(refused.value)
+
+
+def test_null_is_a_value_when_it_is_written_out() -> None:
+    assert from_json_line(b'{"key":"u1","value":null}') == {
+        "key": b"u1",
+        "value": None,
+        "headers": [],
+        "timestamp_ms": None,
+    }
+
+
+DELIMITERS = [(":", b":"), (r"\t", b"\t"), (r"\n\r", b"\n\r"), (r"\x1f", b"\x1f"), (r"\x9", b"\t"), (r"\|", b"\\|")]
+DELIMITERS += [("=>", b"=>"), ("é", "é".encode()), ("\t", b"\t"), ("\\", b"\\")]
+
+
+@pytest.mark.parametrize(("text", "want"), DELIMITERS)
+def test_a_delimiter_has_kcats_escapes(text: str, want: bytes) -> None:
+    assert parse_delimiter(text) == want
+
+
+@pytest.mark.parametrize("text", ["", r"\x", r"\xg"])
+def test_an_illegal_delimiter_is_refused(text: str) -> None:
+    with pytest.raises(BadFormat):
+        parse_delimiter(text)
+
+
+TAB = Shape(delimiter=b"\t", key=None, null=False, headers=[], as_json=False)
+LINES = [
+    ("key and value", TAB, b"k1\tv1", b"k1", b"v1"),
+    ("an empty key", TAB, b"\tv1", b"", b"v1"),
+    ("a value with the delimiter", TAB, b"k1\tv\t1", b"k1", b"v\t1"),
+    ("without the delimiter, with a key for all", replace(TAB, key=b"all"), b"v2", b"all", b"v2"),
+    ("no delimiter was asked for", replace(TAB, delimiter=None), b"k1\tv1", None, b"k1\tv1"),
+    ("nulls", replace(TAB, null=True), b"\t", None, None),
+]
+
+
+@pytest.mark.parametrize(("shape", "line", "key", "value"), [c[1:] for c in LINES], ids=[c[0] for c in LINES])
+def test_a_line_of_text_as_a_record(shape: Shape, line: bytes, key: bytes | None, value: bytes | None) -> None:
+    assert record_of(line, shape) == {"key": key, "value": value, "headers": []}
+
+
+def test_a_line_without_the_delimiter_is_no_record() -> None:
+    with pytest.raises(BadLine, match="delimiter"):
+        record_of(b"v2", TAB)

@@ -88,19 +88,28 @@ def time_ms(text: str) -> int:
 def read_csv(lines: Iterable[str], groups: list[str]) -> dict[str, dict[TopicPartition, int]]:
     """Offsets by group and partition: `topic,partition,offset`, or `group,topic,partition,offset`.
 
-    groups: a row without a group is of the only one. Raises CliError that names the line.
+    groups: a row without a group is of the only one. Raises CliError that names the line, also for a partition that
+    has an offset already: none of the two would be the one that is meant.
     """
     found: dict[str, dict[TopicPartition, int]] = {}
     for number, row in enumerate(csv.reader(lines), start=1):
         if not row:
             continue
         group, *rest = row if len(row) == 4 else (groups[0] if len(groups) == 1 else "", *row)
-        if len(rest) != 3 or not group or not all(text.isascii() and text.isdigit() for text in rest[1:]):
+        if (
+            len(rest) != 3
+            or not group
+            or not rest[0]
+            or not all(text.isascii() and text.isdigit() for text in rest[1:])
+        ):
             form = "topic,partition,offset" if len(groups) == 1 else "group,topic,partition,offset"
             raise CliError(Exit.USAGE, f"line {number} is not {form}: {','.join(row)!r}")
         if group not in groups:
             raise CliError(Exit.USAGE, f"line {number} is of group {group!r}, which was not named")
-        found.setdefault(group, {})[rest[0], int(rest[1])] = int(rest[2])
+        offsets, partition = found.setdefault(group, {}), (rest[0], int(rest[1]))
+        if partition in offsets:
+            raise CliError(Exit.USAGE, f"line {number} names {rest[0]}-{partition[1]} of group {group!r} again")
+        offsets[partition] = int(rest[2])
     return found
 
 

@@ -15,7 +15,7 @@ from quorumlog_cli import output
 from quorumlog_cli.connect import API_TIMEOUT_MS, ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
-from quorumlog_cli.records_text import BadLine, from_json_line
+from quorumlog_cli.records_text import BadFormat, BadLine, from_json_line, parse_delimiter
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Producer, SendFuture
@@ -28,7 +28,10 @@ Headers = list[tuple[str, bytes | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """How a line becomes a record. delimiter: between key and value. null: an empty key or value becomes null."""
+    """How a line becomes a record. delimiter: between key and value. null: an empty key or value becomes null.
+
+    key: of every record; with a delimiter, of a line that has none.
+    """
 
     delimiter: bytes | None
     key: bytes | None
@@ -37,13 +40,30 @@ class Shape:
     as_json: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """first: of the records; None if there is none. number: of the last line that was read, from 1; 0 without one.
+
+    stopped: why that line was not sent, and none after it.
+    """
+
+    first: SendFuture | None
+    number: int
+    stopped: BaseException | None
+
+
 @app.command()
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC")],
     key_delimiter: Annotated[
-        str | None, typer.Option("-K", "--key-delimiter", metavar="TEXT", help="Each line is KEY TEXT VALUE.")
+        str | None,
+        typer.Option(
+            "-K", "--key-delimiter", metavar="TEXT", help=r"Each line is KEY TEXT VALUE. TEXT may have \t \n \r \xHH."
+        ),
     ] = None,
-    key: Annotated[str | None, typer.Option("-k", "--key", help="The key of every record.")] = None,
+    key: Annotated[
+        str | None, typer.Option("-k", "--key", help="The key of every record; with -K, of lines without TEXT.")
+    ] = None,
     null: Annotated[bool, typer.Option("-Z", "--null", help="An empty key or value is null.")] = False,
     header: Annotated[
         list[str] | None,
@@ -61,11 +81,17 @@ def produce(
 ) -> None:
     """Send each line as a record. Returns when all are acknowledged: on disk, on every in-sync replica.
 
-    Exit code 9 if only some were acknowledged; the others may or may not be in the log.
+    A line that is not a record ends the input: the lines before it are written, it and those after it are not, and the
+    error says how many were. With -J such a line is one without "value" or with a field that is unknown; with -K, one
+    without the delimiter, unless -k gives it a key.
+
+    Exit code 9 if only some were acknowledged; of those that were sent, the others may or may not be in the log.
     """
     output.use(output_format)
+    if json_lines and (key_delimiter is not None or key is not None or null):
+        raise CliError(Exit.USAGE, "-J takes keys and values from the JSON; -K, -k and -Z are for lines of text")
     shape = Shape(
-        delimiter=key_delimiter.encode() if key_delimiter else None,
+        delimiter=_delimiter(key_delimiter) if key_delimiter is not None else None,
         key=key.encode() if key is not None else None,
         null=null,
         headers=[_header(text) for text in header or ()],
@@ -82,8 +108,15 @@ def produce(
     }
     with connected(target, **{**ours, **target.options}) as cluster:
         producer = cluster.producer()
-        first = _send(producer, topic, partition, shape, file)
-        _finish(producer, topic, first)
+        sent = _send(producer, topic, partition, shape, file)
+        _finish(producer, topic, sent)
+
+
+def _delimiter(text: str) -> bytes:
+    try:
+        return parse_delimiter(text)
+    except BadFormat as error:
+        raise CliError(Exit.USAGE, f"-K {text}: {error}") from error
 
 
 def _header(text: str) -> tuple[str, bytes | None]:
@@ -101,27 +134,33 @@ def _lines(file: Path | None) -> Iterator[bytes]:
             yield line.rstrip(b"\n").removesuffix(b"\r")
 
 
-def _send(producer: Producer, topic: str, partition: int | None, shape: Shape, file: Path | None) -> SendFuture | None:
-    """The first record's future; None if there was no line."""
+def _send(producer: Producer, topic: str, partition: int | None, shape: Shape, file: Path | None) -> Sent:
+    """Sends lines until one is no record or cannot be read: nothing that comes after it may be written before it."""
     first: SendFuture | None = None
-    for number, line in enumerate(_lines(file), 1):
-        future = producer.send(topic, partition=partition, **_record(line, number, shape))
-        if first is None:
-            first = future
-    return first
+    number = 0
+    try:
+        for line in _lines(file):
+            number += 1
+            future = producer.send(topic, partition=partition, **record_of(line, shape))
+            if first is None:
+                first = future
+    except (Exception, KeyboardInterrupt) as error:  # what was sent before is waited for and told
+        return Sent(first=first, number=number, stopped=error)
+    return Sent(first=first, number=number, stopped=None)
 
 
-def _record(line: bytes, number: int, shape: Shape) -> dict[str, Any]:
+def record_of(line: bytes, shape: Shape) -> dict[str, Any]:
+    """What `Producer.send` takes. Raises BadLine."""
     if shape.as_json:
-        try:
-            record = from_json_line(line)
-        except BadLine as error:
-            raise CliError(Exit.USAGE, f"line {number}: {error}") from error
+        record = from_json_line(line)
         return {**record, "headers": [*record["headers"], *shape.headers]}
     key, value = shape.key, line
     if shape.delimiter is not None:
         before, found, after = line.partition(shape.delimiter)
-        key, value = (before, after) if found else (shape.key, line)
+        if found:
+            key, value = before, after
+        elif key is None:
+            raise BadLine(f"the delimiter {shape.delimiter!r} is not in it: {line[:80]!r}")
     return {
         "key": None if shape.null and not key else key,
         "value": None if shape.null and not value else value,
@@ -129,22 +168,41 @@ def _record(line: bytes, number: int, shape: Shape) -> dict[str, Any]:
     }
 
 
-def _finish(producer: Producer, topic: str, first: SendFuture | None) -> None:
+def _finish(producer: Producer, topic: str, sent: Sent) -> None:
     """Flush and print the result. Raises the failure, as PARTIAL if some records were acknowledged."""
     failure: Exception | None = None
     where = None
     try:
         producer.flush()
-        where = first.result() if first is not None else None
+        where = sent.first.result() if sent.first is not None else None
         producer.close()
     except Exception as error:  # the counts decide the exit code
         failure = error
     stats = producer.stats
     if failure is not None and not stats.acknowledged:
         raise failure
-    _tell(topic, stats, where)
+    if stats.acknowledged or sent.stopped is None:
+        _tell(topic, stats, where)
+    if sent.stopped is not None:
+        _tell_stop(sent, stats, failure)
     if failure is not None:
         raise CliError(Exit.PARTIAL, f"{stats.failed} records failed, {stats.acknowledged} did not: {failure}")
+
+
+def _tell_stop(sent: Sent, stats: Any, failure: Exception | None) -> None:
+    """Raises what ended the input before its end. failure: of the records that were sent before."""
+    stopped = sent.stopped
+    assert stopped is not None
+    if isinstance(stopped, KeyboardInterrupt):
+        raise stopped
+    why = f"line {sent.number}: {stopped}" if isinstance(stopped, BadLine) else str(stopped)
+    if not stats.acknowledged:
+        if isinstance(stopped, BadLine):
+            raise CliError(Exit.USAGE, f"{why}; nothing was written") from stopped
+        raise stopped
+    lost = f", {stats.failed} failed ({failure})" if failure is not None else ""
+    written = output.counted(stats.acknowledged, "record")
+    raise CliError(Exit.PARTIAL, f"{why}; {written} before it written{lost}, nothing after it") from stopped
 
 
 def _tell(topic: str, stats: Any, where: Any) -> None:
