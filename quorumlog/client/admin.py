@@ -167,6 +167,10 @@ class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin,
         self._link.cache.update(response)  # its leaders are asked next, as a rule
         return topic
 
+    async def prove_cluster(self) -> None:
+        """Raises WrongCluster if the nodes that answer are not of the cluster that `cluster_id` names."""
+        await self._link.metadata([])
+
     async def metadata(self) -> MetadataResponse:
         return await self._link.metadata([], all_topics=True, create=False)
 

@@ -77,6 +77,10 @@ class Admin(Blocking):
     def describe_topic(self, name: str) -> TopicMetadata:
         return self._thread.run(self._client.describe_topic(name))
 
+    def prove_cluster(self) -> None:
+        """See `AsyncAdmin.prove_cluster`."""
+        self._thread.run(self._client.prove_cluster())
+
     def describe_cluster(self, *, include_partition_counts: bool = False) -> DescribeClusterResponse:
         return self._thread.run(self._client.describe_cluster(include_partition_counts=include_partition_counts))
 

@@ -13,6 +13,14 @@ class Unavailable(QuorumlogError):
     """No broker could be reached, or no leader was found, in time."""
 
 
+class WrongCluster(QuorumlogError):
+    """A node of another cluster answered, and none of the one whose `cluster_id` was given. Nothing was asked of it."""
+
+    def __init__(self, address: str, found: str, wanted: str) -> None:
+        super().__init__(f"{address} belongs to cluster {found}, not to cluster {wanted}, which is meant")
+        self.address, self.found, self.wanted = address, found, wanted
+
+
 class RequestFailed(QuorumlogError):
     """The cluster answered with an error.
 

@@ -10,7 +10,8 @@ import random
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
-from quorumlog.client.errors import ClientClosed, QuorumlogError, RequestFailed, Unavailable
+from quorumlog.client.errors import ClientClosed, QuorumlogError, RequestFailed, Unavailable, WrongCluster
+from quorumlog.client.link_proof import Proofs
 from quorumlog.client.metadata_cache import MetadataCache
 from quorumlog.client.options import CommonOptions, parse_bootstrap
 from quorumlog.clock import Clock
@@ -38,6 +39,7 @@ class Link:
         self._bootstrap = parse_bootstrap(options.bootstrap_servers)
         self._connections: dict[Address, Connection] = {}
         self._refreshes: dict[tuple[bool, tuple[str, ...]], asyncio.Future[None]] = {}
+        self._proofs = Proofs(options.cluster_id) if options.cluster_id else None
         self._closed = False
         self._next = 0  # index of the broker that the next `call_any` asks first
 
@@ -62,7 +64,14 @@ class Link:
         if address is None:
             live = ", ".join(map(str, sorted(self.cache.brokers))) or "none"
             raise NotDelivered(f"broker {node_id} is fenced or not registered; those in service are {live}")
-        return self.connection(address).call(request, timeout_ms or self.options.request_timeout_ms)
+        return self._call(address, request, timeout_ms or self.options.request_timeout_ms)
+
+    def _call(self, address: Address, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        """Raises WrongCluster before anything is asked of a node that is not of the cluster that is meant."""
+        connection = self.connection(address)
+        if self._proofs is None:
+            return connection.call(request, timeout_ms)
+        return self._proofs.call(connection, request, timeout_ms)
 
     async def call_any(
         self,
@@ -79,10 +88,13 @@ class Link:
         on_unknown: called when a broker may have carried it out without answering, before the next one is asked.
         node_timeout_ms: how long each broker has in the first round, doubled in each further round; at most, and
         without it, the request timeout. avoid: brokers that are asked last. first: one that is asked first.
+
+        Raises WrongCluster if nodes of another cluster answered in a round, and none of the one that is meant.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
         last: Exception | None = None
+        foreign: WrongCluster | None = None
         while True:
             patience_ms = self.options.request_timeout_ms
             if node_timeout_ms is not None:
@@ -92,12 +104,17 @@ class Link:
                 if left_ms <= 0:
                     break
                 try:
-                    return await self.connection(address).call(request, min(left_ms, patience_ms))
+                    return await self._call(address, request, min(left_ms, patience_ms))
+                except WrongCluster as error:
+                    foreign = error  # another address may be of the right one
+                    self._next += 1
                 except RpcError as error:
                     last = error
                     self._next += 1
                     if not isinstance(error, NotDelivered):
                         on_unknown()
+            if foreign is not None:
+                raise foreign
             attempt += 1
             left_ms = deadline_ms - self.clock.now_ms()
             if left_ms <= 0:

@@ -30,10 +30,14 @@ OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommonOptions:
-    """bootstrap_servers: the first brokers to ask, `host:port[,host:port]`. Times are in ms, sizes in bytes."""
+    """bootstrap_servers: the first brokers to ask, `host:port[,host:port]`. Times are in ms, sizes in bytes.
+
+    cluster_id: of the cluster that is meant; a node that says another is not used. "": any.
+    """
 
     bootstrap_servers: str | Sequence[str] = "localhost:9092"
     client_id: str = "quorumlog"
+    cluster_id: str = ""
     request_timeout_ms: int = 30_000
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000

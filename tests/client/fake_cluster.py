@@ -122,6 +122,7 @@ class FakeCluster:
         self.delay_s: Callable[[], float] | None = None  # delay before each produce; requests may overtake
         self.created: list[str] = []
         self.racks: dict[int, str] = {}  # of brokers
+        self.cluster_ids: dict[int, str] = {}  # by broker; "" for one that is not in it
         self.next_producer_id = 1_000
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> FakeConnection:
@@ -176,6 +177,7 @@ class FakeCluster:
                 BrokerMetadata(node_id=n, host=a.host, port=a.port, rack=self.racks.get(n))
                 for n, a in self.brokers.items()
             ),
+            cluster_id=self.cluster_ids.get(node, ""),
             controller_id=1,
             topics=tuple(self._topic(name) for name in names),
         )
