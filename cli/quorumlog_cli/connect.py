@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.profile import Asked, Target, resolve
+from quorumlog_cli.local.here import read_here
+from quorumlog_cli.profile import Asked, Target, names_another, resolve
 from quorumlog_cli.profile_file import read_project, read_user
 
 if TYPE_CHECKING:
@@ -34,25 +36,94 @@ ConfigOption = Annotated[
 
 
 def find_target(servers: str | None, profile: str | None, options: list[str] | None) -> Target:
+    """Raises CliError, LayoutError."""
     asked = Asked(bootstrap_servers=servers, profile=profile, options=options or ())
-    return resolve(asked, os.environ, read_project(Path.cwd()), read_user())
+    here = None if names_another(asked, os.environ) else read_here(Path.cwd())
+    return _of_nodes(resolve(asked, os.environ, read_project(Path.cwd()), read_user(), here))
+
+
+def _of_nodes(target: Target) -> Target:
+    """A local cluster as its files and processes are now: only nodes that run are asked, so that no other program or
+    cluster that took a port answers. Raises CliError(PRECONDITION) if another cluster is in its folder now.
+    """
+    from quorumlog.testing.layout import has_cluster
+
+    if target.data_dir is None or not has_cluster(target.data_dir):
+        return target
+    from quorumlog.testing.nodes import LocalNodes
+
+    nodes = LocalNodes.open(target.data_dir)
+    found = nodes.layout.cluster_id
+    if target.cluster_id and target.cluster_id != found:
+        raise CliError(
+            Exit.PRECONDITION,
+            f"{target.origin} means cluster {target.cluster_id}, but {target.data_dir} holds cluster {found} now",
+            "quorumlog up there makes its profile anew; quorumlog profile delete removes the old one",
+        )
+    serving = nodes.serving()
+    addresses = [nodes.layout.node(node_id).client_address for node_id in serving or nodes.ids]
+    return replace(
+        target,
+        bootstrap_servers=",".join(addresses),
+        options={**target.options, "cluster_id": found},
+        is_stopped=not serving,
+    )
 
 
 @contextmanager
 def connected(target: Target, **more: object) -> Iterator[Cluster]:
-    """Blocking clients of the target's cluster. Raises CliError(UNREACHABLE) at once if no address accepts."""
+    """Blocking clients of the target's cluster.
+
+    Raises CliError(UNREACHABLE) at once if no address accepts, or if another cluster answers than the one that is
+    meant.
+    """
     from quorumlog.client.blocking import Cluster
 
     reach(target)
     options = {"default_api_timeout_ms": API_TIMEOUT_MS, "client_id": "quorumlog-cli", **target.options, **more}
     with Cluster(target.bootstrap_servers, **options) as cluster:
+        if target.cluster_id:
+            _prove(cluster, target, options)
         yield cluster
+
+
+def _prove(cluster: Cluster, target: Target, options: Mapping[str, Any]) -> None:
+    """The clients prove each node on their own; a command hears of it here, before it has done anything."""
+    from quorumlog.client.blocking import Cluster
+    from quorumlog.client.errors import WrongCluster
+
+    common = common_options(options)
+    try:
+        if len(common) == len(options):
+            cluster.admin.prove_cluster()
+        else:  # options of a producer or a consumer, which an admin client refuses
+            with Cluster(target.bootstrap_servers, **common) as prover:
+                prover.admin.prove_cluster()
+    except WrongCluster as error:
+        raise CliError(
+            Exit.UNREACHABLE,
+            f"{error}; the addresses are from {target.origin}. Nothing was asked of it",
+            "start the cluster that is meant, or name the other one with --profile or -b",
+        ) from error
+
+
+def common_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of `options` that every kind of client takes."""
+    from quorumlog.client.options import CommonOptions
+
+    return {name: value for name, value in options.items() if name in CommonOptions.__dataclass_fields__}
 
 
 def reach(target: Target) -> None:
     """Checks that one address accepts a connection. The client itself would keep trying; a person wants to know now."""
     from quorumlog.client.options import parse_bootstrap
 
+    if target.is_stopped:
+        raise CliError(
+            Exit.UNREACHABLE,
+            f"no node runs of {target.name}, which {target.origin} names",
+            f"quorumlog up --data {target.data_dir} starts it; --profile or -b names another cluster",
+        )
     failures: list[str] = []
     for address in parse_bootstrap(target.bootstrap_servers):
         try:

@@ -39,6 +39,7 @@ class CliError(Exception):
 
 _BY_CLASS = {
     "quorumlog.client.errors.Unavailable": Exit.UNREACHABLE,
+    "quorumlog.client.errors.WrongCluster": Exit.UNREACHABLE,
     "quorumlog.client.errors.DeliveryTimeout": Exit.TIMED_OUT,
     "quorumlog.client.errors.ConfigError": Exit.USAGE,
     "quorumlog.client.errors.RecordTooLarge": Exit.USAGE,

@@ -1,7 +1,8 @@
 """Decides which cluster a command uses, and with which options.
 
-The first of these wins: flag, -X, environment, the profile named with --profile, the project's `.quorumlog.toml`, the
-user's current profile, `localhost:9092` (CLI.md 2.3). `resolve` is pure; the caller reads the files.
+The first of these wins: flag, -X, environment, the profile named with --profile, the local cluster of the working
+directory or of one above it, the project's `.quorumlog.toml`, the user's current profile, `localhost:9092` (decision
+89). `resolve` is pure; the caller reads the files.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from quorumlog_cli.errors import CliError, Exit
 DEFAULT_SERVERS = "localhost:9092"
 PROJECT_FILE = ".quorumlog.toml"
 ENVIRONMENT_PREFIX = "QUORUMLOG_"
+_PROFILE_VARIABLE, _SERVERS_VARIABLE = f"{ENVIRONMENT_PREFIX}PROFILE", f"{ENVIRONMENT_PREFIX}BOOTSTRAP_SERVERS"
 ENVIRONMENT_OPTIONS = ("bootstrap_servers", "client_id", "request_timeout_ms", "transport")
-OWN_KEYS = ("data_dir",)  # keys of a profile that are not client options
+PLACE_KEYS = ("data_dir", "cluster_id")  # say which cluster a profile's servers are; without meaning for others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +33,39 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """The local cluster of the working directory, or else of the nearest one above it (`is_below`)."""
+
+    root: Path
+    cluster_id: str
+    bootstrap_servers: str
+    is_below: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """options: client options without `bootstrap_servers`. origin: where the servers were set, for messages.
 
-    data_dir: folder of the local cluster behind the profile, if there is one.
+    data_dir: folder of the local cluster that is meant, if it is one. is_stopped: none of its nodes runs, so that
+    whoever answers at its addresses is another cluster.
     """
 
     bootstrap_servers: str
     origin: str
     options: dict[str, Any] = field(default_factory=dict)
     data_dir: Path | None = None
+    is_stopped: bool = False
+
+    @property
+    def cluster_id(self) -> str:
+        """ "" if it is not known: any cluster at the servers is meant."""
+        return str(self.options.get("cluster_id", ""))
+
+    @property
+    def name(self) -> str:
+        """For messages of what was changed or deleted."""
+        which = f"cluster {self.cluster_id}" if self.cluster_id else "the cluster"
+        return f"{which} in {self.data_dir}" if self.data_dir else f"{which} at {self.bootstrap_servers}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +76,60 @@ class Profiles:
     by_name: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-def resolve(asked: Asked, environment: Mapping[str, str], project: Profiles, user: Profiles) -> Target:
+def names_another(asked: Asked, environment: Mapping[str, str]) -> str:
+    """The flag or variable that says which cluster is meant, wherever the command is typed; "" if there is none."""
+    if asked.bootstrap_servers:
+        return "--bootstrap-servers"
+    if "bootstrap_servers" in parse_options(asked.options):
+        return "-X bootstrap.servers"
+    if asked.profile:
+        return "QUORUMLOG_BOOTSTRAP_SERVERS" if environment.get(_SERVERS_VARIABLE) else "--profile"
+    return next((name for name in (_SERVERS_VARIABLE, _PROFILE_VARIABLE) if environment.get(name)), "")
+
+
+def resolve(
+    asked: Asked, environment: Mapping[str, str], project: Profiles, user: Profiles, here: Here | None = None
+) -> Target:
     """Raises CliError if a profile does not exist or an -X is not key=value."""
-    named = asked.profile or environment.get(f"{ENVIRONMENT_PREFIX}PROFILE")
+    named = asked.profile or environment.get(_PROFILE_VARIABLE)
     layers: list[tuple[str, Mapping[str, Any]]] = [("the default", {"bootstrap_servers": DEFAULT_SERVERS})]
-    layers += [_current(user), _current(project)]
+    if here is not None and not names_another(asked, environment):
+        layers.append((f"the local cluster in {here.root}", _of_place(here)))
+    else:
+        layers += [_current(user), _current(project)]
     if named:
         layers.append((f"profile {named!r}", _find(named, project, user)))
     layers.append(("the environment", _from_environment(environment)))
-    layers.append(("-X", parse_options(asked.options)))
-    if asked.bootstrap_servers:
-        layers.append(("--bootstrap-servers", {"bootstrap_servers": asked.bootstrap_servers}))
+    layers.append(_from_flags(asked))
     return _merge(layers)
 
 
-def _merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Target:
-    """A profile replaces everything before it; other layers change single options.
+def _from_flags(asked: Asked) -> tuple[str, dict[str, str]]:
+    options = parse_options(asked.options)
+    if not asked.bootstrap_servers:
+        return "-X", options
+    return "--bootstrap-servers", {**options, "bootstrap_servers": asked.bootstrap_servers}
 
-    If another layer sets the servers, the profile's local cluster (`data_dir`) no longer applies.
+
+def _of_place(here: Here) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": here.bootstrap_servers,
+        "cluster_id": here.cluster_id,
+        "data_dir": str(here.root),
+    }
+
+
+def _merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Target:
+    """A profile or a local cluster replaces everything before it; other layers change single options.
+
+    If another layer sets the servers, what the profile says of its cluster (`PLACE_KEYS`) no longer applies.
     """
     merged: dict[str, Any] = {}
     origin = ""
     for name, values in layers:
         if "bootstrap_servers" in values:
-            merged = dict(values) if "profile" in name else {**_without_place(merged), **values}
+            whole = name.startswith(("profile ", "the local cluster "))
+            merged = dict(values) if whole else {**_without_place(merged), **values}
             origin = name
         else:
             merged.update(values)
@@ -89,7 +144,7 @@ def _merge(layers: Sequence[tuple[str, Mapping[str, Any]]]) -> Target:
 
 
 def _without_place(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key not in OWN_KEYS}
+    return {key: value for key, value in values.items() if key not in PLACE_KEYS}
 
 
 def parse_options(texts: Sequence[str]) -> dict[str, str]:

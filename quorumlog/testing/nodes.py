@@ -31,7 +31,7 @@ from quorumlog.testing.layout import (
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.ports import PortPicker, taken_ports
 from quorumlog.testing.probe import Readiness, ask_findings, ask_ready
-from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
+from quorumlog.testing.processes import ProcessId, is_flocked, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
 
 MAX_NODES = 15
@@ -123,6 +123,16 @@ class LocalNodes:
         if process is None:
             return NodeState.STOPPED
         return NodeState.PAUSED if process.paused else NodeState.RUNNING
+
+    def serving(self) -> list[NodeId]:
+        """Nodes at whose addresses this cluster answers, running ones first: it started them, or somebody by hand."""
+        order = {NodeState.RUNNING: 0, NodeState.PAUSED: 1, NodeState.STOPPED: 2}
+        states = {node_id: self.state(node_id) for node_id in self.ids}
+        alive = [node_id for node_id in self.ids if states[node_id] is not NodeState.STOPPED or self._is_held(node_id)]
+        return sorted(alive, key=lambda node_id: order[states[node_id]])
+
+    def _is_held(self, node_id: NodeId) -> bool:
+        return is_flocked(self.layout.node(node_id).data / ".lock")
 
     def in_state(self, state: NodeState) -> list[NodeId]:
         return [node_id for node_id in self.ids if self.state(node_id) is state]

@@ -68,19 +68,37 @@ def start(
 
 
 def write_pid_file(path: Path, process: ProcessId) -> None:
-    """Atomic: a reader sees either the old process or the new one."""
+    """Atomic: a reader sees either the old process or the new one. The folder is noted as the file system knows it."""
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(asdict(process)))
+    temporary.write_text(json.dumps({**asdict(process), "folder": _identity(path.parent)}))
     temporary.replace(path)
 
 
 def read_pid_file(path: Path) -> ProcessId | None:
-    """None if the file does not exist or cannot be read."""
+    """None if the file does not exist or cannot be read, or was copied with its folder: its process is not ours."""
     try:
         content = json.loads(path.read_text())
+        if content.get("folder", here := _identity(path.parent)) != here:
+            return None
         return ProcessId(int(content["pid"]), str(content["started"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def _identity(folder: Path) -> list[int]:
+    """Device and inode: a folder keeps them when it is renamed, and a copy has others."""
+    status = folder.stat()
+    return [status.st_dev, status.st_ino]
+
+
+def is_flocked(path: Path) -> bool:
+    """Whether a process holds an flock on this very file. False where the kernel does not list them (not Linux)."""
+    try:
+        inode = str(path.stat().st_ino)
+        with open("/proc/locks", encoding="ascii") as file:
+            return any(line.split()[1] == "FLOCK" and line.split()[5].endswith(f":{inode}") for line in file)
+    except (OSError, IndexError):
+        return False
 
 
 def _look_up(pid: int) -> tuple[str, str] | None:

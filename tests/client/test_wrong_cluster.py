@@ -57,7 +57,7 @@ def test_a_node_that_was_never_asked_is_refused_where_it_is_called_by_its_id() -
         link = Link(
             cluster,  # type: ignore[arg-type]
             CommonOptions(bootstrap_servers="b1", cluster_id="ours"),
-            clock=TestClock(),  # type: ignore[arg-type]
+            clock=TestClock(),
             rng=random.Random(1),
         )
         await link.refresh([])
@@ -86,7 +86,7 @@ def test_calls_keep_their_order_around_the_proof() -> None:
         link = Link(
             cluster,  # type: ignore[arg-type]
             CommonOptions(bootstrap_servers="b1", cluster_id="ours"),
-            clock=TestClock(),  # type: ignore[arg-type]
+            clock=TestClock(),
             rng=random.Random(1),
         )
         await link.refresh([])

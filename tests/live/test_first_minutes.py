@@ -5,81 +5,24 @@ Uses only the command line, so that what the README promises is what is tested.
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from quorumlog import Cluster
-from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import LocalNodes
-from quorumlog.testing.processes import ProcessId
 from quorumlog.testing.waiting import wait_until
-
-COMMAND_S = 60.0
-
-
-class Person:
-    """Runs commands in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.environment = {**os.environ, "QUORUMLOG_HOME": str(folder / "home")}
-        self.root = folder / ".quorumlog"
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "quorumlog_cli.main", *arguments]
-
-    def types(self, *arguments: str, stdin: str = "", want: int = 0) -> str:
-        """Returns stdout; the exit code must be `want`."""
-        done = subprocess.run(
-            self.command(*arguments),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            cwd=self.folder,
-            env=self.environment,
-            timeout=COMMAND_S,
-            check=False,
-        )
-        assert done.returncode == want, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
-
-    def asks(self, *arguments: str, want: int = 0) -> Any:
-        return json.loads(self.types(*arguments, "-o", "json", want=want))
-
-    def healthy(self) -> bool:
-        """True if `status` exits with 0."""
-        return (
-            subprocess.run(
-                self.command("status"),
-                cwd=self.folder,
-                env=self.environment,
-                capture_output=True,
-                timeout=COMMAND_S,
-                check=False,
-            ).returncode
-            == 0
-        )
-
-    def processes(self) -> list[ProcessId]:
-        nodes = LocalNodes.open(self.root)
-        return [process for node_id in nodes.ids if (process := nodes.process(node_id)) is not None]
+from tests.live.person import COMMAND_S, Person
 
 
 @pytest.fixture
 def person(tmp_path: Path) -> Iterator[Person]:
     person = Person(tmp_path)
     yield person
-    if has_cluster(person.root):
-        LocalNodes.open(person.root).stop(timeout_s=0)
+    person.leaves()
 
 
 def test_the_first_minutes(person: Person) -> None:

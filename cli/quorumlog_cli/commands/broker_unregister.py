@@ -62,7 +62,8 @@ def unregister(
     Exit code 6: it runs, or has the only copy of a partition that is in sync. Exit code 7: it is not registered.
     """
     output.use(output_format)
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         brokers = {one.node_id: one for one in cluster.admin.describe_cluster().brokers}
         if broker_id not in brokers:
             raise CliError(Exit.NOT_FOUND, f"broker {broker_id} is not registered; the brokers are {sorted(brokers)}")
@@ -71,7 +72,7 @@ def unregister(
         if not force:
             check(broker, held)
         if not dry_run:
-            if not yes and not _confirmed(broker_id, held):
+            if not yes and not _confirmed(broker_id, held, target.name):
                 raise CliError(Exit.FAILED, "nothing was changed", "--yes skips the question")
             cluster.admin.unregister_broker(broker_id, broker.broker_epoch)
     _report(broker, held, dry_run)
@@ -93,11 +94,11 @@ def check(broker: ClusterBroker, held: Holdings) -> None:
         )
 
 
-def _confirmed(broker_id: int, held: Holdings) -> bool:
+def _confirmed(broker_id: int, held: Holdings, cluster: str) -> bool:
     if held.replicas:
         output.say(f"still assigned to it: {output.counted(len(held.replicas), 'replica')} ({_named(held.replicas)})")
     try:
-        return typer.confirm(f"Forget broker {broker_id}?", err=True)
+        return typer.confirm(f"Forget broker {broker_id} of {cluster}?", err=True)
     except typer.Abort:  # there is no terminal to answer
         return False
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from quorumlog_cli import output
-from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
+from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, common_options, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.first_interrupt import FirstInterrupt
 from quorumlog_cli.output import Format, OutputOption
@@ -137,7 +138,7 @@ def _check_topics(target: Target, topics: list[str]) -> None:
 
     Raises RequestFailed for a topic that does not exist.
     """
-    with connected(_without_consumer_options(target)) as cluster:
+    with connected(replace(target, options=common_options(target.options))) as cluster:
         for topic in topics:
             cluster.admin.describe_topic(topic)
 
@@ -194,7 +195,7 @@ def _starts(target: Target, topic: str, partitions: list[int] | None, wanted: Ra
     """Start by partition. Raises CliError for a partition that the topic does not have."""
     from quorumlog.client.offsets import EARLIEST, LATEST
 
-    with connected(_without_consumer_options(target)) as cluster:
+    with connected(replace(target, options=common_options(target.options))) as cluster:
         existing = [partition.index for partition in cluster.admin.describe_topic(topic).partitions]
         for index in partitions or ():
             if index not in existing:
@@ -206,13 +207,3 @@ def _starts(target: Target, topic: str, partitions: list[int] | None, wanted: Ra
         first = cluster.admin.list_offsets(dict.fromkeys(keys, EARLIEST))
         end = cluster.admin.list_offsets(dict.fromkeys(keys, LATEST))
     return {key[1]: max(first[key].offset, end[key].offset - wanted.last) for key in keys}
-
-
-def _without_consumer_options(target: Target) -> Target:
-    from dataclasses import fields
-
-    from quorumlog.client.options import CommonOptions
-
-    common = {field.name for field in fields(CommonOptions)}
-    options = {name: value for name, value in target.options.items() if name in common}
-    return Target(bootstrap_servers=target.bootstrap_servers, origin=target.origin, options=options)

@@ -147,7 +147,8 @@ def delete(
 
     output.use(output_format)
     results: dict[str, str | None] = {}
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         for name in dict.fromkeys(groups):
             try:
                 cluster.admin.delete_group(name)
@@ -156,6 +157,7 @@ def delete(
                 results[name] = WHY.get(error.code.name, str(error))
     documents = [{"group": name, "deleted": why is None, "error": why} for name, why in results.items()]
     output.show(("GROUP", "RESULT"), [(name, why or "deleted") for name, why in results.items()], documents)
+    output.say(f"in {target.name}")
     _exit_for(results)
 
 
@@ -186,7 +188,8 @@ def delete_offsets(
     from quorumlog.errors import ErrorCode
 
     output.use(output_format)
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         try:
             codes = cluster.admin.delete_group_offsets(group, partitions_of_topics(cluster, topics))
         except RequestFailed as error:
@@ -200,6 +203,7 @@ def delete_offsets(
     ]
     rows = [(*key, why or "deleted") for key, why in results.items()]
     output.show(("TOPIC", "PARTITION", "RESULT"), rows, documents)
+    output.say(f"in {target.name}")
     _exit_for(results)
 
 

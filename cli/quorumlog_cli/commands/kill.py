@@ -6,7 +6,7 @@ import typer
 
 from quorumlog_cli import output
 from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes
+from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes, name_of, where_of
 from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
@@ -14,10 +14,16 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def kill(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Kill a node at once, like `kill -9`: no shutdown, no last sync. `restart` starts it again."""
+    """Kill a node at once, like `kill -9`: no shutdown, no last sync. `restart` starts it again.
+
+    Acts on the cluster of this directory; --data names that of another one.
+    """
     output.use(output_format)
-    if not find_nodes(data).kill(node):
-        raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")
+    nodes = find_nodes(data, f"kill {node}")
+    if not nodes.kill(node):
+        raise CliError(
+            Exit.PRECONDITION, f"node {node} of {name_of(nodes)} does not run", f"quorumlog restart {node} starts it"
+        )
     if output.is_json():
-        output.show_json({"killed": node})
-    output.say(f"  killed      node {node}")
+        output.show_json({"killed": node, **where_of(nodes)})
+    output.say(f"  killed      node {node} of {name_of(nodes)}")

@@ -6,7 +6,7 @@ import typer
 
 from quorumlog_cli import output
 from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes
+from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes, name_of, where_of
 from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
@@ -14,10 +14,16 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def pause(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Freeze a node: it stops answering, but its connections stay open. `resume` continues it."""
+    """Freeze a node: it stops answering, but its connections stay open. `resume` continues it.
+
+    Acts on the cluster of this directory; --data names that of another one.
+    """
     output.use(output_format)
-    if not find_nodes(data).pause(node):
-        raise CliError(Exit.PRECONDITION, f"node {node} does not run", f"quorumlog restart {node} starts it")
+    nodes = find_nodes(data, f"pause {node}")
+    if not nodes.pause(node):
+        raise CliError(
+            Exit.PRECONDITION, f"node {node} of {name_of(nodes)} does not run", f"quorumlog restart {node} starts it"
+        )
     if output.is_json():
-        output.show_json({"paused": node})
-    output.say(f"  paused      node {node}")
+        output.show_json({"paused": node, **where_of(nodes)})
+    output.say(f"  paused      node {node} of {name_of(nodes)}")

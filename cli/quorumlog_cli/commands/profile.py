@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from quorumlog_cli import output
-from quorumlog_cli.connect import find_target
+from quorumlog_cli.connect import connected, find_target
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local.here import read_here
 from quorumlog_cli.output import Format, OutputOption
-from quorumlog_cli.profile import Profiles, parse_options
+from quorumlog_cli.profile import Profiles, Target, parse_options
 from quorumlog_cli.profile_file import (
     is_legal_name,
     read_project,
@@ -31,14 +32,17 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME")]
 
 @app.command("list")
 def list_profiles(output_format: OutputOption = Format.TABLE) -> None:
-    """List profiles. A star marks the current one."""
+    """List profiles. A star marks the current one: commands use it where no directory above has a local cluster."""
     output.use(output_format)
     user, project = read_user(), read_project(Path.cwd())
     current = project.current or user.current
     rows = [_row(name, values, current) for name, values in {**user.by_name, **project.by_name}.items()]
     output.show(
-        ("NAME", "SERVERS"), [[f"{r['name']} *" if r["current"] else r["name"], r["servers"]] for r in rows], rows
+        ("NAME", "SERVERS", "CLUSTER", "FOLDER"),
+        [[f"{r['name']} *" if r["current"] else r["name"], r["servers"], r["cluster_id"], r["data_dir"]] for r in rows],
+        rows,
     )
+    _tell_here()
 
 
 @app.command()
@@ -50,6 +54,7 @@ def show(
     target = find_target(None, name, None)
     document = {
         "bootstrap_servers": target.bootstrap_servers,
+        "cluster_id": target.cluster_id or None,
         "from": target.origin,
         "options": target.options,
         "data_dir": str(target.data_dir) if target.data_dir else None,
@@ -65,6 +70,7 @@ def use(name: NameArgument) -> None:
     path = user_file(os.environ)
     write_text(path, with_current(read_text(path), name))
     output.say(f"commands now use profile {name!r}")
+    _tell_here()
 
 
 @app.command()
@@ -73,13 +79,21 @@ def create(
     servers: Annotated[str, typer.Option("--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…")],
     options: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Options of the client.")] = None,
 ) -> None:
-    """Add or replace a profile, and make it the current one."""
+    """Add or replace a profile, and make it the current one.
+
+    It notes the id of the cluster that answers now (or -X cluster.id=ID): commands refuse another one at its addresses.
+    """
     if not is_legal_name(name):
         raise CliError(Exit.USAGE, f"{name!r} is not a legal profile name: use letters, digits, - and _ only")
     path = user_file(os.environ)
-    values: dict[str, Any] = {"bootstrap_servers": servers.split(","), **parse_options(options or ())}
+    given = parse_options(options or ())
+    values: dict[str, Any] = {"bootstrap_servers": servers.split(","), **given}
+    if "cluster_id" not in values and (cluster_id := _ask_cluster_id(servers, given)):
+        values["cluster_id"] = cluster_id
     write_text(path, with_current(with_profile(read_text(path), name, values), name))
-    output.say(f"profile {name!r} is in {path} and in use")
+    known = f"it means cluster {values['cluster_id']}" if "cluster_id" in values else UNKNOWN_CLUSTER
+    output.say(f"profile {name!r} is in {path} and in use; {known}")
+    _tell_here()
 
 
 @app.command()
@@ -93,6 +107,32 @@ def delete(name: NameArgument) -> None:
     output.say(f"profile {name!r} is removed")
 
 
+UNKNOWN_CLUSTER = "no broker answered, so that it means any cluster there: create it again once one does"
+ASK_TIMEOUT_MS = 3_000
+
+
+def _ask_cluster_id(servers: str, options: dict[str, str]) -> str:
+    """ "" if no broker answers."""
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    target = Target(bootstrap_servers=servers, origin="--bootstrap-servers")
+    try:
+        with connected(target, **{**options, "default_api_timeout_ms": ASK_TIMEOUT_MS}) as cluster:
+            return cluster.admin.describe_cluster().cluster_id
+    except (CliError, QuorumlogError, RpcError, TimeoutError):
+        return ""
+
+
+def _tell_here() -> None:
+    """What wins over the current profile in this directory."""
+    here = read_here(Path.cwd())
+    if here is not None:
+        output.say(
+            f"in this directory commands use cluster {here.cluster_id} in {here.root}, unless --profile is given"
+        )
+
+
 def _must_exist(name: str, user: Profiles) -> None:
     if name not in user.by_name:
         known = ", ".join(user.by_name) or "none"
@@ -102,4 +142,10 @@ def _must_exist(name: str, user: Profiles) -> None:
 def _row(name: str, values: Any, current: str) -> dict[str, Any]:
     servers = values.get("bootstrap_servers", "")
     text = servers if isinstance(servers, str) else ",".join(servers)
-    return {"name": name, "servers": text, "current": name == current}
+    return {
+        "name": name,
+        "servers": text,
+        "current": name == current,
+        "cluster_id": values.get("cluster_id"),
+        "data_dir": values.get("data_dir"),
+    }

@@ -7,7 +7,7 @@ import time
 import typer
 
 from quorumlog_cli import output
-from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes
+from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes, name_of, where_of
 from quorumlog_cli.local.ready import wait_ready
 from quorumlog_cli.output import Format, OutputOption
 
@@ -16,12 +16,15 @@ app = typer.Typer(add_completion=False)
 
 @app.command()
 def restart(node: NodeArgument, data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
-    """Shut a node down cleanly if it runs, start it, and wait until it serves."""
+    """Shut a node down cleanly if it runs, start it, and wait until it serves.
+
+    Acts on the cluster of this directory; --data names that of another one.
+    """
     output.use(output_format)
-    nodes = find_nodes(data)
+    nodes = find_nodes(data, f"restart {node}")
     began = time.monotonic()
     nodes.restart(node)
     wait_ready(nodes, [node])
     if output.is_json():
-        output.show_json({"restarted": node})
-    output.say(f"  restarted   node {node}, ready after {time.monotonic() - began:.1f} s")
+        output.show_json({"restarted": node, **where_of(nodes)})
+    output.say(f"  restarted   node {node} of {name_of(nodes)}, ready after {time.monotonic() - began:.1f} s")

@@ -10,7 +10,7 @@ from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog_cli import output
 from quorumlog_cli.connect import connected
 from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.local.find import DataOption, find_nodes, target_of
+from quorumlog_cli.local.find import DataOption, find_nodes, name_of, target_of, where_of
 from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
@@ -33,7 +33,8 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
     cluster = _cluster(nodes) if nodes.in_state(NodeState.RUNNING) else {"error": "no node runs"}
     problems = _problems(rows, cluster)
     if output.is_json():
-        output.show_json({"healthy": not problems, "problems": problems, "nodes": rows, "cluster": cluster})
+        document = {"healthy": not problems, "problems": problems, **where_of(nodes), "nodes": rows, "cluster": cluster}
+        output.show_json(document)
     else:
         _show(nodes, rows, cluster, problems)
     if problems:
@@ -106,7 +107,7 @@ def _word(nodes: LocalNodes, problems: list[str]) -> str:
 
 
 def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any], problems: list[str]) -> None:
-    fields = {"cluster": nodes.layout.cluster_id}
+    fields = {"cluster": name_of(nodes).removeprefix("cluster ")}
     if "error" not in cluster:
         names = ("leader", "epoch", "topics", "partitions")
         fields |= {name: cluster[name] for name in names}

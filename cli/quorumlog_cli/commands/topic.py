@@ -155,7 +155,8 @@ def delete(
         _refuse_internal(topics)
     deleted: list[str] = []
     failures: dict[str, RequestFailed] = {}
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         for name in topics:
             try:
                 cluster.admin.delete_topic(name)
@@ -168,7 +169,7 @@ def delete(
     if output.is_json():
         output.show_json({"deleted": deleted, "failed": {name: str(error) for name, error in failures.items()}})
     elif deleted:
-        output.say(f"deleted {', '.join(deleted)}")
+        output.say(f"deleted {', '.join(deleted)} of {target.name}")
     if failures:
         raise CliError(Exit.PARTIAL, "; ".join(f"{name}: {error}" for name, error in failures.items()))
 

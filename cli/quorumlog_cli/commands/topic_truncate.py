@@ -34,7 +34,8 @@ def truncate(
         raise CliError(Exit.USAGE, "give either --before OFFSET or --all")
     if before is not None and before < 0:
         raise CliError(Exit.USAGE, f"--before {before}: an offset is at least 0")
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         known = [partition.index for partition in cluster.admin.describe_topic(topic).partitions]
         chosen = partitions or known
         left = cluster.admin.delete_records(
@@ -42,3 +43,4 @@ def truncate(
         )
     rows = [{"partition": index, "first_offset": left[topic, index]} for index in chosen]
     output.show(("PARTITION", "FIRST"), [list(row.values()) for row in rows], rows)
+    output.say(f"deleted records of {topic} of {target.name}")

@@ -15,10 +15,11 @@ from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli import output
 from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.local.find import FOLDER, DataOption
+from quorumlog_cli.local.find import DataOption
 from quorumlog_cli.local.follow import Stopped, follow, stop_signals
 from quorumlog_cli.local.format_all import format_all
-from quorumlog_cli.local.profile_of import PROFILE_NAME, select_local
+from quorumlog_cli.local.here import FOLDER
+from quorumlog_cli.local.profile_of import select_local
 from quorumlog_cli.local.ready import wait_ready
 from quorumlog_cli.output import Format, OutputOption
 
@@ -103,11 +104,11 @@ def _start(cluster: LocalNodes) -> None:
     except BaseException:
         cluster.stop(started, timeout_s=5)
         raise
-    select_local(cluster.layout)
-    _tell(cluster, started, quorum, took_s)
+    _tell(cluster, started, quorum, took_s, select_local(cluster.layout))
 
 
-def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_s: float) -> None:
+def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_s: float, profile: str) -> None:
+    """profile: what became of it."""
     if output.is_json():
         output.show_json(_document(cluster, quorum))
         return
@@ -118,7 +119,7 @@ def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_
             f":{node.ports.internal} (nodes)   :{node.ports.admin} (admin)   {how}"
         )
     output.say(f"  quorum      leader {quorum['leader']}, epoch {quorum['epoch']}; healthy after {took_s:.1f} s")
-    output.say(f"  profile     {PROFILE_NAME!r} created and selected: commands now use this cluster")
+    output.say(f"  profile     {profile}")
     output.say(_NEXT)
 
 
