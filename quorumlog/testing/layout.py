@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,15 @@ class NodeFiles:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """nodes: by id."""
+    """nodes: by id. home: the root where the cluster was made, or where it was moved to; a copy has its original's.
+
+    None: not known.
+    """
 
     root: Path
     cluster_id: str
     nodes: tuple[NodeFiles, ...]
+    home: Path | None = field(default=None, compare=False)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -92,7 +96,8 @@ class Layout:
 
     def write_marker(self) -> None:
         nodes = [{"node_id": node.node_id, **asdict(node.ports)} for node in self.nodes]
-        content = {"version": LAYOUT_VERSION, "cluster_id": self.cluster_id, "nodes": nodes}
+        home = str((self.home or self.root).absolute())
+        content = {"version": LAYOUT_VERSION, "cluster_id": self.cluster_id, "home": home, "nodes": nodes}
         temporary = self.root / f"{MARKER}.tmp"
         temporary.write_text(json.dumps(content, indent=2) + "\n")
         temporary.replace(self.root / MARKER)
@@ -157,4 +162,5 @@ def _from_content(root: Path, content: Mapping[str, Any]) -> Layout:
         )
         for node in content["nodes"]
     )
-    return Layout(root, str(content["cluster_id"]), nodes)
+    home = content.get("home")
+    return Layout(root, str(content["cluster_id"]), nodes, None if home is None else Path(home))

@@ -20,7 +20,8 @@ def properties_of(node: NodeFiles, nodes: Sequence[NodeFiles], changes: Mapping[
         "node.id": str(node.node_id),
         "listeners": _listeners(node.ports),
         "controller.quorum.voters": voters,
-        "log.dirs": str(node.data),
+        "paths.relative.to": "file",  # the cluster can be moved, and a copy has its own data
+        "log.dirs": str(node.data.relative_to(node.folder)),
         "default.replication.factor": str(replication),
         "offsets.topic.replication.factor": str(replication),
         "transaction.state.log.replication.factor": str(replication),

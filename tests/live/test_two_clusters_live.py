@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,6 +120,42 @@ def test_another_cluster_on_the_ports_is_not_taken_for_ones_own(tmp_path: Path) 
     finally:
         x.leaves()
         y.leaves()
+
+
+def test_a_folder_that_is_copied_or_moved_keeps_to_its_own_data(tmp_path: Path) -> None:
+    """Also a copy that is made while the original runs: its files name processes that are not its own."""
+    home = tmp_path / "home"
+    original, copy, moved = (Person(tmp_path / name, home=home) for name in ("M", "M3", "M2"))
+    original.folder.mkdir()
+    try:
+        original.types("up", "-d", "-n", "1")
+        original.types("produce", "x", stdin="one\n")
+        shutil.copytree(original.folder, copy.folder, ignore=shutil.ignore_patterns("*.sock"))
+        assert "no node runs" in copy.hears("topic", "list", want=3)
+        assert "does not run" in copy.hears("kill", "1", want=6)
+        said = copy.hears("up", "-d", want=6)
+        assert str(original.root) in said and "copies of one another" in said
+        assert original.healthy()
+        original.types("down")
+
+        assert "a copy of" in copy.hears("up", "-d", want=0)
+        copy.types("produce", "x", stdin="in the copy\n")
+        assert copy.types("consume", "x", "-e") == "one\nin the copy\n"
+        assert "copies of one another" in original.hears("up", "-d", want=6)
+        copy.types("down")
+        partition = ".quorumlog/n1/data/x-0"
+        assert "in the copy" in copy.types("log", "grep", partition, "-e", ".")
+        assert "in the copy" not in original.types("log", "grep", partition, "-e", ".")
+
+        original.folder.rename(moved.folder)
+        assert f"moved from {original.root}" in moved.hears("up", "-d", want=0)
+        assert moved.types("consume", "x", "-e") == "one\n"
+        assert not original.folder.exists()
+        meta = read_layout(moved.root)
+        moved.types("storage", "format", "-c", str(meta.nodes[0].config), "-t", meta.cluster_id, want=6)
+    finally:
+        for person in (original, copy, moved):
+            person.leaves()
 
 
 def _started_on_the_ports_of(other: Layout, root: Path) -> Layout:

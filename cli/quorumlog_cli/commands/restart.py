@@ -8,6 +8,7 @@ import typer
 
 from quorumlog_cli import output
 from quorumlog_cli.local.find import DataOption, NodeArgument, find_nodes, name_of, where_of
+from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.ready import wait_ready
 from quorumlog_cli.output import Format, OutputOption
 
@@ -22,6 +23,7 @@ def restart(node: NodeArgument, data: DataOption = None, output_format: OutputOp
     """
     output.use(output_format)
     nodes = find_nodes(data, f"restart {node}")
+    settle(nodes)
     began = time.monotonic()
     nodes.restart(node)
     wait_ready(nodes, [node])

@@ -19,6 +19,7 @@ from quorumlog_cli.local.find import DataOption
 from quorumlog_cli.local.follow import Stopped, follow, stop_signals
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.here import FOLDER
+from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.profile_of import select_local
 from quorumlog_cli.local.ready import wait_ready
 from quorumlog_cli.output import Format, OutputOption
@@ -45,8 +46,9 @@ def up(
 ) -> None:
     """Start a cluster here: three nodes, on free ports, with their data in ./.quorumlog.
 
-    An existing cluster is started again with its data. Only directories created by this command are ever formatted. In
-    the foreground, Ctrl-C stops the nodes; their data stays.
+    An existing cluster is started again with its data, also where its directory was moved. A copy of a directory holds
+    the same cluster: it does not start while the original runs. Only directories created by this command are ever
+    formatted. In the foreground, Ctrl-C stops the nodes; their data stays.
     """
     output.use(output_format)
     picker = PortPicker()
@@ -82,7 +84,8 @@ def _existing(cluster: LocalNodes, count: int | None, options: list[str] | None)
         )
     if options:
         raise CliError(Exit.PRECONDITION, f"-X is for new clusters; edit {root}/n*/server.properties instead")
-    output.say(f"  found       {root}   cluster {cluster.layout.cluster_id}")
+    told = settle(cluster)
+    output.say(f"  found       {root}   cluster {cluster.layout.cluster_id}{told and f' ({told})'}")
     return cluster
 
 

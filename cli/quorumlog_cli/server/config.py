@@ -18,7 +18,7 @@ from quorumlog.rpc.transport import Address, Listener
 from quorumlog.topic_config import validate_all
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
-from quorumlog_cli.server.directory_paths import checked_cordoned, checked_directories
+from quorumlog_cli.server.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
 from quorumlog_cli.server.foreign_keys import check_foreign, idle_of
 from quorumlog_cli.server.group_keys import group_config, offsets_topic
 from quorumlog_cli.server.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
@@ -190,7 +190,9 @@ def flat_values(path: str, text: str, environment: Mapping[str, str]) -> dict[st
     """Keys and values of the file, changed by the environment. Raises ConfigError."""
     values = parse_file(path, text)
     check_known(values, path)
-    return {**values, **from_environment(environment, all_keys())}
+    changes = from_environment(environment, all_keys())
+    check_only_in_file(changes, "the environment")
+    return {**anchored(path, values), **changes}
 
 
 def from_values(values: Mapping[str, str], where: str = "configuration") -> NodeConfig:

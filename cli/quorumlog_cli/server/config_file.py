@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quorumlog_cli.server.config import NodeConfig, flat_values, from_values, load
+from quorumlog_cli.server.directory_paths import check_only_in_file
 from quorumlog_cli.server.properties import ConfigError
 
 
@@ -22,5 +23,6 @@ def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str
         key, found, value = change.partition("=")
         if not found:
             raise ConfigError(f"-X {change}: write KEY=VALUE")
+        check_only_in_file({key.strip(): value}, f"-X {change}")
         values[key.strip()] = value.strip()
     return from_values(values, f"{path} and -X")

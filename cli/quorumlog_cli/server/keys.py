@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog_cli.server.balance_keys import BALANCE_KEYS
+from quorumlog_cli.server.directory_paths import RELATIVE_TO, TO_PROCESS
 from quorumlog_cli.server.foreign_keys import IDLE, ONLY, foreign
 from quorumlog_cli.server.group_keys import GROUP_KEYS
 from quorumlog_cli.server.node_key import MAX_INT, NodeKey
@@ -93,6 +94,13 @@ _KEYS = (
     ),
     NodeKey(name="log.dirs", parse=parse_list, default="/tmp/quorumlog-logs", doc="Directories of the partitions."),
     _maybe("log.dir", parse_list, "The older name of `log.dirs`."),
+    NodeKey(
+        name=RELATIVE_TO,
+        parse=_text,
+        default=TO_PROCESS,
+        doc="Where relative paths of this file begin: process, at the working directory of the node's process, as in "
+        "Kafka; file, at the folder of the file, so that it can be moved with its data. Not in Kafka.",
+    ),
     NodeKey(
         name="cordoned.log.dirs",
         parse=parse_list,

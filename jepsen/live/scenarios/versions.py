@@ -89,7 +89,15 @@ class VersionedNodes(LocalNodes):
             self.new_ones.pop(node_id, None)
         node = self.layout.node(node_id)
         node.config.write_text(properties_of(node, self.layout.nodes, changes))
+        if not new:
+            name_data_for_old_software(node)
         self.start([node_id])
+
+
+def name_data_for_old_software(node: NodeFiles) -> None:
+    """Software from before `paths.relative.to` refuses a file with it."""
+    text = node.config.read_text().replace("paths.relative.to=file\n", "")
+    node.config.write_text(text.replace("log.dirs=data\n", f"log.dirs={node.data}\n"))
 
 
 def by_tree(tree: Path) -> list[str]:
@@ -99,6 +107,8 @@ def by_tree(tree: Path) -> list[str]:
 
 def format_by_tree(layout: Layout, old: Path) -> None:
     """Raises LayoutError."""
+    for node in layout.nodes:
+        name_data_for_old_software(node)
     command = [*by_tree(old), "cli.main", "storage", "format", "-t", layout.cluster_id]
     for node in layout.nodes:
         command += ["-c", str(node.config)]
