@@ -72,7 +72,8 @@ def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) 
 def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
     """Explain a key: meaning, default, limits."""
     from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
-    from quorumlog_cli.server.keys import NODE_KEYS, check_known
+    from quorumlog_cli.server.foreign_keys import foreign
+    from quorumlog_cli.server.keys import COARSER, NODE_KEYS, check_known
 
     output.use(output_format)
     check_known({key: ""}, "explain")
@@ -89,9 +90,25 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
         found |= {"meaning": f"The default of the topic config {TOPIC_SYNONYMS[key]}."}
         if TOPIC_SYNONYMS[key] in DECIDED_TOGETHER:
             found |= {"effect": "A controller writes its file's value where the cluster has none; then use config set."}
-    else:
-        raise CliError(Exit.NOT_FOUND, f"{key} is a key of Kafka that has no effect here")
+    elif key in COARSER:
+        found |= {"meaning": _coarser(key)}
+    elif (of_kafka := foreign(key)) is not None:
+        told = f"refused, unless it is {' or '.join(of_kafka.only)}".rstrip() if of_kafka.only else "none"
+        found |= {"effect": told.replace("it is", "it is empty") if told.endswith("it is") else told}
+        found |= {"meaning": f"A key of Kafka. {of_kafka.reason}"}
     output.show(("FIELD", "VALUE"), [[name, value] for name, value in found.items()], found)
+
+
+def _coarser(key: str) -> str:
+    """Of one of Kafka's keys that say the same in different units."""
+    from quorumlog.broker_config import BROKER_NAMES
+    from quorumlog_cli.server.keys import COARSER
+
+    topic_config, unit_ms = COARSER[key]
+    finer = [name for name, (meant, ms) in COARSER.items() if meant == topic_config and ms < unit_ms]
+    stronger = " and ".join((*finer, BROKER_NAMES[topic_config]))
+    verb = "win" if finer else "wins"
+    return f"The default of the topic config {topic_config}, in {key.rpartition('.')[2]}. {stronger} {verb} over it."
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,38 @@
+"""`server config explain` says of each key what loading a file with it says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
+from quorumlog_cli.server.keys import COARSER, WITHOUT_EFFECT, all_keys
+
+
+def explained(key: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = main(["server", "config", "explain", key, "-o", "json"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out)["meaning"] if code == Exit.DONE else said.err
+
+
+def test_only_keys_without_effect_are_said_to_have_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for key in all_keys():
+        code, text = explained(key, capsys)
+        assert (code == Exit.DONE) is (key not in WITHOUT_EFFECT), key
+        assert text and ("no effect here" in text) is (key in WITHOUT_EFFECT), key
+
+
+UNITS = {
+    "log.retention.hours": "retention.ms, in hours. log.retention.minutes and log.retention.ms win over it",
+    "log.retention.minutes": "retention.ms, in minutes. log.retention.ms wins over it",
+    "log.roll.hours": "segment.ms, in hours. log.roll.ms wins over it",
+    "log.roll.jitter.hours": "segment.jitter.ms, in hours. log.roll.jitter.ms wins over it",
+}
+
+
+def test_keys_of_coarser_units_name_the_finer_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(UNITS) == set(COARSER)
+    for key, want in UNITS.items():
+        assert want in explained(key, capsys)[1]
