@@ -1,10 +1,15 @@
-"""`produce` over one real node: a line that is no record ends the input, and the error tells what was written."""
+"""`produce` over one real node: a line that is no record ends the input, and the error tells what was written.
+
+And `topic offsets`, which tells offsets from records.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -65,3 +70,21 @@ def test_lines_before_a_bad_one_are_written_and_none_after_it(
         assert done.returncode == code, done.stderr
         assert all(text in done.stderr for text in said), done.stderr
         assert types(cluster, "consume", topic.name, "-e", "-f", r"%k:%s\n").stdout == stored
+
+
+def test_markers_are_offsets_and_no_records(cluster: LocalCluster) -> None:
+    with cluster.topic("counted") as topic:
+        with cluster.client.producer(transactional_id="t") as producer:
+            for fails in (False, True):
+                with suppress(Aborted), producer.transaction():
+                    producer.send(topic.name, b"one")
+                    producer.send(topic.name, b"two")
+                    producer.flush()
+                    if fails:
+                        raise Aborted
+        rows = json.loads(types(cluster, "topic", "offsets", topic.name, "--count", "-o", "json").stdout)
+        assert rows == [{"partition": 0, "first_offset": 0, "end_offset": 6, "offsets": 6, "records": 2}]
+
+
+class Aborted(Exception):
+    pass
