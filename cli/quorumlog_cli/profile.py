@@ -58,7 +58,7 @@ class Target:
 
     @property
     def cluster_id(self) -> str:
-        """ "" if it is not known: any cluster at the servers is meant."""
+        """Empty if it is not known: any cluster at the servers is meant."""
         return str(self.options.get("cluster_id", ""))
 
     @property

@@ -34,13 +34,16 @@ class QuorumAdmin:
     options: CommonOptions
     _link: Link
 
-    async def describe_quorum(self) -> DescribeQuorumResponse:
+    async def describe_quorum(self, timeout_ms: int | None = None) -> DescribeQuorumResponse:
+        """timeout_ms: None: default.api.timeout.ms."""
+        patience_ms = timeout_ms or self.options.default_api_timeout_ms
+
         async def ask() -> DescribeQuorumResponse:
-            response: DescribeQuorumResponse = await self._link.call_any(DescribeQuorumRequest())
+            response: DescribeQuorumResponse = await self._link.call_any(DescribeQuorumRequest(), patience_ms)
             check(response)
             return response
 
-        found: DescribeQuorumResponse = await self._link.until(ask, self.options.default_api_timeout_ms)
+        found: DescribeQuorumResponse = await self._link.until(ask, patience_ms)
         return found
 
     async def add_voter(

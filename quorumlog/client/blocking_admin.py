@@ -98,8 +98,8 @@ class Admin(Blocking):
     def explain_compaction(self, topic: str, partition: int) -> dict[NodeId, ExplainCompactionResponse]:
         return self._thread.run(self._client.explain_compaction(topic, partition))
 
-    def describe_quorum(self) -> DescribeQuorumResponse:
-        return self._thread.run(self._client.describe_quorum())
+    def describe_quorum(self, timeout_ms: int | None = None) -> DescribeQuorumResponse:
+        return self._thread.run(self._client.describe_quorum(timeout_ms))
 
     def add_voter(self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int) -> None:
         """See `Admin.add_voter`."""
@@ -225,9 +225,9 @@ class Admin(Blocking):
         return self._thread.run(self._client.list_offsets(wanted, isolation_level=isolation_level))
 
     def list_offset_ranges(
-        self, wanted: Iterable[TopicPartition]
+        self, wanted: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
-        return self._thread.run(self._client.list_offset_ranges(wanted))
+        return self._thread.run(self._client.list_offset_ranges(wanted, timeout_ms))
 
     def list_transactions(
         self,

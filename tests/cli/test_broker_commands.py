@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from quorumlog.client.errors import RequestFailed
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import show_uuid
 from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.cluster import ClusterBroker, DescribeClusterResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.common import Endpoint, FeatureRange
+from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.rpc.transport import NotDelivered
 from quorumlog_cli.commands import broker as command
 from quorumlog_cli.commands import broker_unregister
@@ -21,6 +24,9 @@ from quorumlog_cli.commands.broker_unregister import check, holdings
 from quorumlog_cli.commands.broker_view import Directories, broker_row, directory_rows, listeners_of, shown_state
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.profile import Target
+
+TARGET = Target(bootstrap_servers="h:1", origin="-b")
 
 ID = bytes(range(16))
 ONE = ClusterBroker(
@@ -47,6 +53,7 @@ class FakeAdmin:
         self.brokers, self.topics = brokers, topics or []
         self.unregistered: list[tuple[int, int]] = []
         self.asked: list[int] = []
+        self.quorum_leader: int | None = 1
 
     def describe_cluster(self, **_asked: Any) -> DescribeClusterResponse:
         return DescribeClusterResponse(brokers=self.brokers)
@@ -56,6 +63,11 @@ class FakeAdmin:
         if node_id == 9:
             raise NotDelivered("connection refused")
         return (GOOD, BAD)
+
+    def describe_quorum(self, _timeout_ms: int) -> DescribeQuorumResponse:
+        if self.quorum_leader is None:
+            raise RequestFailed(ErrorCode.NOT_CONTROLLER, "no controller is known")
+        return DescribeQuorumResponse(leader_id=self.quorum_leader)
 
     def list_topics(self) -> list[TopicMetadata]:
         return self.topics
@@ -76,7 +88,7 @@ def use(monkeypatch: pytest.MonkeyPatch, admin: FakeAdmin) -> FakeAdmin:
 
     for module in (command, broker_unregister):
         monkeypatch.setattr(module, "connected", connected)
-        monkeypatch.setattr(module, "find_target", lambda *_options: None)
+        monkeypatch.setattr(module, "find_target", lambda *_options: TARGET)
     return admin
 
 
@@ -129,6 +141,7 @@ def test_a_broker_that_does_not_answer_shows_the_ids_of_its_directories(
     found = Directories.ask(admin, broker)
     row = broker_row(broker, found)
     assert admin.asked == asked and why in found.why
+    assert row["state"] == ("no answer" if asked else "fenced")
     assert row["bytes"] is None and directory_rows(row)[1] == [[show_uuid(ID), None, None, "", None, None, None]]
 
 
@@ -141,6 +154,19 @@ def test_list_ends_with_5_if_one_is_fenced(monkeypatch: pytest.MonkeyPatch, caps
     assert main(["broker", "list", "--no-bytes", "-o", "json"]) == Exit.UNHEALTHY
     assert [one["state"] for one in json.loads(capsys.readouterr().out)] == ["running", "fenced"]
     assert admin.asked == []
+
+
+@pytest.mark.parametrize("leader_id", [-1, 1, None])
+def test_list_tells_who_does_not_answer_and_whether_the_quorum_is_lost(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], leader_id: int | None
+) -> None:
+    """leader_id: of the quorum; None: nobody answers who could know."""
+    admin = use(monkeypatch, FakeAdmin((ONE, replace(ONE, node_id=9))))
+    admin.quorum_leader = leader_id
+    assert main(["broker", "list"]) == Exit.UNHEALTHY
+    said = capsys.readouterr()
+    assert [line.split()[1] for line in said.out.splitlines()[1:]] == ["running", "no"], "no answer"
+    assert ("no leader of the quorum answers" in said.err) is (leader_id != 1)
 
 
 def test_describe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,9 @@ from quorumlog_cli.commands import topic, topic_alter
 from quorumlog_cli.commands.replica_assignment import parse_assignment
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.profile import Target
+
+TARGET = Target(bootstrap_servers="h:1", origin="-b")
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     for module in (topic, topic_alter):
         monkeypatch.setattr(module, "connected", connected)
-        monkeypatch.setattr(module, "find_target", lambda *_options: None)
+        monkeypatch.setattr(module, "find_target", lambda *_options: TARGET)
     return asked
 
 

@@ -13,6 +13,9 @@ from quorumlog.internal_topics import INTERNAL_TOPICS
 from quorumlog_cli.commands import topic as command
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.profile import Target
+
+TARGET = Target(bootstrap_servers="h:1", origin="-b")
 
 LOST = {
     "__consumer_offsets": "every offset that one has committed",
@@ -31,7 +34,7 @@ def deleted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         yield SimpleNamespace(admin=SimpleNamespace(delete_topic=deleted.append))
 
     monkeypatch.setattr(command, "connected", connected)
-    monkeypatch.setattr(command, "find_target", lambda *_options: None)
+    monkeypatch.setattr(command, "find_target", lambda *_options: TARGET)
     return deleted
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.scrub.report import ScrubReport
-from quorumlog_cli.server.health import MAX_BLOCKED, index_checks, is_serving, problems, who
+from quorumlog_cli.local.ready import LEADERLESS
+from quorumlog_cli.server.health import MAX_BLOCKED, index_checks, is_serving, problems, readiness, who
 from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
 from quorumlog_storage.indexes.log_fault import LogFault
 from quorumlog_storage.retention.blocked import Blocked
@@ -53,6 +54,22 @@ def test_is_serving(
     assert is_serving(node, "quorumlog.v1.Broker") == want[1]
     assert is_serving(node, "quorumlog.v1.Quorum") == want[2]
     assert is_serving(node, "Broker") is None
+
+
+@pytest.mark.parametrize(
+    ("roles", "leader_known", "broker_serving", "want"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_readyz_says_the_same_and_names_a_lost_quorum(
+    roles: str, leader_known: bool, broker_serving: bool | None, want: tuple[bool | None, bool | None, bool | None]
+) -> None:
+    node = node_of(roles, leader_known=leader_known, broker_serving=broker_serving)
+    node.unanswered_directories = {}
+    if node.broker is not None:
+        node.broker.data_plane = SimpleNamespace(opening=SimpleNamespace(left=0))
+        node.broker.lifecycle = SimpleNamespace(fenced=not broker_serving, state=SimpleNamespace(value="fenced"))
+    page = readiness(node)
+    assert (page.status == 200) is want[0]
+    assert (LEADERLESS in page.body.decode()) is (not leader_known)
 
 
 @pytest.mark.parametrize(("leader", "want"), [(SimpleNamespace(node_id=2, epoch=5), (2, 5)), (None, (-1, -1))])

@@ -10,6 +10,7 @@ from quorumlog_cli import output
 from quorumlog_cli.commands import broker_unregister, partition_apply
 from quorumlog_cli.commands.broker_view import (
     FENCED,
+    SILENT,
     Directories,
     broker_row,
     directory_rows,
@@ -18,6 +19,7 @@ from quorumlog_cli.commands.broker_view import (
 )
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.lost_quorum import lost_quorum
 from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(
@@ -44,7 +46,9 @@ def list_(
     BYTES counts directories that are online; a broker that is fenced or does not answer has none. A broker that is
     cordoned gets no new partitions: all its directories are in its `cordoned.log.dirs`.
 
-    Exit code 5: one is fenced.
+    A broker that the metadata calls running and that does not answer has the state "no answer" (not with --no-bytes).
+
+    Exit code 5: one is fenced, or does not answer.
     """
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
@@ -53,6 +57,7 @@ def list_(
             broker_row(broker, Directories.skipped() if no_bytes else Directories.ask(cluster.admin, broker))
             for broker in found.brokers
         ]
+        lost = lost_quorum(cluster.admin) if any(row["state"] == SILENT for row in rows) else ""
     cells = [
         [
             row["broker_id"],
@@ -68,7 +73,9 @@ def list_(
         for row in rows
     ]
     output.show(COLUMNS, cells, rows)
-    if any(row["state"] == FENCED for row in rows):
+    if lost:
+        output.say(f"hint  {lost}")
+    if any(row["state"] in (FENCED, SILENT) for row in rows):
         raise typer.Exit(Exit.UNHEALTHY)
 
 

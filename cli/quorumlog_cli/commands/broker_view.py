@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from quorumlog_cli.lost_quorum import is_silence
+
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.messages.admin import LogDirDescription
@@ -12,14 +14,16 @@ if TYPE_CHECKING:
 
 ASK_TIMEOUT_MS = 3_000  # a broker whose process hangs is fenced later than that
 RUNNING, SHUTTING_DOWN, FENCED = "running", "shutting down", "fenced"
+SILENT = "no answer"  # the metadata says that it runs
 
 
 @dataclass(frozen=True, slots=True)
 class Directories:
-    """found: None if the broker was not asked, or did not answer. why: that, for people."""
+    """found: None if the broker was not asked, or did not answer (is_silent). why: that, for people."""
 
     found: tuple[LogDirDescription, ...] | None
     why: str = ""
+    is_silent: bool = False
 
     @classmethod
     def skipped(cls) -> Directories:
@@ -36,7 +40,8 @@ class Directories:
         try:
             return cls(admin.describe_broker_log_dirs(broker.node_id, ASK_TIMEOUT_MS))
         except (QuorumlogError, RpcError, TimeoutError) as error:
-            return cls(None, f"broker {broker.node_id} did not tell what its directories hold: {error}")
+            why = f"broker {broker.node_id} did not tell what its directories hold: {error}"
+            return cls(None, why, is_silence(error))
 
 
 def state_of(broker: ClusterBroker) -> str:
@@ -62,7 +67,7 @@ def broker_row(broker: ClusterBroker, directories: Directories) -> dict[str, Any
     sizes = [one["bytes"] for one in told if one["bytes"] is not None]
     return {
         "broker_id": broker.node_id,
-        "state": state_of(broker),
+        "state": SILENT if directories.is_silent else state_of(broker),
         "rack": broker.rack,
         "listeners": [{"name": one.name, "host": one.host, "port": one.port} for one in broker.endpoints],
         "leaders": broker.leaders,

@@ -112,7 +112,7 @@ ASK_TIMEOUT_MS = 3_000
 
 
 def _ask_cluster_id(servers: str, options: dict[str, str]) -> str:
-    """ "" if no broker answers."""
+    """Empty if no broker answers."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 

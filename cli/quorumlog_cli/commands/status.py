@@ -11,6 +11,7 @@ from quorumlog_cli import output
 from quorumlog_cli.connect import connected
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.find import DataOption, find_nodes, name_of, target_of, where_of
+from quorumlog_cli.local.ready import hint_to_start, missing_quorum
 from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
@@ -70,7 +71,7 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
             quorum = client.admin.describe_quorum()
             topics = client.admin.list_topics()
     except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
-        return {"error": str(error)}
+        return {"error": missing_quorum(nodes) or str(error)}
     partitions = [partition for topic in topics for partition in topic.partitions]
     return {
         "cluster_id": nodes.layout.cluster_id,
@@ -128,3 +129,5 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
             print(f"node {row['node_id']} has checked its indexes: {check}")
     for problem in problems:
         output.say(f"hint  {problem}")
+    if "error" in cluster and missing_quorum(nodes):
+        output.say(f"hint  {hint_to_start(nodes)}")

@@ -14,6 +14,7 @@ from quorumlog_cli.commands.config_values import keys_and_values
 from quorumlog_cli.commands.replica_assignment import AssignmentOption, parse_assignment
 from quorumlog_cli.commands.topic_alter import alter
 from quorumlog_cli.commands.topic_offsets import offsets
+from quorumlog_cli.commands.topic_ranges import ranges_of
 from quorumlog_cli.commands.topic_truncate import truncate
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit, exit_code
@@ -118,20 +119,30 @@ def describe(
     options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Show the partitions (leader, replicas, in-sync set, offsets) and the configs set on the topic."""
+    """Show the partitions (leader, replicas, in-sync set, offsets) and the configs set on the topic.
+
+    Exit code 5: a leader does not answer, and no other can be elected because the quorum is lost.
+    """
     output.use(output_format)
-    documents = []
+    documents: list[dict[str, Any]] = []
+    problems: list[str] = []
     with connected(find_target(servers, profile, options)) as cluster:
         for name in topics:
             found = cluster.admin.describe_topic(name)
             configs = cluster.admin.describe_configs(name).configs
             set_here = {entry.name: entry.value for entry in configs if entry.source == SET_ON_TOPIC}
-            documents.append(_description(found, set_here, _offsets(cluster, found)))
+            ranges = ranges_of(cluster.admin, found)
+            documents.append(_description(found, set_here, ranges.found))
+            problems += ranges.problems
     if output.is_json():
         output.show_json(documents if len(documents) > 1 else documents[0])
-        return
-    for document in documents:
-        _show_description(document)
+    else:
+        for document in documents:
+            _show_description(document)
+    for problem in dict.fromkeys(problems):
+        output.say(f"hint  {problem}")
+    if problems:
+        raise typer.Exit(Exit.UNHEALTHY)
 
 
 @app.command()
@@ -209,15 +220,6 @@ def _state(partitions: Sequence[PartitionMetadata]) -> str:
     if any(len(partition.isr) < len(partition.replicas) for partition in partitions):
         return "under-replicated"
     return "ok"
-
-
-def _offsets(cluster: Any, topic: TopicMetadata) -> dict[int, tuple[int, int]]:
-    """(first, end) by partition. Partitions without a leader are left out, as no broker can be asked."""
-    keys = [(topic.name, partition.index) for partition in topic.partitions if partition.leader_id >= 0]
-    if not keys:
-        return {}
-    ranges = cluster.admin.list_offset_ranges(keys)
-    return {key[1]: (first.offset, end.offset) for key, (first, end) in ranges.items()}
 
 
 def _description(

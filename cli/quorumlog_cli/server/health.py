@@ -22,6 +22,7 @@ JSON_TYPE = "application/json"
 BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
 CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
 MAX_BLOCKED = 20
+NO_LEADER = "the leader of the quorum is unknown"
 METRICS = "quorumlog_cli.server.metrics"
 
 
@@ -34,10 +35,18 @@ def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
 
     return {
         "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
-        "/readyz": lambda: Page(200, b"ready\n") if node.ready else Page(503, f"{why_not_ready(node)}\n".encode()),
+        "/readyz": lambda: readiness(node),
         "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
         "/metrics": metrics,
     }
+
+
+def readiness(node: Node) -> Page:
+    """A broker that serves is ready, also without a quorum: no load balancer shall take it away. It says so."""
+    if not node.ready:
+        return Page(503, f"{why_not_ready(node)}\n".encode())
+    lost = node.loader.active_controller is None
+    return Page(200, f"ready, but {NO_LEADER}: metadata cannot change\n".encode() if lost else b"ready\n")
 
 
 def who(node: Node) -> dict[str, Any]:
@@ -124,7 +133,7 @@ def why_not_ready(node: Node) -> str:
     if silent:
         return f"starting: {'; '.join(silent)}"
     if node.loader.active_controller is None:
-        return "the leader of the quorum is unknown"
+        return NO_LEADER
     if node.broker is None:
         return "starting"
     left = node.broker.data_plane.opening.left
