@@ -14,7 +14,7 @@ import typer
 
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.here import read_here
-from quorumlog_cli.profile import Asked, Target, names_another, resolve
+from quorumlog_cli.profile import Asked, Profiles, Target, names_another, resolve
 from quorumlog_cli.profile_file import read_project, read_user
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ ConfigOption = Annotated[
 def find_target(servers: str | None, profile: str | None, options: list[str] | None) -> Target:
     """Raises CliError, LayoutError."""
     asked = Asked(bootstrap_servers=servers, profile=profile, options=options or ())
-    here = None if names_another(asked, os.environ) else read_here(Path.cwd())
-    return _of_nodes(resolve(asked, os.environ, read_project(Path.cwd()), read_user(), here))
+    cwd = Path.cwd()
+    here = None if names_another(asked, os.environ) else read_here(cwd)
+    if here is not None:  # which needs no profile, and so no file that might not be readable
+        return _of_nodes(resolve(asked, os.environ, Profiles(), Profiles(), here))
+    return _of_nodes(resolve(asked, os.environ, read_project(cwd), read_user()))
 
 
 def _of_nodes(target: Target) -> Target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -304,17 +305,61 @@ def test_a_row_of_ports_is_held_while_an_inheriting_process_lives(tmp_path: Path
 # --- up ---
 
 
-def test_nodes_without_a_leader_are_stopped_when_up_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Ends(Exception):
+    """What ends `up`."""
+
+
+def no_end(*_: object) -> None:
+    """Nothing does here."""
+
+
+def ends(*_: object) -> None:
+    raise Ends
+
+
+def terminal_gone(_: str) -> None:
+    raise OSError(errno.EIO, "the terminal was closed")
+
+
+@pytest.mark.parametrize(
+    ("ending", "background", "stopped"),
+    [
+        ("start", True, [[1, 3]]),  # one of them may run
+        ("wait_ready", True, [[1, 3]]),
+        ("_quorum", True, [[1, 3]]),
+        ("_tell", True, []),
+        ("_tell", False, [[1, 3]]),
+        ("follow", False, [[1, 3]]),
+        ("", True, []),
+    ],
+)
+@pytest.mark.parametrize("say", [no_end, terminal_gone])
+def test_up_stops_the_nodes_that_it_started_and_no_others(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ending: str,
+    background: bool,
+    stopped: list[list[int]],
+    say: Callable[[str], None],
+) -> None:
+    """Node 2 ran before. ending: the step in which up ends. say: to a terminal, or to one that was closed."""
     cluster = LocalNodes(layout_in(tmp_path), PortPicker())
-    stopped: list[list[int]] = []
+    done: list[list[int]] = []
+    monkeypatch.setattr(cluster, "state", lambda node_id: NodeState.RUNNING if node_id == 2 else NodeState.STOPPED)
+    monkeypatch.setattr(cluster, "start", ends if ending == "start" else no_end)
+    monkeypatch.setattr(cluster, "stop", lambda nodes, timeout_s: done.append(nodes))
+    for step in ("wait_ready", "_quorum", "_tell", "follow", "select_local"):
+        monkeypatch.setattr(up, step, ends if step == ending else no_end)
+    monkeypatch.setattr("quorumlog_cli.output.say", say)
+    try:
+        up.run(cluster, background, "warning")
+    except (Ends, OSError):
+        assert ending or not background
+    assert done == stopped
 
-    def no_leader(_: LocalNodes) -> dict[str, int]:
-        raise TimedOut("a leader of the quorum")
 
-    monkeypatch.setattr(cluster, "start", lambda: [1, 3])
-    monkeypatch.setattr(cluster, "stop", lambda nodes, timeout_s: stopped.append(nodes))
-    monkeypatch.setattr(up, "wait_ready", lambda _: None)
-    monkeypatch.setattr(up, "_quorum", no_leader)
-    with pytest.raises(TimedOut):
-        up._start(cluster)
-    assert stopped == [[1, 3]]
+def test_ctrl_c_is_told_by_whose_nodes_they_are(tmp_path: Path) -> None:
+    cluster = LocalNodes(layout_in(tmp_path), PortPicker())
+    assert up._on_interrupt(cluster, [1, 2, 3]) == "stops the nodes"
+    assert up._on_interrupt(cluster, [2]).startswith("stops nodes 2; the others ran before")
+    assert "the nodes run on" in up._on_interrupt(cluster, [])

@@ -249,6 +249,20 @@ def test_up_keeps_what_was_chosen_and_what_was_added(home: Path) -> None:
     assert set(read_user().by_name) == {"prod"} and read_user().current == "prod"
 
 
-def test_up_does_without_a_profile_where_none_can_be_written(home: Path) -> None:
+def test_what_works_without_a_profile_where_none_can_be_written(home: Path) -> None:
     (home / "profiles").write_text("a file, where a folder must be")
-    assert "cannot be written" in select_local(layout_in(home / "a" / FOLDER))
+    layout = layout_in(home / "cwd" / FOLDER)
+    layout.write_marker()
+    assert "cannot be written" in select_local(layout)
+    assert find_target(None, None, None).data_dir == layout.root
+    assert forget_local(layout) == "", "it has none"
+
+
+def test_what_works_without_a_profile_where_none_can_be_read(home: Path) -> None:
+    user_file(os.environ).parent.mkdir()
+    user_file(os.environ).write_text("current =")
+    layout = layout_in(home / "cwd" / FOLDER)
+    layout.write_marker()
+    assert "not valid TOML" in select_local(layout)
+    assert find_target(None, None, None).data_dir == layout.root
+    assert "not valid TOML" in forget_local(layout)

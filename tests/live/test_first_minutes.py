@@ -5,8 +5,11 @@ Uses only the command line, so that what the README promises is what is tested.
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,3 +126,37 @@ def test_ctrl_c_in_the_foreground_leaves_nothing_behind(person: Person) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+OF_A_TERMINAL = """
+import fcntl, sys, termios
+from quorumlog_cli.main import main
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.exit(main())
+"""
+
+
+def test_a_closed_terminal_leaves_nothing_behind(person: Person) -> None:
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", OF_A_TERMINAL, "up", "-n", "1"],
+        cwd=person.folder,
+        env=person.environment,
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+    )
+    os.close(inside)
+    try:
+        said = b""
+        while b"Ctrl-C stops the nodes" not in said:
+            said += os.read(terminal, 1_000)
+        nodes = person.processes()
+        assert len(nodes) == 1
+        os.close(terminal)  # the kernel sends SIGHUP, and writing fails from now on
+        process.wait(COMMAND_S)
+        assert not any(node.alive for node in nodes)
+    finally:
+        process.kill()
+        process.wait()

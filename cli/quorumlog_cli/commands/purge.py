@@ -45,10 +45,12 @@ def purge(
     (root / "cluster.json").unlink()
     if not any(root.iterdir()):
         root.rmdir()
-    forget_local(nodes.layout)
+    left = forget_local(nodes.layout)
     if output.is_json():
         output.show_json({"removed": str(root), **where_of(nodes)})
     output.say(f"  deleted     {name_of(nodes)}")
+    if left:
+        output.say(f"  {left}")
 
 
 def _confirmed(nodes: LocalNodes) -> bool:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from quorumlog.ids import NO_NODE
+from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.layout import has_cluster
-from quorumlog.testing.nodes import MAX_NODES, LocalNodes
+from quorumlog.testing.nodes import MAX_NODES, STOP_TIMEOUT_S, LocalNodes, NodeState
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli import output
@@ -26,6 +27,7 @@ from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(add_completion=False)
 DEFAULT_NODES = 3
+FAILED_STOP_S = 5.0  # nodes that never served have nothing to hand over
 LEADER_TIMEOUT_S = 10.0  # nodes that serve usually know the leader; an election may be running
 
 
@@ -48,16 +50,15 @@ def up(
 
     An existing cluster is started again with its data, also where its directory was moved. A copy of a directory holds
     the same cluster: it does not start while the original runs. Only directories created by this command are ever
-    formatted. In the foreground, Ctrl-C stops the nodes; their data stays.
+    formatted. In the foreground, Ctrl-C and a closed terminal stop the nodes that it started; nodes that ran before run
+    on, and all data stays.
     """
     output.use(output_format)
     picker = PortPicker()
     try:
         with stop_signals():
             cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker)
-            _start(cluster)
-            if not background:
-                _stay(cluster, level)
+            run(cluster, background, level)
     except Stopped as error:
         raise KeyboardInterrupt from error
     finally:
@@ -96,18 +97,26 @@ def _key_and_value(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def _start(cluster: LocalNodes) -> None:
-    """Start the stopped nodes and wait until they serve. If that fails, the nodes started here are stopped."""
-    began = time.monotonic()
-    started = cluster.start()
+def run(cluster: LocalNodes, background: bool, level: str) -> None:
+    """Start the stopped nodes, wait until they serve, and show them unless they are left in the background.
+
+    Whatever ends this before, or in the foreground, stops the nodes that were started here, and no others.
+    """
+    fresh = [node_id for node_id in cluster.ids if cluster.state(node_id) is NodeState.STOPPED]
+    patience_s, is_left = FAILED_STOP_S, False
     try:
+        began = time.monotonic()
+        cluster.start(fresh)
         wait_ready(cluster)
-        took_s = time.monotonic() - began
-        quorum = _quorum(cluster)
-    except BaseException:
-        cluster.stop(started, timeout_s=5)
-        raise
-    _tell(cluster, started, quorum, took_s, select_local(cluster.layout))
+        took_s, quorum = time.monotonic() - began, _quorum(cluster)
+        patience_s, is_left = STOP_TIMEOUT_S, background
+        _tell(cluster, fresh, quorum, took_s, select_local(cluster.layout))
+        if not background:
+            output.say(f"  Ctrl-C {_on_interrupt(cluster, fresh)}.\n")
+            follow(cluster, level)
+    finally:
+        if not is_left:
+            _stop(cluster, fresh, patience_s)
 
 
 def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_s: float, profile: str) -> None:
@@ -163,11 +172,23 @@ def _document(cluster: LocalNodes, quorum: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _stay(cluster: LocalNodes, level: str) -> None:
-    try:
-        output.say("  Ctrl-C stops the nodes.\n")  # inside the try: Ctrl-C may come at once
-        follow(cluster, level)
-    finally:
-        output.say("\n  stopping the nodes …")
-        killed = cluster.stop()
-        output.say("  stopped" + (f"; killed after waiting: {killed}" if killed else ""))
+def _stop(cluster: LocalNodes, fresh: list[NodeId], timeout_s: float) -> None:
+    with suppress(OSError):  # where the terminal is gone the nodes must not stay
+        output.say("\n  stopping the nodes …" if fresh else "")
+    killed = cluster.stop(fresh, timeout_s=timeout_s)
+    with suppress(OSError):
+        output.say(_afterwards(fresh, killed))
+
+
+def _on_interrupt(cluster: LocalNodes, fresh: list[NodeId]) -> str:
+    if fresh == cluster.ids:
+        return "stops the nodes"
+    if not fresh:
+        return "ends this view; the nodes run on, because they ran before (quorumlog down stops them)"
+    return f"stops nodes {', '.join(map(str, fresh))}; the others ran before, and run on"
+
+
+def _afterwards(fresh: list[NodeId], killed: list[NodeId]) -> str:
+    if not fresh:
+        return "  the nodes run on"
+    return "  stopped" + (f"; killed after waiting: {killed}" if killed else "")

@@ -15,6 +15,7 @@ from typing import Any
 from quorumlog.testing.layout import Layout, LayoutError, has_cluster, read_layout
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.profile import Profiles
 from quorumlog_cli.profile_file import read_user
 from quorumlog_cli.server.config_file import read_config
 
@@ -26,7 +27,7 @@ def settle(nodes: LocalNodes) -> str:
     """
     layout = nodes.layout
     check_paths(layout)
-    copies = copies_of(layout, read_user().by_name.values())
+    copies = copies_of(layout, _profiles().by_name.values())
     for copy in copies:
         if LocalNodes.open(copy).serving():
             raise CliError(
@@ -60,6 +61,14 @@ def copies_of(layout: Layout, profiles: Iterable[Mapping[str, Any]]) -> list[Pat
     known = [layout.home, *(Path(values["data_dir"]) for values in profiles if values.get("data_dir"))]
     found = [root for root in known if root is not None and _holds_too(layout, root)]
     return list(dict.fromkeys(found))
+
+
+def _profiles() -> Profiles:
+    """None where their file cannot be read: a node can be started all the same."""
+    try:
+        return read_user()
+    except (OSError, CliError):
+        return Profiles()
 
 
 def _holds_too(layout: Layout, root: Path) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.testing.layout import Layout, has_cluster
+from quorumlog_cli.errors import CliError
 from quorumlog_cli.profile import PLACE_KEYS, Profiles, parse_profiles
 from quorumlog_cli.profile_file import read_text, user_file, with_current, with_profile, without_profile, write_text
 
@@ -34,8 +35,8 @@ def select_local(layout: Layout) -> str:
         text = with_profile(text, name, {**kept, **values_of(layout)})
         current = chosen(profiles, name)
         write_text(path, with_current(text, current))
-    except OSError as error:
-        return f"none: {path} cannot be written ({error.strerror}); in this directory commands use this cluster anyway"
+    except (OSError, CliError) as error:
+        return f"none: {_why_not(path, error)}; in this directory commands use this cluster anyway"
     if current == name:
         return f"{name!r} is selected: commands use this cluster here, and where no other one is above"
     return f"{name!r} was made; elsewhere commands still use {current!r} (quorumlog profile use {name} changes that)"
@@ -78,13 +79,21 @@ def _is_of(profiles: Profiles, name: str, layout: Layout) -> bool:
     return profiles.by_name[name].get("data_dir") == str(layout.root)
 
 
-def forget_local(layout: Layout) -> None:
-    """Remove the cluster's profiles after a purge."""
+def forget_local(layout: Layout) -> str:
+    """Remove the cluster's profiles after a purge. Returns "", or why one may be left."""
     path = user_file(os.environ)
-    text = read_text(path)
-    profiles = parse_profiles(str(path), text)
-    mine = [name for name, values in profiles.by_name.items() if values.get("data_dir") == str(layout.root)]
-    for name in mine:
-        text = without_profile(text, name)
-    if mine:
-        write_text(path, with_current(text, "") if profiles.current in mine else text)
+    try:
+        text = read_text(path)
+        profiles = parse_profiles(str(path), text)
+        mine = [name for name, values in profiles.by_name.items() if values.get("data_dir") == str(layout.root)]
+        for name in mine:
+            text = without_profile(text, name)
+        if mine:
+            write_text(path, with_current(text, "") if profiles.current in mine else text)
+    except (OSError, CliError) as error:
+        return f"its profile is left: {_why_not(path, error)}"
+    return ""
+
+
+def _why_not(path: Path, error: OSError | CliError) -> str:
+    return error.message if isinstance(error, CliError) else f"{path} cannot be written ({error.strerror})"
