@@ -77,8 +77,8 @@ def write_pid_file(path: Path, process: ProcessId) -> None:
 def read_pid_file(path: Path) -> ProcessId | None:
     """None if the file does not exist or cannot be read, or was copied with its folder: its process is not ours."""
     try:
-        content = json.loads(path.read_text())
-        if content.get("folder", here := _identity(path.parent)) != here:
+        content, here = json.loads(path.read_text()), _identity(path.parent)
+        if content.get("folder", here) != here:
             return None
         return ProcessId(int(content["pid"]), str(content["started"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
