@@ -14,7 +14,7 @@ from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import WrongCluster
 from quorumlog.client.link import Link
 from quorumlog.client.options import CommonOptions
-from quorumlog.messages.cluster import CreateTopicsRequest, MetadataRequest
+from quorumlog.messages.cluster import CreateTopicsRequest, MetadataRequest, MetadataResponse
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
@@ -78,8 +78,17 @@ def test_a_node_that_cannot_say_its_id_was_not_asked(error: Exception) -> None:
     assert sum(isinstance(request, CreateTopicsRequest) for _, request in cluster.requests) == 1
 
 
+class SlowToSay(FakeCluster):
+    """Calls come in while a node is asked for its cluster's id."""
+
+    async def _MetadataRequest(self, node: int, request: MetadataRequest) -> MetadataResponse:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await super()._MetadataRequest(node, request)
+
+
 def test_calls_keep_their_order_around_the_proof() -> None:
-    cluster = FakeCluster()
+    cluster = SlowToSay()
     cluster.cluster_ids = dict.fromkeys(cluster.brokers, "ours")
 
     async def scenario() -> None:

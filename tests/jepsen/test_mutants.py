@@ -95,15 +95,19 @@ NOT_OF_THE_SWARM = (
     "broker/quorumlog_broker/replicas/directory_returns.py",
     "broker/quorumlog_broker/produce/conversion.py",  # its producers do not compress
     "broker/quorumlog_broker/produce/import_path.py",  # only an operator's command starts an import
+    "cli/quorumlog_cli/local/find.py",  # nobody types commands
+    "cli/quorumlog_cli/records_text.py",
     "cli/quorumlog_cli/server/directory_start.py",  # no disk hangs while a simulated node starts
     "cli/quorumlog_cli/server/replica_directories.py",
     "quorum/quorumlog_quorum/controller/imports.py",
     "quorum/quorumlog_quorum/controller/unregister_broker.py",  # only an operator's command forgets a broker
     "quorum/quorumlog_quorum/lost_majority.py",  # only an operator's command recovers a lost majority
     "quorumlog/client/committed.py",  # its readers do not leave out aborted transactions
+    "quorumlog/client/link_proof.py",  # its clients name no cluster
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
     "quorumlog/rpc/local_connection.py",  # its network has no sockets
+    "quorumlog/testing/processes.py",  # its nodes are no processes
 )
 
 
