@@ -77,7 +77,8 @@ def reset_offsets(
     wish = _wish(to_earliest, to_latest, to_current, to_offset, shift_by, to_datetime, by_duration, from_file)
     if from_file is None and bool(topics) is all_topics:
         raise CliError(Exit.USAGE, "give --topic, or --all-topics" + (", not both" if topics else ""))
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         names = list(dict.fromkeys(chosen_groups(cluster, groups, all_groups)))
         busy = _with_members(cluster, names)
         if busy and len(busy) == len(names):
@@ -88,8 +89,7 @@ def reset_offsets(
             raise CliError(Exit.NOT_FOUND, *_nothing(wish, free, topics))
         refused = _commit(cluster, found) if execute else {}
     _show(found, export, with_groups=all_groups or len(names) > 1)
-    if not execute:
-        output.say("nothing was changed; --execute commits these offsets")
+    output.say(f"in {target.name}" if execute else "nothing was changed; --execute commits these offsets")
     if busy:
         output.complain(_why_busy(busy))
     for (name, topic, index), why in refused.items():

@@ -78,11 +78,12 @@ def remove_controller(
     output.use(output_format)
     if node_id is None:
         raise CliError(Exit.USAGE, "which controller? Pass --node-id; quorum replication lists them")
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         directory = _directory(directory_id) or _known_directory(cluster.admin.describe_quorum(), node_id)
         cluster.admin.remove_voter(node_id, directory)
         document = _voters(cluster.admin.describe_quorum())
-    _show_voters(f"node {node_id} is no voter any more", document)
+    _show_voters(f"node {node_id} is no voter of {target.name} any more", document)
 
 
 def replication(

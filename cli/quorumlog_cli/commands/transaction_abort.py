@@ -71,7 +71,8 @@ def abort(
     output.use(output_format)
     producer = (producer_id, producer_epoch, coordinator_epoch)
     _check_usage(transactional_id, (topic, partition), start_offset, producer)
-    with connected(find_target(servers, profile, options)) as cluster:
+    target = find_target(servers, profile, options)
+    with connected(target) as cluster:
         if transactional_id is not None:
             _fence(cluster, transactional_id)
             return
@@ -86,7 +87,7 @@ def abort(
     if output.is_json():
         output.show_json({"topic": topic, "partition": partition, **found._asdict(), "aborted": True})
     else:
-        output.say(f"aborted the transaction of producer {found.producer_id} on {topic}-{partition}")
+        output.say(f"aborted the transaction of producer {found.producer_id} on {topic}-{partition} of {target.name}")
 
 
 def _check_usage(

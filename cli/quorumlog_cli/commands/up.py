@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,7 @@ from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.profile_of import select_local
 from quorumlog_cli.local.ready import wait_ready
 from quorumlog_cli.output import Format, OutputOption
+from quorumlog_cli.profile import Asked, names_another
 
 app = typer.Typer(add_completion=False)
 DEFAULT_NODES = 3
@@ -132,6 +134,8 @@ def _tell(cluster: LocalNodes, started: list[int], quorum: dict[str, Any], took_
         )
     output.say(f"  quorum      leader {quorum['leader']}, epoch {quorum['epoch']}; healthy after {took_s:.1f} s")
     output.say(f"  profile     {profile}")
+    if variable := names_another(Asked(), os.environ):
+        output.say(f"  note        {variable} is set: commands use what it names, not this cluster")
     output.say(_NEXT)
 
 
