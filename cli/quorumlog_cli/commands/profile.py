@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from quorumlog_cli import output
-from quorumlog_cli.connect import connected, find_target
+from quorumlog_cli.connect import common_options, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.here import read_here
 from quorumlog_cli.output import Format, OutputOption
@@ -118,7 +118,7 @@ def _ask_cluster_id(servers: str, options: dict[str, str]) -> str:
 
     target = Target(bootstrap_servers=servers, origin="--bootstrap-servers")
     try:
-        with connected(target, **{**options, "default_api_timeout_ms": ASK_TIMEOUT_MS}) as cluster:
+        with connected(target, **{**common_options(options), "default_api_timeout_ms": ASK_TIMEOUT_MS}) as cluster:
             return cluster.admin.describe_cluster().cluster_id
     except (CliError, QuorumlogError, RpcError, TimeoutError):
         return ""

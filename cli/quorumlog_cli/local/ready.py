@@ -32,13 +32,13 @@ def wait_restarted(nodes: LocalNodes, node_id: NodeId) -> None:
         nonlocal leaderless_since
         if nodes.state(node_id) is NodeState.STOPPED:
             raise NodeEnded(node_id, nodes.log_tail(node_id))
-        readiness = nodes.readiness(node_id)
-        if LEADERLESS not in readiness.reason or not missing_quorum(nodes):
+        readiness, lost = nodes.readiness(node_id), missing_quorum(nodes)
+        if LEADERLESS not in readiness.reason or not lost:
             leaderless_since = None
             return readiness.ready
         leaderless_since = leaderless_since or time.monotonic()
         if time.monotonic() - leaderless_since >= ELECTION_S:
-            raise CliError(Exit.UNHEALTHY, f"node {node_id} runs, but {missing_quorum(nodes)}", hint_to_start(nodes))
+            raise CliError(Exit.UNHEALTHY, f"node {node_id} runs, but {lost}", hint_to_start(nodes))
         return False
 
     try:
@@ -60,9 +60,9 @@ def missing_quorum(nodes: LocalNodes) -> str:
 
 
 def hint_to_start(nodes: LocalNodes) -> str:
-    root = nodes.layout.root
     stopped = [node_id for node_id in nodes.ids if nodes.state(node_id) is not NodeState.RUNNING]
-    return f"quorumlog up -d --data {root} starts all that are stopped, quorumlog restart {stopped[0]} one of them"
+    one = f", quorumlog restart {stopped[0]} one of them" if stopped else ""
+    return f"quorumlog up -d --data {nodes.layout.root} starts all that are stopped{one}"
 
 
 def _ended(error: NodeEnded) -> CliError:
