@@ -88,17 +88,10 @@ def table() -> str:
     rows = {name: f"in force. {key.doc.removesuffix(' Not in Kafka.')}" for name, key in NODE_KEYS.items()}
     rows |= {name: f"in force: the default of the topic setting `{topic}`" for name, topic in TOPIC_SYNONYMS.items()}
     rows |= {name: f"in force: `{topic}`, in a coarser unit" for name, (topic, _) in COARSER.items()}
-    rows |= {name: f"no effect. {one.reason}" for name, one in IDLE.items()}
-    rows |= {name: f"{only(one.only)}. {one.reason}" for name, one in ONLY.items()}
-    for prefix, one in PREFIXES.items():
-        rows[f"{prefix}*"] = f"{only(one.only) if one.only else 'no effect'}. {one.reason}"
+    rows |= {name: f"{one.effect}. {one.reason}" for name, one in (*IDLE.items(), *ONLY.items())}
+    rows |= {f"{prefix}*": f"{one.effect}. {one.reason}" for prefix, one in PREFIXES.items()}
     lines = [f"| `{name}` | {'' if is_kafkas(name) else 'no'} | {text} |\n" for name, text in sorted(rows.items())]
     return "".join(["\n| key | in Kafka | here |\n|---|---|---|\n", *lines])
-
-
-def only(values: tuple[str, ...]) -> str:
-    named = [f"`{value}`" for value in values if value]
-    return f"refused, unless it is {' or '.join(named)}" if named else "refused, unless it is empty"
 
 
 def is_kafkas(name: str) -> bool:

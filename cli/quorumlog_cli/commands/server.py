@@ -93,9 +93,7 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
     elif key in COARSER:
         found |= {"meaning": _coarser(key)}
     elif (of_kafka := foreign(key)) is not None:
-        told = f"refused, unless it is {' or '.join(of_kafka.only)}".rstrip() if of_kafka.only else "none"
-        found |= {"effect": told.replace("it is", "it is empty") if told.endswith("it is") else told}
-        found |= {"meaning": f"A key of Kafka. {of_kafka.reason}"}
+        found |= {"effect": of_kafka.effect, "meaning": f"A key of Kafka. {of_kafka.reason}"}
     output.show(("FIELD", "VALUE"), [[name, value] for name, value in found.items()], found)
 
 

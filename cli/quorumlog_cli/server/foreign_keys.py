@@ -21,6 +21,12 @@ class Foreign:
     reason: str
     only: tuple[str, ...] = ()
 
+    @property
+    def effect(self) -> str:
+        if not self.only:
+            return "no effect"
+        return f"refused, unless it is {' or '.join(filter(None, self.only)) or 'empty'}"
+
     def accepts(self, value: str) -> bool:
         return not self.only or value.strip().lower() in self.only
 
