@@ -67,7 +67,7 @@ class ProduceTopicResponse:
 class ProducePartitionResponse:
     """base_offset: Offset of the first record; -1 with an error.
     log_append_time_ms: Broker's wall-clock time if the topic uses LogAppendTime, otherwise -1.
-    record_errors: Records because of which the batch was refused; with INVALID_RECORD only.
+    record_errors: Records because of which the batch was refused; with INVALID_RECORD and INVALID_TIMESTAMP.
     """
 
     index: int

@@ -2,7 +2,8 @@
 
 Layout: FORMATS 4.1 (Kafka's `DefaultRecordBatch`). The checksum does not cover the first 17 bytes (base offset, length,
 leader epoch, magic). A leader therefore stamps a batch by writing 17 new bytes in front of a view of the rest, and the
-received bytes never change (DESIGN §6).
+received bytes never change (DESIGN §6). Where a covered field must change (the largest timestamp, the append time, the
+codec), a new batch is made, whose checksum is computed anew; that of the received one was verified before.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
+KNOWN_ATTRIBUTES = 0x7F  # the others have no meaning, and are 0 where a leader writes the attributes
 
 HEADER = Struct(">qiibIhiqqqhii")
 STAMP = Struct(">qiib")
@@ -250,6 +252,12 @@ def with_append_time(buf: Buffer, header: BatchHeader, timestamp_ms: int) -> byt
     return _sealed_as(header, stored, header.attributes | LOG_APPEND_TIME, timestamp_ms)
 
 
+def with_largest_timestamp(buf: Buffer, header: BatchHeader, timestamp_ms: int) -> bytes:
+    """A copy of the batch whose header says that records have times of their own, timestamp_ms being the largest."""
+    stored = memoryview(buf)[header.position + BATCH_OVERHEAD : header.end]
+    return _sealed_as(header, stored, header.attributes & ~LOG_APPEND_TIME, timestamp_ms)
+
+
 def with_payload(header: BatchHeader, codec: Codec, stored: Buffer) -> bytes:
     """The batch with its records in another form. stored: compressed by `codec`."""
     return _sealed_as(header, stored, header.attributes & ~CODEC_MASK | codec, header.max_timestamp)
@@ -260,7 +268,7 @@ def _sealed_as(header: BatchHeader, stored: Buffer, attributes: int, max_timesta
         stored,
         base_offset=header.base_offset,
         leader_epoch=header.leader_epoch,
-        attributes=attributes,
+        attributes=attributes & KNOWN_ATTRIBUTES,
         last_offset_delta=header.last_offset_delta,
         base_timestamp=header.base_timestamp,
         max_timestamp=max_timestamp,

@@ -2,6 +2,7 @@
 
 Stricter than what a log may hold: only compaction leaves gaps and empty batches, and only the coordinator writes
 control batches. The header and the checksum decide (as in Kafka's `LogValidator`, which also looks into the records).
+The header's timestamps are not judged: the leader sets them by the records (`record_check.py`, decision 92).
 """
 
 from __future__ import annotations
@@ -14,12 +15,10 @@ from quorumlog.records.batch import (
     CODEC_MASK,
     CONTROL,
     DELETE_HORIZON,
-    LOG_APPEND_TIME,
     LOG_OVERHEAD,
     MAGIC,
     MIN_RECORD_BYTES,
     NO_PRODUCER,
-    NO_TIMESTAMP,
     TRANSACTIONAL,
     BatchHeader,
     Codec,
@@ -40,7 +39,7 @@ def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
     """Headers of the batches in `buf`, at least one, each valid for an append.
 
     max_message_bytes: largest whole batch, header included (`max.message.bytes`). Raises ApiError: CORRUPT_MESSAGE for
-    damaged bytes, MESSAGE_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, INVALID_TIMESTAMP, otherwise INVALID_RECORD.
+    damaged bytes, MESSAGE_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE, otherwise INVALID_RECORD.
     Kafka's Produce allows one batch per partition; the caller decides whether to accept several.
     """
     _refuse_old_magic(buf)
@@ -53,7 +52,7 @@ def validate_produced(buf: Buffer, max_message_bytes: int) -> list[BatchHeader]:
                 text = f"{header.size} bytes, max.message.bytes is {max_message_bytes}"
                 raise _refusal(header, (ErrorCode.MESSAGE_TOO_LARGE, text))
             verify_crc(buf, header)
-            if fault := _record_fault(header) or _timestamp_fault(header) or _producer_fault(header):
+            if fault := _record_fault(header) or _producer_fault(header):
                 raise _refusal(header, fault)
     except CorruptRecords as error:
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
@@ -85,15 +84,6 @@ def _record_fault(header: BatchHeader) -> _Fault | None:
         return ErrorCode.INVALID_RECORD, f"{count} records, last offset delta {header.last_offset_delta}"
     if codec == _NO_CODEC and header.size - BATCH_OVERHEAD < count * MIN_RECORD_BYTES:
         return ErrorCode.INVALID_RECORD, f"{count} records do not fit in {header.size} bytes"
-    return None
-
-
-def _timestamp_fault(header: BatchHeader) -> _Fault | None:
-    if header.attributes & LOG_APPEND_TIME:
-        return ErrorCode.INVALID_TIMESTAMP, "only the broker sets the append time"
-    if header.base_timestamp < NO_TIMESTAMP or header.max_timestamp < header.base_timestamp:
-        text = f"timestamps from {header.base_timestamp}, largest {header.max_timestamp}"
-        return ErrorCode.INVALID_TIMESTAMP, text
     return None
 
 

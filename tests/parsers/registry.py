@@ -65,7 +65,7 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
 )
 from quorumlog.records.record import read_record
-from quorumlog.records.record_check import check_records, passes_at_once
+from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog.records.varint import Malformed, read_uvarint, read_varint
 from quorumlog.slices import Pace, at_once
 from quorumlog_quorum.lost_majority import INTENT_NAME, Intent, RecoveryRefused, read_intent
@@ -120,7 +120,7 @@ from tests.records.coordinator_samples import GROUP_SAMPLES, TRANSACTION_SAMPLES
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof")
 READS = re.compile(
-    r"(parse|decode|read|decompress|headers$|iter_|validate|check|passes|verify|received|values_of|take$)"
+    r"(parse|decode|read|decompress|headers$|iter_|validate|check|look_at|verify|received|values_of|take$)"
 )
 BYTES = re.compile(r"\b(bytes|Buffer|memoryview|Cursor|File)\b")
 LIMIT_BYTES = 8 * 1024  # of decompressed records
@@ -481,8 +481,8 @@ PARSERS: dict[str, Parser] = {
         call=_limited(lambda *a, **k: sum(1 for _ in check_records(*a, **k))), seeds=(*BATCHES, GAPS),
         errors=(ApiError, CorruptRecords),
     ),
-    "quorumlog/records/record_check.py passes_at_once": Parser(
-        call=_each_batch(passes_at_once), seeds=BATCHES, errors=(CorruptRecords,),
+    "quorumlog/records/record_check.py look_at_once": Parser(
+        call=_each_batch(look_at_once), seeds=BATCHES, errors=(CorruptRecords,),
     ),
     "quorumlog/records/compression.py decompress": Parser(
         call=_decompressed(decompress),

@@ -121,7 +121,7 @@ DENSE: list[tuple[str, bytes]] = [
         for name in (
             "quorumlog/records/plain.py decode_batch", "quorumlog/records/plain.py decode_fields",
             "quorumlog/records/plain.py iter_batch", "quorumlog/records/record_check.py check_records",
-            "quorumlog/records/record_check.py passes_at_once",
+            "quorumlog/records/record_check.py look_at_once",
             "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read",
             "storage/quorumlog_storage/audit/batches.py read_batch_at",
         )

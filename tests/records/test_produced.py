@@ -11,7 +11,7 @@ from record_strategies import NOW_MS, damaged
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Codec, Record, encode_batch, headers, validate_produced
-from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, seal
+from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, DELETE_HORIZON, TRANSACTIONAL, seal
 from tests.parts import few
 
 RECORDS = [Record(0, NOW_MS, b"k", b"v"), Record(1, NOW_MS + 1, None, b"w")]
@@ -47,9 +47,6 @@ BAD = [
     ("control", sealed(attributes=CONTROL), ErrorCode.INVALID_RECORD),
     ("delete horizon", sealed(attributes=DELETE_HORIZON), ErrorCode.INVALID_RECORD),
     ("codec 5", sealed(attributes=5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
-    ("append time", sealed(attributes=LOG_APPEND_TIME), ErrorCode.INVALID_TIMESTAMP),
-    ("timestamp below -1", sealed(base_timestamp=-2), ErrorCode.INVALID_TIMESTAMP),
-    ("largest below the first", sealed(max_timestamp=NOW_MS - 1), ErrorCode.INVALID_TIMESTAMP),
     ("empty", sealed(count=0), ErrorCode.INVALID_RECORD),
     ("a gap in the offsets", sealed(last_offset_delta=2), ErrorCode.INVALID_RECORD),
     ("more records than bytes", sealed(count=1000, last_offset_delta=999), ErrorCode.INVALID_RECORD),

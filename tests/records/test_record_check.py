@@ -25,7 +25,7 @@ from quorumlog.records import (
 from quorumlog.records.batch import BATCH_OVERHEAD
 from quorumlog.records.compression import compress
 from quorumlog.records.record import write_fields
-from quorumlog.records.record_check import InvalidRecord, check_records, passes_at_once
+from quorumlog.records.record_check import InvalidRecord, RecordRules, check_records, look_at_once
 from quorumlog.records.record_walk import HEADERS_PER_STEP, MIN_RUN, RUN_PAUSE
 from quorumlog.records.varint import write_varint
 from tests.parts import few
@@ -35,17 +35,26 @@ LIMIT = 1 << 20
 
 def steps_of(data: bytes, *, keys_required: bool = False, max_bytes: int = LIMIT) -> int:
     """How many slices the check took, less one. Raises InvalidRecord. The quick check must never accept more."""
+    return looked(data, RecordRules(keys_required), max_bytes)[0]
+
+
+def looked(data: bytes, rules: RecordRules, max_bytes: int = LIMIT) -> tuple[int, int]:
+    """As `steps_of`, and the largest timestamp that was found."""
     header = headers(data)[0]
-    at_once = passes_at_once(data, header, keys_required=keys_required)
+    at_once = look_at_once(data, header, rules)
+    check = check_records(data, header, rules, max_decompressed_bytes=max_bytes)
+    steps = 0
     try:
-        steps = sum(
-            1 for _ in check_records(data, header, keys_required=keys_required, max_decompressed_bytes=max_bytes)
-        )
+        while True:
+            next(check)
+            steps += 1
+    except StopIteration as ended:
+        largest: int = ended.value
     except InvalidRecord:
-        assert not at_once
+        assert at_once is None
         raise
-    assert steps == 0 or not at_once
-    return steps
+    assert at_once is None or (steps, at_once) == (0, largest)
+    return steps, largest
 
 
 def refusal(data: bytes, **options: bool | int) -> InvalidRecord:
@@ -53,6 +62,11 @@ def refusal(data: bytes, **options: bool | int) -> InvalidRecord:
         steps_of(data, **options)  # type: ignore[arg-type]
     assert caught.value.code is ErrorCode.INVALID_RECORD and caught.value.message
     return caught.value
+
+
+def number_in(error: InvalidRecord) -> int | None:
+    """Of the record that was refused, or None where it is the batch."""
+    return error.faults[0].number if error.faults else None
 
 
 def payload_of(written: list[Record]) -> bytes:
@@ -102,7 +116,54 @@ def runs(draw: st.DrawFn) -> list[Record]:
 def test_good_batches_are_accepted(written: list[Record], codec: Codec) -> None:
     data = encode_batch(written, codec=codec)
     assert decodes(data)
-    steps_of(data)
+    assert looked(data, RecordRules())[1] == max(record.timestamp_ms for record in written)
+
+
+@st.composite
+def limits(draw: st.DrawFn) -> RecordRules:
+    oldest = draw(st.sampled_from([-(2**63), NOW_MS - 1, NOW_MS, NOW_MS + 5]))
+    newest = draw(st.sampled_from([2**63 - 1, NOW_MS, NOW_MS + 1, NOW_MS + 100]))
+    return RecordRules(draw(st.booleans()), oldest, newest)
+
+
+@settings(max_examples=few(150))
+@given(st.one_of(runs(), records(gaps=False)), st.sampled_from(Codec), limits())
+def test_every_record_that_breaks_a_rule_is_named(written: list[Record], codec: Codec, rules: RecordRules) -> None:
+    keyless = {record.offset for record in written if rules.keys_required and record.key is None}
+    untimely = {
+        record.offset
+        for record in written
+        if record.timestamp_ms != -1 and not rules.oldest_ms <= record.timestamp_ms <= rules.newest_ms
+    }
+    data = encode_batch(written, codec=codec)
+    if not keyless | untimely:
+        looked(data, rules)
+        return
+    with pytest.raises(InvalidRecord) as caught:
+        looked(data, rules)
+    assert [fault.number for fault in caught.value.faults] == sorted(keyless | untimely)
+    assert caught.value.code is (ErrorCode.INVALID_TIMESTAMP if untimely else ErrorCode.INVALID_RECORD)
+
+
+def test_a_refusal_names_so_many_records_and_counts_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_check, "MAX_FAULTS", 3)
+    error = refusal(encode_batch(alike(10, key=None)), keys_required=True)
+    assert [fault.number for fault in error.faults] == [0, 1, 2] and "10 such records" in error.message
+
+
+@pytest.mark.parametrize("step_ms", [1, -1, 63, -64, 300, -9_000, 2**21, -(2**34), 2**40])
+@pytest.mark.parametrize("turns", ["one way", "both ways"])
+def test_the_largest_time_of_a_run(step_ms: int, turns: str) -> None:
+    """Deltas of one width, all of one sign or of both, compared by columns."""
+    deltas = [step_ms + n % 3 if turns == "one way" or n % 2 else -step_ms - n % 3 for n in range(50)]
+    written = [Record(n, NOW_MS + delta, b"key", b"value") for n, delta in enumerate([0, *deltas])]
+    assert looked(encode_batch(written), RecordRules())[1] == max(record.timestamp_ms for record in written)
+
+
+def test_a_batch_without_times_and_one_that_begins_below_zero() -> None:
+    assert looked(encode_batch([Record(n, -1, None, b"v") for n in range(20)]), RecordRules(False, 5, 6))[1] == -1
+    below = with_payload(payload_of(alike(20)), 20, base_timestamp=-7)
+    assert looked(below, RecordRules())[1] == -1
 
 
 @settings(max_examples=few(400))
@@ -161,7 +222,7 @@ def test_bad_records_are_refused_with_their_number(payload: str, count: int, cod
     """The bad payload alone, and its bytes after good records, where it is bad as well (its offset delta is 0)."""
     good = payload_of(alike(before)) if before else b""
     data = with_payload(bytes(compress(codec, good + bytes.fromhex(payload))), before + count, codec, NOW_MS)
-    index = refusal(data).batch_index
+    index = number_in(refusal(data))
     if before:
         assert index == before
     else:
@@ -195,7 +256,7 @@ def test_an_offset_delta_out_of_order_is_refused_wherever_it_stands(around: int)
     for wrong in (0, 19, 20, 39):
         changed = [*after]
         changed[wrong] = raw(around - 20 + wrong + 1)
-        assert refusal(with_payload(before + b"".join(changed), around + 20)).batch_index == around - 20 + wrong
+        assert number_in(refusal(with_payload(before + b"".join(changed), around + 20))) == around - 20 + wrong
 
 
 def test_the_bits_of_attributes_have_no_meaning() -> None:
@@ -203,15 +264,15 @@ def test_the_bits_of_attributes_have_no_meaning() -> None:
 
 
 def test_ff_is_no_batch_of_a_thousand_records() -> None:
-    assert refusal(with_payload(b"\xff" * 7_000, 1_000)).batch_index == 0
+    assert number_in(refusal(with_payload(b"\xff" * 7_000, 1_000))) == 0
 
 
 def test_more_records_than_stated_and_fewer() -> None:
     payload = payload_of(alike(100))
     more = refusal(with_payload(payload, 99, 0, NOW_MS))
-    assert "after the last record" in more.message and more.batch_index is None
+    assert "after the last record" in more.message and more.faults == ()
     fewer = refusal(with_payload(payload, 101, 0, NOW_MS))
-    assert "100 records, the header states 101" in fewer.message and fewer.batch_index == 100
+    assert "100 records, the header states 101" in fewer.message and number_in(fewer) == 100
 
 
 def test_a_time_beyond_64_bits() -> None:
@@ -227,8 +288,8 @@ def test_a_key_is_required_where_the_topic_is_compacted(codec: Codec, missing: i
     written[missing] = Record(missing, NOW_MS, None, b"value")
     data = encode_batch(written, codec=codec)
     steps_of(data)
-    assert refusal(data, keys_required=True).batch_index == missing
-    assert refusal(encode_batch(alike(100, key=None)), keys_required=True).batch_index == 0
+    assert number_in(refusal(data, keys_required=True)) == missing
+    assert number_in(refusal(encode_batch(alike(100, key=None)), keys_required=True)) == 0
     steps_of(encode_batch(alike(100, key=b"")), keys_required=True)  # an empty key is a key
 
 
@@ -247,7 +308,7 @@ def test_a_bomb_is_refused_at_the_limit(codec: Codec, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(record_check, "decompressed_pieces", counted)
     found = refusal(data, max_bytes=1 << 22)
-    assert found.batch_index is None and "limit of 4194304 bytes" in found.message
+    assert found.faults == () and "limit of 4194304 bytes" in found.message
     assert seen <= 1 << 22
 
 
@@ -258,7 +319,7 @@ def test_a_usual_batch_is_looked_at_at_once() -> None:
     assert steps_of(encode_batch(alike(1_000, value=bytes(1_000))), max_bytes=1 << 27) == 0
     assert steps_of(encode_batch(alike(8_000, value=bytes(100)))) == 0
     usual = encode_batch([Record(offset, NOW_MS + offset, None, bytes(offset % 7)) for offset in range(100)])
-    assert passes_at_once(usual, headers(usual)[0])
+    assert look_at_once(usual, headers(usual)[0])
 
 
 def test_a_large_batch_is_looked_at_in_slices() -> None:
@@ -279,7 +340,7 @@ def test_a_damaged_record_with_many_headers_ends_the_last_slice(ends_with: str) 
     out = bytearray()
     write_fields(out, 0, 0, None, None, (("h", None),) * 63)
     out[8] = 0x7E  # a name of 63 bytes: the rest no longer fits
-    assert refusal(with_payload(bytes(out) + bytes.fromhex(ends_with), 1)).batch_index == 0
+    assert number_in(refusal(with_payload(bytes(out) + bytes.fromhex(ends_with), 1))) == 0
 
 
 def test_records_that_only_seem_alike_are_tried_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,7 +348,7 @@ def test_records_that_only_seem_alike_are_tried_now_and_then(monkeypatch: pytest
     tries = 0
     run = record_walk._run
 
-    def counted(*arguments: Any) -> int:
+    def counted(*arguments: Any) -> tuple[int, int, int]:
         nonlocal tries
         tries += 1
         return run(*arguments)
@@ -303,7 +364,7 @@ def test_a_record_that_is_spread_over_many_pieces_is_put_together_once(monkeypat
     walked: list[int] = []
     walk = record_check.walk_usual
 
-    def counted(data: bytes, *rest: int) -> tuple[int, int, int]:
+    def counted(data: bytes, *rest: int) -> record_walk.Walked:
         walked.append(len(data))
         return walk(data, *rest)  # type: ignore[arg-type]
 

@@ -1,4 +1,7 @@
-"""A produced batch in the codec that its topic asks for.
+"""A produced batch as it is stored: with its true largest timestamp, and in the codec that its topic asks for.
+
+A header's largest timestamp is set by what the records have, as Kafka's `LogValidator` does: clients leave it at -1
+(sarama before 1.45.1), and searches by time, retention and rolls go by it.
 
 `compression.type=producer`, the default, stores every batch as it was sent, and so does a topic that names the codec
 that the producer used, whatever its level. Only another codec is decompressed and compressed anew (Kafka's
@@ -11,7 +14,7 @@ from collections.abc import Generator, Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records.batch import BatchHeader, Codec, headers
+from quorumlog.records.batch import BatchHeader, Codec, headers, with_largest_timestamp
 from quorumlog.records.compression import BadCompression
 from quorumlog.records.recompression import recompressed
 from quorumlog.topic_config import TopicConfig
@@ -28,11 +31,22 @@ CODECS: Mapping[str, Codec] = {
 
 
 class Conversion:
-    """records, found: the batch and its header: as sent until `steps` has ended, and as stored after that."""
+    """records, found: the batch and its header: as sent until `looked_at` and `steps` have ended, then as stored."""
 
     def __init__(self, records: Buffer, found: list[BatchHeader], config: TopicConfig) -> None:
         self.records, self.found = records, found
         self._config = config
+
+    def looked_at(self, check: Generator[None, None, int]) -> Generator[None, None, None]:
+        """The steps of `check_records`, and then the correction by what it returns."""
+        self.correct((yield from check))
+
+    def correct(self, largest_ms: int) -> None:
+        """largest_ms: timestamp of the records, -1 where none has one."""
+        header = self.found[0]
+        if header.max_timestamp != largest_ms or header.is_log_append_time:
+            self.records = with_largest_timestamp(self.records, header, largest_ms)
+            self.found = headers(self.records)
 
     @property
     def is_needed(self) -> bool:

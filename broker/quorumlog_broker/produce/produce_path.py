@@ -22,7 +22,7 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import BatchHeader, headers, parse_header, with_append_time
 from quorumlog.records.produced import validate_produced
-from quorumlog.records.record_check import check_records, passes_at_once
+from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog.turn import Turn
 from quorumlog_broker.delayed.operations import DelayedOperations
 from quorumlog_broker.delayed.purgatory import Reason, Waiter
@@ -35,7 +35,14 @@ from quorumlog_broker.produce.append_faults import ACKS_ALL, ACKS_LEADER, append
 from quorumlog_broker.produce.append_line import AppendLine
 from quorumlog_broker.produce.conversion import Conversion
 from quorumlog_broker.produce.pending_append import AppendResult, PendingAppend
-from quorumlog_broker.produce.produce_rules import check_form, check_size, check_timestamps, uses_append_time
+from quorumlog_broker.produce.produce_rules import (
+    check_form,
+    check_header_timestamps,
+    check_size,
+    has_likely_timestamps,
+    record_rules,
+    uses_append_time,
+)
 from quorumlog_broker.produce.record_checks import RecordChecks, is_ended
 from quorumlog_broker.produce.refused_batches import RefusedBatches
 from quorumlog_broker.produce.transactional import EndTransaction, Verified
@@ -113,14 +120,14 @@ class ProducePath:
             self._note_refused(topic, index, records, error)
             raise
         found = validate_produced(records, replica.config.max_message_bytes)
-        check_form(found, is_verified=verified is not None)
+        check_form(found, replica.config, is_verified=verified is not None)
         if self._refused and not replica.sequences.knows(log, found[0].producer_id):
             self._refused.refuse_later(topic, index, found[0], self._clock.now_ms())
         asked = _Asked(acks, timeout_ms, PendingAppend(self._turn))
         sent = Conversion(records, found, replica.config)
         guard = None if verified is None else verified.guard
         enqueue = partial(self._enqueue, sent=sent, asked=asked, guard=guard)
-        steps = self._look_inside(replica, records, found[0])
+        steps = self._look_inside(replica, sent)
         if sent.is_needed:
             steps = chain(steps or (), sent.steps())
         else:
@@ -185,14 +192,18 @@ class ProducePath:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{replica.name} was replaced or is closing")
         return leading_log(replica, acks)
 
-    def _look_inside(self, replica: Replica, records: Buffer, header: BatchHeader) -> Iterator[None] | None:
-        """None if the batch may be queued now; otherwise the steps before it. Raises ApiError: INVALID_RECORD."""
-        if self._looks_inside:
-            keys_required = "compact" in replica.config.cleanup_policy
-            if not passes_at_once(records, header, keys_required=keys_required):
-                steps = check_records(records, header, keys_required=keys_required)
-                if not is_ended(steps):
-                    return steps
+    def _look_inside(self, replica: Replica, sent: Conversion) -> Iterator[None] | None:
+        """None if the batch may be queued now; otherwise the steps before it. Raises ApiError: INVALID_RECORD,
+        INVALID_TIMESTAMP."""
+        header, rules = sent.found[0], record_rules(replica.config, self._clock.wall_ms())
+        if not self._looks_inside and has_likely_timestamps(header):
+            check_header_timestamps(header, rules)
+        elif (largest_ms := look_at_once(sent.records, header, rules)) is not None:
+            sent.correct(largest_ms)
+        else:
+            steps = sent.looked_at(check_records(sent.records, header, rules))
+            if not is_ended(steps):
+                return steps
         return iter(()) if self._checks.holds_up(replica.key) else None
 
     def _enqueue_or_wait(self, replica: Replica, log: Log, asked: _Asked, enqueue: _Enqueue) -> None:
@@ -229,7 +240,12 @@ class ProducePath:
             self._answer_again(replica, log, repeated, asked)
             return
         append_time_ms = self._clock.wall_ms() if uses_append_time(replica.config) else -1
-        self._queue(replica, log, self._stamp(replica, sent.records, sent.found, append_time_ms), append_time_ms, asked)
+        records, found = sent.records, sent.found
+        if append_time_ms >= 0:
+            records = b"".join(with_append_time(records, header, append_time_ms) for header in found)
+            found = headers(records)
+        batches = stamped_batches(records, found, replica.next_offset, replica.core.leader_epoch)
+        self._queue(replica, log, batches, append_time_ms, asked)
 
     def _enqueue_marker(self, replica: Replica, log: Log, *, ending: EndTransaction, asked: _Asked) -> None:
         """As `_enqueue`. A marker has no number, so none is a repetition."""
@@ -276,16 +292,6 @@ class ProducePath:
         elif acks != ACKS_ALL:
             replica.queue.append(log, (), written=append.written, synced=append.synced)
         append.wait(asked.timeout_ms)
-
-    def _stamp(
-        self, replica: Replica, records: Buffer, found: list[BatchHeader], append_time_ms: int
-    ) -> list[StoredBatch]:
-        if append_time_ms >= 0:
-            records = b"".join(with_append_time(records, header, append_time_ms) for header in found)
-            found = headers(records)
-        else:
-            check_timestamps(replica.config, found, self._clock.wall_ms())
-        return stamped_batches(records, found, replica.next_offset, replica.core.leader_epoch)
 
     # --- called by `_Append` ---
 

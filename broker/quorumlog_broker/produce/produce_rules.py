@@ -1,4 +1,4 @@
-"""What the leader checks of a produced batch beside its bytes: its form, and its timestamps against the clock."""
+"""What the leader checks of a produced batch beside its bytes: its form, and what the topic asks of its records."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader
+from quorumlog.records.record_check import RecordRules, may_break_times
 from quorumlog.topic_config import TOPIC_CONFIGS, TopicConfig
 
 LEAST_SEGMENT_BYTES = TOPIC_CONFIGS["segment.bytes"].minimum
 
 
-def check_form(found: Sequence[BatchHeader], *, is_verified: bool) -> None:
-    """Kafka's rule of one batch per partition; and no batch of a transaction that no coordinator vouches for, since
-    nobody could end it. Raises ApiError."""
+def check_form(found: Sequence[BatchHeader], config: TopicConfig, *, is_verified: bool) -> None:
+    """Kafka's rule of one batch per partition; no batch of a transaction that no coordinator vouches for, since nobody
+    could end it; and, where the broker sets the append time, none that claims to have it. (Elsewhere the leader takes
+    the claim away, as Kafka's does.) Raises ApiError."""
     if len(found) > 1:
         raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
     if found[0].is_transactional and not is_verified:
         text = "a batch of a transaction without a transactional id: nobody could end it"
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text)
+    if found[0].is_log_append_time and uses_append_time(config):
+        raise ApiError(ErrorCode.INVALID_TIMESTAMP, "only the broker sets the append time")
 
 
 def check_size(config: TopicConfig, found: Sequence[BatchHeader]) -> None:
@@ -36,11 +40,23 @@ def uses_append_time(config: TopicConfig) -> bool:
     return config.message_timestamp_type == "LogAppendTime"
 
 
-def check_timestamps(config: TopicConfig, found: Sequence[BatchHeader], now_ms: int) -> None:
-    """now_ms: wall clock. Raises ApiError."""
-    for header in found:
-        ahead_ms, behind_ms = header.max_timestamp - now_ms, now_ms - header.base_timestamp
-        if ahead_ms > config.message_timestamp_after_max_ms:
-            raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {ahead_ms} ms ahead of this broker's clock")
-        if header.base_timestamp != NO_TIMESTAMP and behind_ms > config.message_timestamp_before_max_ms:
-            raise ApiError(ErrorCode.INVALID_TIMESTAMP, f"a record is {behind_ms} ms behind this broker's clock")
+def record_rules(config: TopicConfig, now_ms: int) -> RecordRules:
+    """What each record must keep. now_ms: wall clock."""
+    keys_required = "compact" in config.cleanup_policy
+    if uses_append_time(config):
+        return RecordRules(keys_required)
+    oldest_ms = now_ms - config.message_timestamp_before_max_ms
+    return RecordRules(keys_required, oldest_ms, now_ms + config.message_timestamp_after_max_ms)
+
+
+def check_header_timestamps(header: BatchHeader, rules: RecordRules) -> None:
+    """For a leader that does not look at records (`record.validation=header`). Raises ApiError."""
+    if may_break_times(header.base_timestamp, header.max_timestamp, rules):
+        text = f"timestamps from {header.base_timestamp} to {header.max_timestamp}"
+        text = f"{text}, allowed are {rules.oldest_ms} to {rules.newest_ms}"
+        raise ApiError(ErrorCode.INVALID_TIMESTAMP, text)
+
+
+def has_likely_timestamps(header: BatchHeader) -> bool:
+    """False if the header's times cannot be right, so that the records must be asked."""
+    return not header.is_log_append_time and NO_TIMESTAMP <= header.base_timestamp <= header.max_timestamp

@@ -216,7 +216,7 @@ class ProducePartitionResponse(_message.Message):
     def current_leader(self) -> _common_pb2.CurrentLeader: ...
     @_builtins.property
     def record_errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___RecordError]:
-        """Records because of which the batch was refused; with INVALID_RECORD only."""
+        """Records because of which the batch was refused; with INVALID_RECORD and INVALID_TIMESTAMP."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorumlog.errors import ApiError
 from quorumlog.records import MAGIC, CorruptRecords, iter_batch
 from quorumlog.records.control import decode_control
-from quorumlog.records.record_check import check_records, passes_at_once
+from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog_storage.audit.batches import FoundBatch
 
 
@@ -17,7 +17,7 @@ def record_problem(found: FoundBatch) -> str:
     try:
         is_dense = header.count == header.last_offset_delta + 1 and header.magic == MAGIC
         if is_dense and not header.is_control:
-            if not passes_at_once(data, header):
+            if look_at_once(data, header) is None:
                 for _ in check_records(data, header):
                     pass
             return ""

@@ -126,10 +126,10 @@ def _refused(services: Services, topic: ProduceTopic, index: int, error: ApiErro
 
 
 def _record_errors(error: ApiError) -> tuple[RecordError, ...]:
-    """The first record that is invalid. Kafka's clients fail this one with the message, the others without."""
-    if not isinstance(error, InvalidRecord) or error.batch_index is None:
+    """The records that are invalid (KIP-467). Kafka's clients fail these with the message, the others without."""
+    if not isinstance(error, InvalidRecord):
         return ()
-    return (RecordError(batch_index=error.batch_index, message=error.message),)
+    return tuple(RecordError(batch_index=fault.number, message=fault.message) for fault in error.faults)
 
 
 def _fail_if_any_failed(topics: list[ProduceTopicResponse]) -> None:
