@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "kafka-clients.md"
 
 METADATA = "brokers, controller, topics"
@@ -50,8 +52,10 @@ FEATURES = (
 NO_KCAT = "there is no kcat on this machine"
 NO_JAVA = "there is no Java of 17 or newer, or no mvn, on this machine"
 NO_ARTIFACTS = "Maven could not fetch Kafka here"  # not accepted in CI
+NO_GO = "there is no Go on this machine"
+NO_MODULES = "Go's module proxy cannot be reached from here"  # not accepted in CI
 VERSION_NUMBER = re.compile(r"\d+(\.\d+)+")
-LISTED_SKIPS = (NO_KCAT, NO_JAVA, NO_ARTIFACTS)
+LISTED_SKIPS = (NO_KCAT, NO_JAVA, NO_ARTIFACTS, NO_GO, NO_MODULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +71,14 @@ Cell = Callable[[Place], None]
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """missing: why it cannot run here (one of LISTED_SKIPS), or "". version: called only if it can run."""
+    """missing: why it cannot run here (one of LISTED_SKIPS), or "". version: called only if it can run. marks: of the
+    tests of its cells."""
 
     name: str
     version: Callable[[], str]
     missing: Callable[[], str]
     cells: Mapping[str, Cell]
+    marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

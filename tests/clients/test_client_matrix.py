@@ -17,6 +17,7 @@ from cells_aiokafka import AIOKAFKA
 from cells_confluent import CONFLUENT
 from cells_kafka_python import KAFKA_PYTHON
 from cells_kcat import KCAT
+from cells_sarama import SARAMA
 from client_matrix import FEATURES, LISTED_SKIPS, PAGE, Cell, Client, Place, Ran, Tool, page, stale
 
 from bench.kafka_tools import VERSION
@@ -32,11 +33,12 @@ ALL = (
     with_cells(KAFKA_PYTHON, {**transactions_kafka_python.CELLS, **reassign_clients.KAFKA_PYTHON_CELLS}),
     with_cells(AIOKAFKA, transactions_aiokafka.CELLS),
     KCAT,
+    SARAMA,
 )
 TOOLS = {**cells_java.TOOLS, **transactions_java.TRANSACTION_TOOLS}
 CLIENTS = {client.name: client for client in ALL}
 CELLS = [
-    pytest.param(client, feature, id=f"{client.name}-{feature}")
+    pytest.param(client, feature, id=f"{client.name}-{feature}", marks=client.marks)
     for client in CLIENTS.values()
     for feature in FEATURES
     if feature in client.cells
