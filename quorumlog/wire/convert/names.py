@@ -28,6 +28,7 @@ OF_TYPE: Mapping[type, Names] = {
     fetch.FetchRequest: {"forgotten": ("forgotten_topics_data",), "rack": ("rack_id",), "replica": ("replica_state",)},
     fetch.ReplicaState: {"broker_epoch": ("replica_epoch",)},
     fetch.FetchTopic: _TOPIC,
+    fetch.ForgottenTopic: _TOPIC,
     fetch.FetchPartition: {"max_bytes": ("partition_max_bytes",)},
     fetch.FetchResponse: {"topics": ("responses",)},
     fetch.FetchTopicResponse: _TOPIC,
