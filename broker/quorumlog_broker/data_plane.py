@@ -66,6 +66,7 @@ from quorumlog_broker.replicas.stepper import PartitionStepper
 from quorumlog_broker.replicas.throttle import Throttles, rate_set
 from quorumlog_broker.replicas.topic_settings import TopicSettings
 from quorumlog_broker.replicas.unreadable import UnreadableLogs
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_broker.replication.alter_partition_manager import AlterPartitionManager
 from quorumlog_broker.replication.fetcher_pool import FetcherPool
 from quorumlog_broker.replication.follower import Follower
@@ -143,8 +144,14 @@ class DataPlane:
         self.import_path = ImportPath(self.registry, broker_epoch)
         self._node_id = node_id
         self._throttles = Throttles.of(node_id, self.registry, clock)
-        self.fetch_path = FetchPath(clock, self.registry, self.delayed, step, turn, self._throttles.leader)
-        self.offset_queries = OffsetQueries(self.registry)
+        own_life = OwnLife(node_id, incarnation_id)
+        self.upcoming = UpcomingLeaderships(
+            node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: own_life.has_begun
+        )
+        self.fetch_path = FetchPath(
+            clock, self.registry, self.delayed, step, turn, self.upcoming, self._throttles.leader
+        )
+        self.offset_queries = OffsetQueries(self.registry, self.upcoming, clock)
         self.leadership_listeners = LeadershipListeners()
         self._alter_partition_manager = AlterPartitionManager(
             node_id=node_id,
@@ -194,7 +201,7 @@ class DataPlane:
             self.topic_settings,
             config,
             self.opening,
-            OwnLife(node_id, incarnation_id),
+            own_life,
             step=step,
             open_log=self._leaderships.open,
             on_assignments_changed=on_assignments_changed,
@@ -233,12 +240,14 @@ class DataPlane:
         stepper.on(LowWatermarkMoved, lambda replica, to: delayed.starts.reached(replica.key, to.low_watermark))
         stepper.on(ProposeIsr, self._alter_partition_manager.submit)
         stepper.on(LeaderElected, self.leadership_listeners.on_elected)
+        stepper.on(LeaderElected, lambda replica, _: delayed.leaders.state_changed(replica.key))
         stepper.on(LeadershipLost, lambda replica, _: replica.tail.clear())
         stepper.on(LeadershipLost, lambda replica, _: delayed.state_changed(replica.key))
         stepper.on(LeadershipLost, self.leadership_listeners.on_lost)
         stepper.on(TakeLeadership, lambda replica, _: self._fetchers.unfollow(replica.key))
         stepper.on(TakeLeadership, lambda replica, to: self._leaderships.prepare(replica, to.leader_epoch, leads=True))
         stepper.on(Follow, lambda replica, _: self._fetchers.unfollow(replica.key))
+        stepper.on(Follow, lambda replica, _: delayed.leaders.state_changed(replica.key))
         stepper.on(Follow, lambda replica, to: self._leaderships.prepare(replica, to.leader_epoch, leads=False))
         stepper.on(WentOffline, lambda replica, _: self._fetchers.unfollow(replica.key))
         stepper.on(WentOffline, lambda replica, _: self._alter_partition_manager.forget(replica.key))

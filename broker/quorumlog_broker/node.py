@@ -241,6 +241,7 @@ class Broker:
         for coordinators in (self.groups, self.transactions.coordinators):
             self.data_plane.leadership_listeners.add(coordinators)
             self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
+        self.data_plane.upcoming.newest = lambda: subscription.image
         self._services = self._make_services(suspected_leaders)
 
     def _make_services(self, suspected_leaders: SuspectedLeaders) -> Services:
@@ -254,6 +255,7 @@ class Broker:
             delete_path=data_plane.delete_path,
             import_path=data_plane.import_path,
             offset_queries=data_plane.offset_queries,
+            upcoming=data_plane.upcoming,
             directory_report=data_plane.directory_report,
             producer_report=data_plane.producer_report,
             log_ends=data_plane.log_ends,

@@ -29,6 +29,7 @@ from quorumlog_broker.api.services import HandlerLimits, Services
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.transactions import Transactions
+from quorumlog_broker.delayed.operations import DelayedQueue
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams, FetchPath
 from quorumlog_broker.fetch.offset_queries import OffsetQueries
@@ -43,6 +44,8 @@ from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.producer_report import ProducerReport
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
@@ -198,7 +201,14 @@ class FakeReplicas:
         return responses, [True] * len(responses)
 
     async def list_offset(
-        self, topic: Any, index: int, timestamp_ms: int, *, current_leader_epoch: int, isolation: Isolation
+        self,
+        topic: Any,
+        index: int,
+        timestamp_ms: int,
+        *,
+        current_leader_epoch: int,
+        isolation: Isolation,
+        deadline_ms: int,
     ) -> ListOffsetsPartitionResponse:
         self.isolations.append(isolation)
         return ListOffsetsPartitionResponse(index=index, offset=index * 10)
@@ -286,6 +296,9 @@ class Fakes:
             delete_path=cast(DeletePath, self.replicas),
             import_path=cast(ImportPath, self.replicas),
             offset_queries=cast(OffsetQueries, self.replicas),
+            upcoming=UpcomingLeaderships(
+                1, Registry(), DelayedQueue(self.clock), self.clock, turn, has_begun=lambda: False
+            ),
             directory_report=cast(DirectoryReport, self.replicas),
             producer_report=cast(ProducerReport, self.replicas),
             log_ends=cast(LogEnds, self.replicas),

@@ -42,6 +42,7 @@ from quorumlog.messages.brokers import (
     UnregisterBrokerRequest,
 )
 from quorumlog.messages.cluster import (
+    CreatableTopic,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DescribeClusterRequest,
@@ -421,6 +422,19 @@ def test_a_compacted_topic_accepts_no_record_without_a_key(wire: Wire) -> None:
         assert [(error.batch_index, "key" in error.message) for error in refused.record_errors] == [(without, True)]
     (stored,) = wire.call(produce(wire, encode_batch(written), topic=topic)).topics[0].partitions
     assert (stored.error_code, stored.base_offset) == (0, before)
+
+
+def test_the_first_write_of_a_new_topic_is_taken(wire: Wire) -> None:
+    """Metadata names the leader before its log is there; a client that does not ask twice is served none the less."""
+    refused = []
+    for number in range(10):
+        name = f"first-{wire.topic}-{number}"
+        topic = CreatableTopic(name=name, num_partitions=2, replication_factor=1)
+        created = wire.call(CreateTopicsRequest(topics=(topic,), timeout_ms=CALL_MS))
+        assert created.topics[0].error_code == 0
+        for answer in (wire.call(offsets(wire, topic=name)), wire.call(produce(wire, topic=name))):
+            refused += [one.error_code for one in answer.topics[0].partitions if one.error_code]
+    assert refused == []
 
 
 def test_acks_0_has_no_answer_and_is_stored(wire: Wire) -> None:

@@ -32,6 +32,7 @@ from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.producer_report import ProducerReport
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.subscription import MetadataSubscription
@@ -64,6 +65,7 @@ class Services:
     delete_path: DeletePath
     import_path: ImportPath
     offset_queries: OffsetQueries
+    upcoming: UpcomingLeaderships
     directory_report: DirectoryReport
     producer_report: ProducerReport
     log_ends: LogEnds

@@ -59,7 +59,8 @@ class DelayedQueue:
 class DelayedOperations:
     """ends: wait for the end of a leader's log (fetches of followers). commits: wait for a high watermark (fetches of
     consumers, produce with acks=all). stable: wait for a last stable offset, which moves only with a high watermark
-    (fetches of read_committed consumers). starts: wait for a low watermark (deletion of records).
+    (fetches of read_committed consumers). starts: wait for a low watermark (deletion of records). leaders: wait for a
+    log that is made ready to be led (replicas/upcoming.py); by state only.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -67,6 +68,7 @@ class DelayedOperations:
         self.commits = DelayedQueue(clock)
         self.stable = DelayedQueue(clock)
         self.starts = DelayedQueue(clock)
+        self.leaders = DelayedQueue(clock)
 
     def readable(self, isolation: Isolation) -> DelayedQueue:
         """Where a reader of this isolation waits for its bound to move."""
@@ -79,9 +81,11 @@ class DelayedOperations:
         self.commits.state_changed(key)
         self.stable.state_changed(key)
         self.starts.state_changed(key)
+        self.leaders.state_changed(key)
 
     def close(self) -> None:
         self.ends.close()
         self.commits.close()
         self.stable.close()
         self.starts.close()
+        self.leaders.close()

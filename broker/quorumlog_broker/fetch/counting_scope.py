@@ -116,5 +116,6 @@ class CountedChanges(ChangedPartitions):
 
 
 def _any_unread(reads: Sequence[PartitionRead]) -> bool:
-    """The disk was busy, so it is not known how much there is: any change is reason to read again."""
-    return any(read.disk_bytes for read in reads)
+    """The disk was busy, or this broker is about to lead, so it is not known how much there is: any change is reason to
+    read again."""
+    return any(read.disk_bytes or read.upcoming is not None for read in reads)

@@ -1,7 +1,8 @@
 """A fetch at the leader: read from the tail in memory, else from the disk beside the loop, else wait for more.
 
 A follower's position acknowledges all that lies below it, once, when its fetch arrives. An error concerns its partition
-alone and is answered at once. How far a reader may read: `isolation.py`.
+alone and is answered at once; but a consumer that has nothing else to read waits for a log that this broker is about to
+lead (`replicas/upcoming.py`). How far a reader may read: `isolation.py`.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ from quorumlog_broker.fetch.session import FetchSession
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.partition.events import FollowerFetched, UnnamedFetch
+from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_storage.isolation import Isolation
 
 
@@ -67,6 +70,7 @@ class FetchPath:
         delayed: DelayedOperations,
         step: Step,
         turn: Turn,
+        upcoming: UpcomingLeaderships,
         throttle: ReplicationThrottle | None = None,
     ) -> None:
         """throttle: of what followers read; None: none."""
@@ -75,6 +79,7 @@ class FetchPath:
         self._delayed = delayed
         self._step = step
         self._turn = turn
+        self._upcoming = upcoming
         self._throttle = throttle
 
     async def fetch(
@@ -148,7 +153,8 @@ class FetchPath:
             log = found.leading(_expected_epoch(wanted, replica))
             _require_replica(found, replica)
         except ApiError as error:
-            return self._refused(target, error)
+            upcoming = self._upcoming.key_of(error, target.topic, wanted.index) if replica is None else None
+            return self._refused(target, error, upcoming)
         fault = position_fault(log, wanted)
         if fault is not None:
             return PartitionRead(fault_response(fault, found, log, wanted.index), completes_fetch=True)
@@ -174,11 +180,11 @@ class FetchPath:
             elif size_bytes and read.replica is not None:
                 self._throttle.spend(read.replica.key, replica.replica_id, size_bytes)
 
-    def _refused(self, target: FetchTarget, error: ApiError) -> PartitionRead:
+    def _refused(self, target: FetchTarget, error: ApiError, upcoming: PartitionKey | None) -> PartitionRead:
         index = target.partition.index
         leader = self._registry.current_leader(target.topic, index)
         response = FetchPartitionResponse(index=index, error_code=error.code, current_leader=leader)
-        return PartitionRead(response, completes_fetch=True)
+        return PartitionRead(response, completes_fetch=upcoming is None, upcoming=upcoming)
 
     async def _read_from_disk(self, read: PartitionRead, wanted: FetchPartition) -> None:
         found = read.replica
@@ -225,11 +231,18 @@ class FetchPath:
             return
         queue = self._delayed.readable(isolation)
         waiter = queue.watch(watched, left_ms, wake)
+        upcoming = [read.upcoming for read in reads if read.upcoming is not None]
+        unwatch = self._upcoming.watch(upcoming, left_ms, wake) if upcoming else _nothing
         try:
             await woken
         finally:
             queue.cancel(waiter)
+            unwatch()
             scope.unwatch(wake)
+
+
+def _nothing() -> None:
+    """No leadership is waited for."""
 
 
 def _is_complete(reads: Sequence[PartitionRead], enough: Enough) -> bool:

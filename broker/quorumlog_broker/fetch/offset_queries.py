@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import NO_EPOCH, Epoch, Uuid
 from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionResponse
 from quorumlog_broker.fetch.epoch_ends import end_of_epoch
 from quorumlog_broker.fetch.list_offsets import list_offset
 from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_storage.isolation import Isolation
+
+MAX_WAIT_MS = 5_000  # for a leadership; older versions of the request name no time-out
 
 
 class OffsetQueries:
     """Errors are in the responses; nothing is raised."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, upcoming: UpcomingLeaderships, clock: Clock) -> None:
+        self._registry, self._upcoming, self._clock = registry, upcoming, clock
 
     async def list_offset(
         self,
@@ -25,13 +29,20 @@ class OffsetQueries:
         *,
         current_leader_epoch: Epoch = NO_EPOCH,
         isolation: Isolation = Isolation.HIGH_WATERMARK,
+        deadline_ms: int = 0,
     ) -> ListOffsetsPartitionResponse:
-        """timestamp_ms: a time, or -1 for the latest offset, -2 the earliest, -3 that of the largest timestamp."""
-        try:
-            replica = self._registry.find(topic, index)
-            return await list_offset(replica, index, timestamp_ms, current_leader_epoch, isolation)
-        except ApiError as error:
-            return ListOffsetsPartitionResponse(index=index, error_code=error.code)
+        """timestamp_ms: a time, or -1 for the latest offset, -2 the earliest, -3 that of the largest timestamp.
+
+        deadline_ms: until then it waits for a log that this broker is about to lead; on the clock of `now_ms`.
+        """
+        deadline_ms = min(deadline_ms, self._clock.now_ms() + MAX_WAIT_MS)
+        while True:
+            try:
+                replica = self._registry.find(topic, index)
+                return await list_offset(replica, index, timestamp_ms, current_leader_epoch, isolation)
+            except ApiError as error:
+                if not await self._upcoming.wait(error, topic, index, deadline_ms):
+                    return ListOffsetsPartitionResponse(index=index, error_code=error.code)
 
     def end_of_epoch(
         self, topic: Uuid | str, index: int, epoch: Epoch, current_leader_epoch: Epoch

@@ -10,6 +10,7 @@ from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPartitionResponse
+from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, TailRead
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.fetch_rule import Diverging, OutOfRange, fetch_answer
@@ -41,6 +42,7 @@ class PartitionRead:
     held_back_ms: int = 0  # > 0: the throttle gives this reader nothing for so long
     charged_bytes: int = 0  # what the throttle was told that this read takes
     only_committed: bool = False  # the response names the aborted transactions, too
+    upcoming: PartitionKey | None = None  # this broker is about to lead it; the response says that it does not yet
 
     @property
     def size_bytes(self) -> int:

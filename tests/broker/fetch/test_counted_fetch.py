@@ -39,7 +39,9 @@ class ReadsAtEveryChange(FetchPath):
 
 
 def model_of(plane: DataPlane) -> ReadsAtEveryChange:
-    return ReadsAtEveryChange(plane._clock, plane.registry, plane.delayed, plane.stepper.step, plane.fetch_path._turn)
+    return ReadsAtEveryChange(
+        plane._clock, plane.registry, plane.delayed, plane.stepper.step, plane.fetch_path._turn, plane.upcoming
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """ListOffsets: the earliest, the latest, or the first offset since a time, for partitions that this broker leads.
 
 Only a broker that has proven which one it is learns of offsets above the high watermark. Any other caller that names a
-`replica_id` is answered as a consumer.
+`replica_id` is answered as a consumer. A partition that this broker is about to lead is waited for, within the
+request's time-out (`replicas/upcoming.py`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from quorumlog_storage.isolation import Isolation
 async def handle_list_offsets(services: Services, context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse:
     check_topic_count(request.topics, services.limits)
     isolation = isolation_of(request.isolation_level, is_replica=_is_replica(context, request))
-    topics = [await _topic(services, topic, isolation) for topic in request.topics]
+    timeout_ms = max(0, min(request.timeout_ms, services.limits.max_wait_ms))
+    deadline_ms = services.clock.now_ms() + timeout_ms
+    topics = [await _topic(services, topic, isolation, deadline_ms) for topic in request.topics]
     return ListOffsetsResponse(topics=tuple(topics))
 
 
@@ -26,7 +29,9 @@ def _is_replica(context: Context, request: ListOffsetsRequest) -> bool:
     return context.listener.internal and peer is not None and peer.node_id == request.replica_id
 
 
-async def _topic(services: Services, topic: ListOffsetsTopic, isolation: Isolation) -> ListOffsetsTopicResponse:
+async def _topic(
+    services: Services, topic: ListOffsetsTopic, isolation: Isolation, deadline_ms: int
+) -> ListOffsetsTopicResponse:
     partitions = [
         await services.offset_queries.list_offset(
             topic.name,
@@ -34,6 +39,7 @@ async def _topic(services: Services, topic: ListOffsetsTopic, isolation: Isolati
             partition.timestamp_ms,
             current_leader_epoch=partition.current_leader_epoch,
             isolation=isolation,
+            deadline_ms=deadline_ms,
         )
         for partition in topic.partitions
     ]

@@ -2,7 +2,8 @@
 
 Everything is validated and enqueued before the first await, in the order of the request; only the response waits. (A
 batch whose records take long to look at is enqueued later; the appends behind it on its partition wait for it. The
-first batch of a transaction in a partition waits for its coordinator, and those of its producer behind it.) An
+first batch of a transaction in a partition waits for its coordinator, and those of its producer behind it. A partition
+that this broker is about to lead is waited for, see `replicas/upcoming.py`.) An
 error concerns its partition alone. With acks=0 there is no response, so an error closes the connection, as in Kafka: a
 client has no other way to notice.
 """
@@ -65,17 +66,21 @@ def _append(
 ) -> _Append:
     key, name, index = topic.topic_id or topic.name, _name(services, topic), partition.index
     acks, records = request.acks, partition.records
-    try:
-        if is_internal(name):
-            text = "only its coordinators write to a topic of the cluster's own"
-            raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+    if is_internal(name):
+        text = "only its coordinators write to a topic of the cluster's own"
+        return ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
+
+    def begin(left_ms: int) -> Awaitable[AppendResult]:
         if request.transactional_id is None:
-            return services.produce_path.append(key, index, records, acks=acks, timeout_ms=timeout_ms)
+            return services.produce_path.append(key, index, records, acks=acks, timeout_ms=left_ms)
         return services.transactions.appends.append(
-            key, name, index, records, sender=_sender(request), acks=acks, timeout_ms=timeout_ms
+            key, name, index, records, sender=_sender(request), acks=acks, timeout_ms=left_ms
         )
+
+    try:
+        return begin(timeout_ms)
     except ApiError as error:
-        return error
+        return services.upcoming.later(error, (key, index), len(records), timeout_ms, begin) or error
 
 
 def _sender(request: ProduceRequest) -> Sender:

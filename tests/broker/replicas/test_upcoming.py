@@ -1,0 +1,227 @@
+"""Requests for a partition that the metadata gives to this broker, while its log is not ready: they wait, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
+from quorumlog_broker.fetch.context import FetchContext
+from quorumlog_broker.fetch.fetch_path import FetchParams
+from quorumlog_broker.fetch.targets import FetchTarget
+from quorumlog_broker.partition.events import LeaderElected, LogFailed
+from quorumlog_broker.partition.partition import Role
+from quorumlog_broker.produce.pending_append import AppendResult
+from quorumlog_broker.replicas import upcoming
+
+LATEST = -1
+NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def ask(node: Node, records: bytes, *, acks: int = -1, timeout_ms: int = 5_000) -> Awaitable[AppendResult] | ApiError:
+    """As the handler of Produce does it."""
+
+    def begin(left_ms: int) -> Awaitable[AppendResult]:
+        return node.produce_path.append(TOPIC_ID, 0, records, acks=acks, timeout_ms=left_ms)
+
+    try:
+        return begin(timeout_ms)
+    except ApiError as error:
+        return node.data_plane.upcoming.later(error, (TOPIC_ID, 0), len(records), timeout_ms, begin) or error
+
+
+async def answer(pending: Awaitable[AppendResult] | ApiError) -> int | ErrorCode:
+    if isinstance(pending, ApiError):
+        return ErrorCode(pending.code)
+    try:
+        return (await pending).base_offset
+    except ApiError as error:
+        return ErrorCode(error.code)
+
+
+def produce(node: Node, *batches: bytes, **how: Any) -> list[int | ErrorCode]:
+    """All are sent before the first is answered."""
+
+    async def send() -> list[int | ErrorCode]:
+        sent = [ask(node, one, **how) for one in batches]
+        return [await answer(one) for one in sent]
+
+    return node.run(send())
+
+
+def fetch_all(node: Node, partitions: int, max_wait_ms: int) -> list[FetchPartitionResponse]:
+    targets = tuple(
+        FetchTarget(TOPIC_ID, FetchPartition(index=index, fetch_offset=0, max_bytes=1 << 20))
+        for index in range(partitions)
+    )
+
+    async def read() -> list[FetchPartitionResponse]:
+        params = FetchParams(max_wait_ms, 1, 1 << 20)
+        return (await node.fetch_path.fetch(FetchContext(targets, None), params))[0]
+
+    return node.run(read())
+
+
+def fetch(node: Node, max_wait_ms: int) -> FetchPartitionResponse:
+    return fetch_all(node, 1, max_wait_ms)[0]
+
+
+def latest(node: Node, timeout_ms: int) -> tuple[int, int]:
+    """Error code and offset."""
+    queries, deadline_ms = node.data_plane.offset_queries, node.clock.now_ms() + timeout_ms
+    found = node.run(queries.list_offset(TOPIC_ID, 0, LATEST, deadline_ms=deadline_ms))
+    return found.error_code, found.offset
+
+
+class Held:
+    """A node whose logs are made ready to be led only by `release`."""
+
+    def __init__(self, cluster: ReplicaCluster, node_id: int = 1) -> None:
+        self.node = cluster.nodes[node_id]
+        self._leaderships: Any = self.node.data_plane._leaderships
+        self._prepare, self._held = self._leaderships.prepare, []
+        self._leaderships.prepare = lambda *what, **how: self._held.append((what, how))
+
+    def release(self) -> None:
+        self._leaderships.prepare = self._prepare
+        for what, how in self._held:
+            self._prepare(*what, **how)
+
+    def release_in(self, delay_ms: int) -> None:
+        self.node.loop.call_later(delay_ms / 1000, self.release)
+
+
+def test_the_first_writes_of_a_new_topic_are_taken_in_their_order() -> None:
+    """They come while the metadata is known, and no replica has been made yet."""
+    cluster = ReplicaCluster()
+    node = cluster.nodes[1]
+    node.data_plane.upcoming.newest = lambda: cluster.image
+    cluster.create_topic()
+    assert (TOPIC_ID, 0) not in node.replicas
+    assert produce(node, *[batch(str(number)) for number in range(20)]) == list(range(20))
+    assert node.log_values() == [str(number) for number in range(20)]
+    assert len(node.data_plane.delayed.leaders) == 0
+
+
+def held_cluster() -> tuple[ReplicaCluster, Held]:
+    """Node 1 is named as the leader, and its log is not ready."""
+    cluster = ReplicaCluster()
+    held = Held(cluster)
+    cluster.create_topic()
+    cluster.run_for(200)
+    assert held.node.replicas[TOPIC_ID, 0].core.role is Role.LEADER
+    return cluster, held
+
+
+def test_what_comes_once_the_log_is_ready_overtakes_nothing() -> None:
+    _, held = held_cluster()
+    held.release_in(300)
+    node, seen = held.node, []
+    node.data_plane.stepper.on(LeaderElected, lambda *_: seen.append(produced.append(ask(node, batch("late")))))
+    produced: list[Awaitable[AppendResult] | ApiError] = []
+
+    async def send() -> list[int | ErrorCode]:
+        early = [ask(node, batch(f"early {number}")) for number in range(3)]
+        found = [await answer(one) for one in early]
+        return [*found, await answer(produced[0])]
+
+    assert node.run(send()) == [0, 1, 2, 3]
+    assert node.log_values() == ["early 0", "early 1", "early 2", "late"]
+
+
+def test_a_request_waits_for_no_longer_than_it_says() -> None:
+    _, held = held_cluster()
+    begun_ms = held.node.clock.now_ms()
+    assert produce(held.node, batch("a"), timeout_ms=700) == [NOT_LEADER]
+    assert 700 <= held.node.clock.now_ms() - begun_ms < 800
+    assert produce(held.node, batch("b"), timeout_ms=0) == [NOT_LEADER]
+    assert fetch(held.node, 0).error_code == NOT_LEADER
+    assert fetch(held.node, 300).error_code == NOT_LEADER
+    assert latest(held.node, 0) == (NOT_LEADER, -1)
+    held.release()
+    assert produce(held.node, batch("c")) == [0]
+    assert held.node.log_values() == ["c"], "what was refused is not appended later"
+
+
+@pytest.mark.parametrize(("limit", "value"), [("MAX_WAITING", 2), ("MAX_WAITING_BYTES", 2 * len(batch("x")) + 1)])
+def test_what_waits_has_limits(limit: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upcoming, limit, value)
+    _, held = held_cluster()
+    held.release_in(100)
+    assert produce(held.node, *[batch("x")] * 3) == [0, 1, NOT_LEADER]
+    assert produce(held.node, *[batch("x")] * 3) == [2, 3, 4], "the room is given back"
+
+
+def test_readers_wait_for_the_log_as_well() -> None:
+    _, held = held_cluster()
+    held.release_in(200)
+    found = fetch(held.node, 1_000)
+    assert (found.error_code, found.high_watermark) == (ErrorCode.NONE, 0)
+    _, held = held_cluster()
+    held.release_in(200)
+    assert latest(held.node, 1_000) == (ErrorCode.NONE, 0)
+
+
+def test_a_fetch_that_has_something_else_to_read_does_not_wait() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic(partitions=2)
+    cluster.wait_led(1)
+    cluster.produce(1, "there")
+    held = Held(cluster)
+    cluster.elect(2, (1, 2, 3), 1)
+    cluster.run_for(100)
+    cluster.elect(1, (1, 2, 3), 1)
+    cluster.run_for(100)
+    begun_ms = held.node.clock.now_ms()
+    found = [one.error_code for one in fetch_all(held.node, 2, 1_000)]
+    assert found == [ErrorCode.NONE, NOT_LEADER] and held.node.clock.now_ms() - begun_ms < 100
+
+
+def test_a_leader_that_is_replaced_before_it_was_ready_refuses_at_once() -> None:
+    cluster, held = held_cluster()
+    held.node.loop.call_later(0.1, lambda: cluster.elect(2, (1, 2, 3)))
+    begun_ms = held.node.clock.now_ms()
+    assert produce(held.node, batch("a"), batch("b")) == [NOT_LEADER, NOT_LEADER]
+    assert held.node.clock.now_ms() - begun_ms < 500
+
+
+def test_an_epoch_that_comes_before_the_log_was_ready_keeps_what_waits() -> None:
+    cluster, held = held_cluster()
+    held.node.loop.call_later(0.1, lambda: cluster.elect(1, (1, 2, 3)))
+    held.release_in(300)
+    assert produce(held.node, batch("a"), batch("b")) == [0, 1]
+
+
+def test_a_log_that_cannot_be_made_is_told_at_once() -> None:
+    _, held = held_cluster()
+    node = held.node
+    node.loop.call_later(0.1, lambda: node.data_plane.stepper.step(node.replicas[TOPIC_ID, 0], LogFailed()))
+    begun_ms = node.clock.now_ms()
+    assert produce(node, batch("a")) == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert node.clock.now_ms() - begun_ms < 500
+    assert produce(node, batch("b")) == [ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+def test_other_refusals_are_not_waited_for() -> None:
+    cluster, held = held_cluster()
+    begun_ms = held.node.clock.now_ms()
+    assert produce(cluster.nodes[2], batch("a")) == [NOT_LEADER]
+    error = ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+    assert held.node.data_plane.upcoming.key_of(error, TOPIC_ID, 9) is None
+    assert held.node.data_plane.upcoming.key_of(error, "nobody", 0) is None
+    assert held.node.data_plane.upcoming.key_of(ApiError(ErrorCode.NOT_ENOUGH_REPLICAS, ""), TOPIC_ID, 0) is None
+    assert held.node.clock.now_ms() - begun_ms < 100
+
+
+def test_a_leadership_of_an_earlier_life_is_not_waited_for() -> None:
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.wait_led(1)
+    cluster.kill(1)
+    node = cluster.boot(1)  # not registered yet
+    cluster.run_for(300)
+    assert node.data_plane.upcoming.key_of(ApiError(NOT_LEADER, ""), TOPIC_ID, 0) is None
