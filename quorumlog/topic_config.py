@@ -47,7 +47,10 @@ _NUMBER = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
-    """One setting. `minimum` and `maximum` are inclusive and apply to numbers only; `choices` apply to words only."""
+    """One setting. `minimum` and `maximum` are inclusive and apply to numbers only; `choices` to words and booleans.
+
+    may_be_empty: of a list of choices, none of which need to be chosen.
+    """
 
     name: str
     kind: Kind
@@ -55,6 +58,7 @@ class ConfigKey:
     minimum: float = 0
     maximum: float = MAX_LONG
     choices: tuple[str, ...] = ()
+    may_be_empty: bool = False
     pattern: str = ""  # of a list: that each of its words must match whole
     hint: str = ""  # the end of the error for a value that is not allowed
     doc: str
@@ -78,7 +82,8 @@ _KEYS = (
         kind=Kind.CHOICES,
         default="delete",
         choices=("compact", "delete"),
-        doc="What happens to old segments: deleted by age and size, compacted by key, or both.",
+        may_be_empty=True,
+        doc="What happens to old segments: deleted by age and size, compacted by key, or both; empty: they stay.",
     ),
     _choice(
         "compression.type",
@@ -109,6 +114,8 @@ _KEYS = (
     ),
     _whole("index.interval.bytes", 4_096, 0, MAX_INT, "Bytes of log between two entries of the offset index."),
     _whole("internal.segment.bytes", 0, 0, MAX_INT, "For tests: a size below the limit of `segment.bytes`; 0: off."),
+    _whole("local.retention.bytes", -2, -2, MAX_LONG, "Of tiered storage (`remote.storage.enable`): no effect."),
+    _whole("local.retention.ms", -2, -2, MAX_LONG, "Of tiered storage (`remote.storage.enable`): no effect."),
     _whole("max.compaction.lag.ms", MAX_LONG, 1, MAX_LONG, "Longest time that a record may stay uncompacted."),
     _whole("max.message.bytes", 1_048_588, 0, MAX_INT, "Largest record batch that is accepted, in bytes."),
     _whole(
@@ -142,6 +149,16 @@ _KEYS = (
     _whole("min.compaction.lag.ms", 0, 0, MAX_LONG, "Shortest time that a record stays uncompacted."),
     _whole("min.insync.replicas", 1, 1, MAX_INT, "Smallest ISR with which acks=all is accepted."),
     _boolean("preallocate", False, "Reserve room on the disk for a new segment's whole size at once."),
+    _boolean("remote.log.copy.disable", False, "Of tiered storage (`remote.storage.enable`): no effect."),
+    _boolean("remote.log.delete.on.disable", False, "Of tiered storage (`remote.storage.enable`): no effect."),
+    ConfigKey(
+        name="remote.storage.enable",
+        kind=Kind.BOOLEAN,
+        default="false",
+        choices=("false",),
+        hint="; there is no tiered storage, every record is local",
+        doc="Tiered storage, which is not offered: `false` only, so that a topic of Kafka's can be copied with it.",
+    ),
     _whole("retention.bytes", -1, -1, MAX_LONG, "Partition size above which old segments are deleted; -1: no limit."),
     _whole("retention.ms", 604_800_000, -1, MAX_LONG, "Age at which a segment is deleted; -1: never."),
     _boolean("retention.paused", False, "Keep everything, whatever its age, size and key; an import begins so."),
@@ -269,7 +286,7 @@ def _value(name: str, text: str) -> int | float | str | tuple[str, ...]:
     number = _parse(name, text)
     kind = TOPIC_CONFIGS[name].kind
     if kind is Kind.CHOICES:
-        return tuple(sorted(words(text)))
+        return tuple(sorted(set(words(text))))
     return text if kind is Kind.CHOICE else number
 
 
@@ -292,7 +309,7 @@ def parse_text(key: ConfigKey, text: str) -> int | float:
         case Kind.WHOLE | Kind.FRACTION:
             return _number(key, text)
         case Kind.BOOLEAN:
-            if text.strip().lower() not in ("true", "false"):
+            if text.strip().lower() not in (key.choices or ("true", "false")):
                 raise _bad(key, text)
             return text.strip().lower() == "true"
         case Kind.CHOICE:
@@ -300,7 +317,8 @@ def parse_text(key: ConfigKey, text: str) -> int | float:
                 raise _bad(key, text)
         case Kind.CHOICES:
             found = words(text)
-            if not found or any(word not in key.choices for word in found):
+            is_empty = not found and not (key.may_be_empty and not text.strip())
+            if is_empty or any(word not in key.choices for word in found):
                 raise _bad(key, text)
         case Kind.LIST:
             if key.pattern and not all(re.fullmatch(key.pattern, word) for word in words(text)):

@@ -29,7 +29,10 @@ REFUSED = [
     ("min.cleanable.dirty.ratio", "nan", "must be a decimal number"),
     ("preallocate", "yes", "must be true or false"),
     ("cleanup.policy", "shred", "compact, delete"),
-    ("cleanup.policy", "", "compact, delete"),
+    ("cleanup.policy", ",", "compact, delete"),
+    ("cleanup.policy", "none", "compact, delete"),
+    ("remote.storage.enable", "true", "there is no tiered storage"),
+    ("local.retention.ms", "-3", "between -2 and"),
     ("durability", "maybe", "synced, replicated"),
     ("message.timestamp.type", "createtime", "CreateTime, LogAppendTime"),
 ]
@@ -40,6 +43,51 @@ def test_a_bad_setting_is_refused(name: str, value: str, says: str) -> None:
     with pytest.raises(ApiError, match=says) as raised:
         validate(name, value)
     assert raised.value.code is ErrorCode.INVALID_CONFIG
+
+
+KAFKAS = {
+    "cleanup.policy": "delete", "compression.gzip.level": "-1", "compression.lz4.level": "9",
+    "compression.type": "producer", "compression.zstd.level": "3", "delete.retention.ms": "86400000",
+    "file.delete.delay.ms": "60000", "flush.messages": str(MAX_LONG), "flush.ms": str(MAX_LONG),
+    "follower.replication.throttled.replicas": "", "index.interval.bytes": "4096",
+    "leader.replication.throttled.replicas": "", "local.retention.bytes": "-2", "local.retention.ms": "-2",
+    "max.compaction.lag.ms": str(MAX_LONG), "max.message.bytes": "1048588",
+    "message.timestamp.after.max.ms": "3600000", "message.timestamp.before.max.ms": str(MAX_LONG),
+    "message.timestamp.type": "CreateTime", "min.cleanable.dirty.ratio": "0.5", "min.compaction.lag.ms": "0",
+    "min.insync.replicas": "1", "preallocate": "false", "remote.log.copy.disable": "false",
+    "remote.log.delete.on.disable": "false", "remote.storage.enable": "false", "retention.bytes": "-1",
+    "retention.ms": "604800000", "segment.bytes": "1073741824", "segment.index.bytes": "10485760",
+    "segment.jitter.ms": "0", "segment.ms": "604800000", "unclean.leader.election.enable": "false",
+}  # fmt: skip
+"""Every setting of a topic of Kafka 4.3.1 (`LogConfig.configNames`) with its default; `internal.segment.bytes` has
+none."""
+
+
+def test_every_setting_of_kafka_is_known_with_its_default() -> None:
+    """What copies topics from Kafka sends all of them, and one that is refused refuses the topic."""
+    assert {name: TOPIC_CONFIGS[name].default for name in KAFKAS} == KAFKAS
+    validate_all(KAFKAS)
+    assert TopicConfig.from_map(KAFKAS) == TopicConfig.from_map({})
+
+
+@pytest.mark.parametrize(
+    ("text", "policy"),
+    [
+        ("", ()),
+        (" ", ()),
+        ("compact,compact", ("compact",)),
+        (" compact , delete ", ("compact", "delete")),
+    ],
+)
+def test_cleanup_policies_that_kafka_takes(text: str, policy: tuple[str, ...]) -> None:
+    validate("cleanup.policy", text)
+    assert TopicConfig.from_map({"cleanup.policy": text}).cleanup_policy == policy
+
+
+@pytest.mark.parametrize("name", ["local.retention.ms", "local.retention.bytes"])
+def test_what_concerns_tiered_storage_alone_has_no_effect(name: str) -> None:
+    validate(name, "1000")
+    assert TopicConfig.from_map({name: "1000", "remote.log.copy.disable": "true"}) == TopicConfig.from_map({})
 
 
 @pytest.mark.parametrize("key", TOPIC_CONFIGS.values(), ids=lambda key: key.name)
