@@ -71,10 +71,11 @@ class BatchReader(DataSourceReader):
             warnings.warn(loss, stacklevel=2)
         return [InputPartition(part) for part in made.ranges]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        wanted = partition.value
+    def read(self, partition: InputPartition | None) -> Iterator[Any]:
+        """partition: of our plan. Of an empty plan it is None below Spark 4.2, and one of None from then on."""
+        wanted = None if partition is None else partition.value
         if wanted is None:
-            return iter(())  # Spark's placeholder for an empty plan
+            return iter(())
         from quorumlog.spark.columns import arrow_schema
         from quorumlog.spark.planning import PartitionRange
         from quorumlog.spark.reading import read_range

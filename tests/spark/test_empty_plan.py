@@ -1,0 +1,16 @@
+"""What Spark's workers are given where there is nothing to read: each release has a placeholder of its own."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.datasource import InputPartition
+
+from quorumlog.spark.options import parse_read_options
+from quorumlog.spark.schema import kafka_schema
+from quorumlog.spark.source import BatchReader
+
+
+@pytest.mark.parametrize("placeholder", [None, InputPartition(None)], ids=["before Spark 4.2", "from Spark 4.2 on"])
+def test_nothing_is_read_for_the_placeholder_of_an_empty_plan(placeholder: InputPartition | None) -> None:
+    options = parse_read_options({"bootstrap.servers": "h:1", "subscribe": "t"})
+    assert list(BatchReader(options, kafka_schema(include_headers=False)).read(placeholder)) == []
