@@ -20,26 +20,27 @@ E = TypeVar("E", bound=BaseException)
 
 def kept(error: E) -> E:
     """The same error as a new object without tracebacks, and so are those that led to it."""
-    return _twin(error, {})
+    return _twin(error, [])
 
 
 def release_frames(error: BaseException) -> None:
     """Empty the frames that have ended, of an error that was caught. The traceback still says where they were."""
-    seen: set[int] = set()
+    seen: list[BaseException] = []
     following: list[BaseException | None] = [error]
     while following:
         one = following.pop()
-        if one is not None and id(one) not in seen:
-            seen.add(id(one))
+        if one is not None and not any(one is other for other in seen):
+            seen.append(one)
             traceback.clear_frames(one.__traceback__)
             following += one.__cause__, one.__context__
 
 
-def _twin(error: E, twins: dict[int, BaseException]) -> E:
-    """twins: those made so far, by the original, since errors may lead to each other in a circle."""
-    twin = twins.get(id(error))
+def _twin(error: E, twins: list[tuple[BaseException, BaseException]]) -> E:
+    """twins: (original, twin) of those made so far, since errors may lead to each other in a circle."""
+    twin = next((twin for original, twin in twins if original is error), None)
     if twin is None:
-        twin = twins[id(error)] = _bare(error)
+        twin = _bare(error)
+        twins.append((error, twin))
         for name, value in vars(error).items():
             vars(twin)[name] = _twin(value, twins) if isinstance(value, BaseException) else value
         if error.__cause__ is not None:

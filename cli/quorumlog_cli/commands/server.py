@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from quorumlog_cli import output
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
 
 app = typer.Typer(
