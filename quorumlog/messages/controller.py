@@ -76,11 +76,14 @@ class BrokerHeartbeatRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class BrokerHeartbeatResponse:
+    """session_timeout_ms: Silence after which this controller fences a broker; 0: older software does not say."""
+
     error_code: int = 0
     error_message: str = ""
     is_caught_up: bool = False
     is_fenced: bool = True
     should_shutdown: bool = False
+    session_timeout_ms: int = 0
 
 
 @message(frozen=True, slots=True, kw_only=True)

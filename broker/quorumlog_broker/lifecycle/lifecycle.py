@@ -158,6 +158,7 @@ class Lifecycle:
     _rests: bool = False  # as told by the last heartbeat
     _beat_ms: int = 0  # when the last heartbeat was sent
     _confirmed_ms: int | None = None  # when the last one was sent that said: it is in service; None: it is not
+    _session_ms: int = field(init=False)  # the shorter one of this node's file and of the controller that answered
     _told_offset: Offset = -1  # the metadata offset in it
     _in_flight: bool = False
     _is_outdated: bool = False  # the registration in flight is
@@ -172,6 +173,7 @@ class Lifecycle:
 
     def __post_init__(self) -> None:
         self._untold = UntoldFailures(self.config.directory_failure_timeout_ms)
+        self._session_ms = self.config.session_timeout_ms
 
     def deadline_ms(self) -> int | None:
         """When a TimerFired is due; None: never."""
@@ -211,7 +213,7 @@ class Lifecycle:
     def is_in_service(self, now_ms: int) -> bool:
         """Nobody has taken over what it leads for its silence: the controller counts a session from later on."""
         since_ms = self._confirmed_ms if self.state is LifecycleState.RUNNING else None
-        return since_ms is not None and now_ms - since_ms < self.config.session_timeout_ms
+        return since_ms is not None and now_ms - since_ms < self._session_ms
 
     def check_invariants(self) -> None:
         assert (self.broker_epoch >= 0) or self.state in (LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN)
@@ -270,6 +272,8 @@ class Lifecycle:
         if response.error_code != ErrorCode.NONE:
             return self._retry(_text(response.error_code, response.error_message), now_ms)
         self.fenced, self._confirmed_ms = response.is_fenced, None if response.is_fenced else self._beat_ms
+        own_ms = self.config.session_timeout_ms
+        self._session_ms = min(own_ms, response.session_timeout_ms or own_ms)
         self._untold.told(self._listed)
         self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:

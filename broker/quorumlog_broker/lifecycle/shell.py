@@ -10,7 +10,7 @@ from typing import Any
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import BrokerEpoch, Offset
+from quorumlog.ids import BrokerEpoch, NodeId, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBrokerRequest, RegisterBrokerResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
@@ -38,6 +38,7 @@ from quorumlog_broker.lifecycle.states import LifecycleState
 _log = logging.getLogger("quorumlog.broker")
 
 REGISTER_TIMEOUT_MS = 5_000
+OTHER_SESSION = "broker %d: broker.session.timeout.ms is %d here and %d at the controller; it has to be the same"
 HEARTBEAT_TIMEOUT_MS = 4_500  # half of the default session, as in Kafka
 
 
@@ -71,6 +72,7 @@ class LifecycleShell:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: asyncio.Event = asyncio.Event()
         self._refusal = ""  # that was logged last
+        self._session_told_ms = 0  # likewise: of a controller
 
     @property
     def state(self) -> LifecycleState:
@@ -174,7 +176,14 @@ class LifecycleShell:
         except RpcError as error:
             self._post(CallFailed(str(error)))
         else:
+            self._tell_session(request.broker_id, answer.session_timeout_ms)
             self._post(HeartbeatAnswered(answer))
+
+    def _tell_session(self, broker_id: NodeId, theirs_ms: int) -> None:
+        own_ms = self._core.config.session_timeout_ms
+        if theirs_ms not in (0, own_ms, self._session_told_ms):
+            self._session_told_ms = theirs_ms
+            _log.warning(OTHER_SESSION, broker_id, own_ms, theirs_ms)
 
     def _arm(self) -> None:
         if self._timer is not None:

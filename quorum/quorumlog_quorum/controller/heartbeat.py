@@ -93,6 +93,7 @@ def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Slices[BrokerHea
         is_caught_up=caught_up,
         is_fenced=then in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW),
         should_shutdown=then is BrokerState.SHUTDOWN_NOW,
+        session_timeout_ms=sessions.timeout_ms,
     )
 
 

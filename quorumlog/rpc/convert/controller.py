@@ -171,6 +171,7 @@ def fill_BrokerHeartbeatResponse(m: BrokerHeartbeatResponse, p: pb.BrokerHeartbe
     p.is_caught_up = m.is_caught_up
     p.is_fenced = m.is_fenced
     p.should_shutdown = m.should_shutdown
+    p.session_timeout_ms = m.session_timeout_ms
 
 
 def read_BrokerHeartbeatResponse(p: pb.BrokerHeartbeatResponse) -> BrokerHeartbeatResponse:
@@ -180,6 +181,7 @@ def read_BrokerHeartbeatResponse(p: pb.BrokerHeartbeatResponse) -> BrokerHeartbe
         is_caught_up=p.is_caught_up,
         is_fenced=p.is_fenced,
         should_shutdown=p.should_shutdown,
+        session_timeout_ms=p.session_timeout_ms,
     )
 
 

@@ -211,6 +211,7 @@ class BrokerHeartbeatResponse(_message.Message):
     IS_CAUGHT_UP_FIELD_NUMBER: _builtins.int
     IS_FENCED_FIELD_NUMBER: _builtins.int
     SHOULD_SHUTDOWN_FIELD_NUMBER: _builtins.int
+    SESSION_TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -221,6 +222,10 @@ class BrokerHeartbeatResponse(_message.Message):
     """default: True"""
     should_shutdown: _builtins.bool
     """default: False"""
+    session_timeout_ms: _builtins.int
+    """Silence after which this controller fences a broker; 0: older software does not say.
+    default: 0
+    """
     def __init__(
         self,
         *,
@@ -229,10 +234,11 @@ class BrokerHeartbeatResponse(_message.Message):
         is_caught_up: _builtins.bool = ...,
         is_fenced: _builtins.bool = ...,
         should_shutdown: _builtins.bool = ...,
+        session_timeout_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "is_caught_up", b"is_caught_up", "is_fenced", b"is_fenced", "should_shutdown", b"should_shutdown"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "is_caught_up", b"is_caught_up", "is_fenced", b"is_fenced", "session_timeout_ms", b"session_timeout_ms", "should_shutdown", b"should_shutdown"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -236,6 +236,14 @@ def test_it_is_in_service_for_a_session_from_the_last_heartbeat_that_was_answere
     assert core.is_in_service(600 + session_ms - 1) and not core.is_in_service(600 + session_ms)
 
 
+@pytest.mark.parametrize(("theirs_ms", "want_ms"), [(0, 9_000), (4_000, 4_000), (20_000, 9_000)])
+def test_a_session_is_no_longer_than_the_controller_counts_it(theirs_ms: int, want_ms: int) -> None:
+    core = running()
+    answer = HeartbeatAnswered(BrokerHeartbeatResponse(is_fenced=False, session_timeout_ms=theirs_ms))
+    play(core, TimerFired(), answer, now_ms=600)
+    assert core.is_in_service(600 + want_ms - 1) and not core.is_in_service(600 + want_ms)
+
+
 @pytest.mark.parametrize(
     "event", [FENCED, STALE, RegistrationOutdated(), StopWanted(True)], ids=["fenced", "stale", "outdated", "stops"]
 )

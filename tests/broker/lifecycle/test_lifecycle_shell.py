@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, cast
 
@@ -26,7 +26,7 @@ from quorumlog.rpc.transport import NotDelivered
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
 from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
-from quorumlog_broker.lifecycle.shell import LifecycleShell
+from quorumlog_broker.lifecycle.shell import OTHER_SESSION, LifecycleShell
 from quorumlog_broker.lifecycle.states import LifecycleState
 
 
@@ -45,6 +45,7 @@ class FakeChannel:
     lost: int = 0
     refusals: list[str] = field(default_factory=list)  # of the first registrations
     silent: bool = False
+    session_ms: int = 0
     asked: list[Any] = field(default_factory=list)
     callbacks: list[Callable[[], None]] = field(default_factory=list)
 
@@ -61,7 +62,10 @@ class FakeChannel:
         if self.refusals and isinstance(request, RegisterBrokerRequest):
             text = self.refusals.pop(0)
             return RegisterBrokerResponse(error_code=ErrorCode.DUPLICATE_BROKER_REGISTRATION, error_message=text)
-        return answer(request)
+        found = answer(request)
+        return (
+            replace(found, session_timeout_ms=self.session_ms) if isinstance(request, BrokerHeartbeatRequest) else found
+        )
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
         return await self.call_once(request, timeout_ms)
@@ -149,6 +153,19 @@ def test_a_refused_registration_is_told_once_for_each_reason(caplog: pytest.LogC
     play(channel, scene)
     told = "broker 1 is not registered yet, and tries again: "
     assert caplog.messages == [told + "1 is alive", told + "a directory belongs to 2", told + "1 is alive"]
+
+
+def test_a_session_of_another_length_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    channel = FakeChannel(session_ms=4_000)
+
+    async def scene(shell: LifecycleShell, _states: list[LifecycleState]) -> None:
+        shell.start()
+        shell.on_metadata(6, ready=True)
+        await until(lambda: len(channel.asked) > 4)
+        await shell.stop(controlled=False)
+
+    play(channel, scene)
+    assert caplog.messages == [OTHER_SESSION % (1, 9_000, 4_000)]
 
 
 def test_a_new_controller_is_called_though_the_old_one_has_not_answered() -> None:
