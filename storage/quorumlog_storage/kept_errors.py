@@ -25,19 +25,17 @@ def kept(error: E) -> E:
 
 def release_frames(error: BaseException) -> None:
     """Empty the frames that have ended, of an error that was caught. The traceback still says where they were."""
-    seen: list[BaseException] = []
-    following: list[BaseException | None] = [error]
-    while following:
-        one = following.pop()
-        if one is not None and not any(one is other for other in seen):
-            seen.append(one)
-            traceback.clear_frames(one.__traceback__)
-            following += one.__cause__, one.__context__
+    chain: list[BaseException] = [error]
+    for one in chain:  # it grows meanwhile
+        traceback.clear_frames(one.__traceback__)
+        for cause in (one.__cause__, one.__context__):
+            if cause is not None and not any(cause is known for known in chain):
+                chain.append(cause)
 
 
 def _twin(error: E, twins: list[tuple[BaseException, BaseException]]) -> E:
-    """twins: (original, twin) of those made so far, since errors may lead to each other in a circle."""
-    twin = next((twin for original, twin in twins if original is error), None)
+    """twins: those made so far, behind the originals, since errors may lead to each other in a circle."""
+    twin = next((made for original, made in twins if original is error), None)
     if twin is None:
         twin = _bare(error)
         twins.append((error, twin))

@@ -14,6 +14,8 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_id
+from quorumlog.messages.metadata_records import UnregisterBrokerRecord
+from quorumlog_quorum.metadata.delta import Delta
 
 if TYPE_CHECKING:
     from _typeshed import SupportsLenAndGetItem
@@ -119,6 +121,19 @@ def test_a_killed_process_counts_beside_a_power_cut(fresh: SimCluster, power_fir
         durability.on_power_cut(one)
     assert durability.broken and durability.may_lead(log, left)
     assert durability.holds(log, other) and not durability.has_lost(log, other), "it must still have everything"
+
+
+def test_an_unregistered_broker_counts_beside_a_power_cut(fresh: SimCluster) -> None:
+    """The controller forgets what it holds, because an operator says so."""
+    durability, log = fresh.invariants.durability, a_log(fresh)
+    one, other, _third = fresh.brokers
+    delta = Delta(fresh.image)
+    epoch = fresh.image.brokers[other.node_id].broker_epoch
+    delta.replay(UnregisterBrokerRecord(broker_id=other.node_id, broker_epoch=epoch))
+    durability.on_image(delta.apply(fresh.image.offset + 1, fresh.image.epoch))
+    assert not durability.broken
+    durability.on_power_cut(one)
+    assert durability.broken and durability.may_lead(log, fresh.invariants.mirrors.of(one, log))
 
 
 def test_kills_alone_break_no_promise(fresh: SimCluster) -> None:

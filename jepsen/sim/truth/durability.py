@@ -9,7 +9,8 @@ its disk kept. A kill of processes alone loses nothing, however many there are. 
 controller sees only that a process was not stopped in order. Once every replica that could lead has come back that way
 it elects the last known leader (KIP-966), and that one may be the machine that lost power. Otherwise the unsynced end
 of a log may be lost, and nothing else: what is left is a prefix of what was committed, all replicas agree on it, and no
-offset is given twice in one leader epoch.
+offset is given twice in one leader epoch. A broker that an operator unregisters counts as one that was killed: what it
+holds counts for nothing from then on (decision 64), and the next power cut may meet the last copy.
 
 So, for these logs:
 
@@ -82,6 +83,7 @@ class Durability:
                     log = log_id(f"{topic.name}-{index}", topic.id)
                     self._min_isr[log] = min(known.min_isr, self._min_isr.get(log, known.min_isr))
                     self._replicas[log] = topic.partitions[index].replicas
+                    self._note_unregistered(log, image)
                     self._let_return(log, topic.partitions[index], image)
 
     def on_power_cut(self, machine: Machine) -> None:
@@ -102,6 +104,13 @@ class Durability:
                 if self._is_whole(log, machine):
                     self._killed.setdefault(log, {})[machine.node_id] = machine.unclean_life
                     self._judge(log)
+
+    def _note_unregistered(self, log: str, image: Image) -> None:
+        for node_id in self._replicas[log]:
+            machine = self._brokers.get(node_id)
+            if machine is not None and node_id not in image.brokers and self._is_whole(log, machine):
+                self._killed.setdefault(log, {})[node_id] = machine.life
+                self._judge(log)
 
     def _held_by(self, machine: Machine) -> list[str]:
         """Logs that are left to the page cache, of which this machine is a replica."""
