@@ -30,4 +30,5 @@ def test_the_seeds_meet_what_they_are_for() -> None:
         "topics of the old incarnation that came too late",
         "restarts beside the other incarnation",
         "survivors that were lost, too",
+        "transactions that the lost controllers left open",
     }

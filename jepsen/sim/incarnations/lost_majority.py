@@ -5,7 +5,8 @@
 1. Three controllers and three brokers work. The survivor falls behind for a while in some runs, so that what the
    others committed meanwhile is lost.
 2. The other two controllers lose their power, "for ever". The survivor is recovered by the production function.
-   Brokers are adopted, or formatted anew where that is refused. One may stay what it was.
+   Brokers are adopted, or formatted anew where that is refused. One may stay what it was. In some runs the survivor's
+   log ends inside a metadata transaction of the lost controllers.
 3. The cluster of the new incarnation works. Then the lost controllers get their power again, with their disks and
    their configuration, and elect a leader of the old incarnation. New and old work side by side; nodes are killed.
 4. Whatever is left of the old incarnation is formatted anew and joins, the controllers as voters. In some runs the
@@ -18,6 +19,7 @@ What must hold, looked at after every step:
 - no-way-back: the survivor, once it leads the new incarnation, is in no epoch that the old one has brought about.
 - recovered-metadata: what was acknowledged after the recovery, and what the survivor held at it, is in the metadata of
   every node in the end, and nothing that the old leader has taken since then.
+- recovered-records: what the recovery wrote is in force, and nothing of a transaction that the lost ones had begun.
 - refused: at the end of 3, every internal call between the two incarnations is answered INCONSISTENT_CLUSTER_ID.
 
 This does not run under the usual invariants, which know one history of one cluster.
@@ -35,15 +37,26 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, DATA, INTERNAL_PORT, SECRET, config_of
 from jepsen.sim.time import killed_coroutines
 from quorumlog.messages.common import Endpoint
+from quorumlog.messages.metadata_records import BeginTransactionRecord, TopicRecord
 from quorumlog.messages.quorum import AddRaftVoterRequest
+from quorumlog.records.values import encode_values
 from quorumlog_cli.server.adopt import adopt
 from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.first_voters import FirstVoters
 from quorumlog_cli.server.format import format_node
 from quorumlog_cli.server.recover import Recovered, recover
-from quorumlog_quorum.lost_majority import RecoveryRefused
+from quorumlog_quorum.lost_majority import SKIPPED_PRODUCER_IDS, RecoveryRefused
+from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorumlog_quorum.metadata_survey import survey
 from quorumlog_quorum.raft import VoterKey
+from quorumlog_storage.batch import received_batches
+from quorumlog_storage.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory import read_meta
+from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+
+HALF_MADE = "half-made"  # a topic of the transaction that the lost controllers had begun
 
 
 @dataclass(slots=True)
@@ -108,7 +121,29 @@ class _Scenario(TwoIncarnations):
                 machine.kill()
         self.network.heal_all()
 
+    def _leave_transaction_open(self) -> None:
+        """The lost controllers were in the middle of a large change, whose first batch reached the survivor."""
+        disk, path = self.survivor.disk, f"{DATA}/{METADATA_DIRECTORY}"
+        points, lost = OffsetFile(disk, f"{path}/{RECOVERY_POINTS}"), OffsetFile(disk, f"{path}/{LOST_OFFSETS}")
+        on_loss = partial(lost.raise_to, METADATA_PARTITION)
+        log = CheckpointedLog.open(disk, path, LogConfig(), points, METADATA_PARTITION, clean=False, on_loss=on_loss)
+        found = survey(disk, path)
+        if not found.in_transaction:
+            begun = (BeginTransactionRecord(name="lost"), TopicRecord(name=HALF_MADE, topic_id=b"h" * 16))
+            values = [encode_record(record, found.image.metadata_version) for record in begun]
+            log.log.append(received_batches(encode_values(values, found.end_offset, found.last_epoch, 7)))
+        log.close()
+        self.count("transactions that the lost controllers left open")
+
+    def _check_recovered(self) -> None:
+        image = self.image_of(self.survivor)
+        holds = image.incarnation == self.incarnation and image.next_producer_id >= SKIPPED_PRODUCER_IDS
+        what = f"{image.incarnation}, next producer id {image.next_producer_id}, topics {sorted(image.topic_ids)}"
+        self.check(holds and HALF_MADE not in image.topic_ids, "recovered-records", what)
+
     def _recover(self) -> None:
+        if self.scheduler.rng("open transaction").random() < 0.5:
+            self._leave_transaction_open()
         done = recover(
             self.survivor.disk,
             self.survivor.config,
@@ -126,6 +161,7 @@ class _Scenario(TwoIncarnations):
             self._bring_along(machine, done)
         self.until(lambda: self.leader(NEW) is self.survivor, "the survivor leads")
         self.until(self.all_ready, "the recovered cluster works")
+        self._check_recovered()
         self.must |= set(self.image_of(self.survivor).topic_ids)
         self.create(NEW, "after-recovery")
 
