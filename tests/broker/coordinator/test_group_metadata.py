@@ -63,11 +63,11 @@ def test_a_cluster_without_racks() -> None:
     assert world.groups.topic("orders") == Topic(ORDERS, "orders", 1, ())
 
 
-def test_no_expression_finds_internal_topics() -> None:
+def test_expressions_find_internal_topics_as_in_kafka() -> None:
     world = World([*USUAL, *topic_records(CONSUMER_OFFSETS, uuid(7), [1]), *topic_records("a", uuid(8), [1])])
-    assert list(world.groups.topic_names()) == ["a", "orders"]
+    assert list(world.groups.topic_names()) == [CONSUMER_OFFSETS, "a", "orders"]
     found = world.groups.topic(CONSUMER_OFFSETS)
-    assert found is not None and found.partitions == 1  # who names it can read it
+    assert found is not None and found.partitions == 1
 
 
 PARTITION_2 = PartitionRecord(partition=2, topic_id=ORDERS, replicas=(1,), isr=(1,), leader=1, directories=(uuid(501),))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.group_settings import setting_of
 from quorumlog.ids import Uuid
-from quorumlog.internal_topics import is_internal
 from quorumlog_broker.coordinator.groups.consumer.cluster import Topic
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, GROUP_RESOURCE, Image
@@ -50,9 +49,9 @@ class GroupMetadata:
         return None if topic is None else topic.name
 
     def topic_names(self) -> Sequence[str]:
-        """Sorted. Internal topics are not for subscriptions by an expression: one commit would cause the next."""
+        """Sorted. Internal topics are among them, as in Kafka: who wants none names none by its expression."""
         if self._names is None:
-            self._names = tuple(sorted(name for name in self._image.topic_ids if not is_internal(name)))
+            self._names = tuple(sorted(self._image.topic_ids))
         return self._names
 
     def group_setting(self, group_id: str, name: str) -> int | None:
