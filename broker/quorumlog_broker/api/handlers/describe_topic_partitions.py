@@ -6,6 +6,8 @@ next one begins; a topic that was deleted in between is skipped.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.internal_topics import is_internal
@@ -24,6 +26,7 @@ from quorumlog_broker.api.endpoints import live_brokers
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_quorum.metadata.image import Image, TopicImage
+from quorumlog_quorum.metadata.registration import BrokerRegistration
 
 MAX_PARTITIONS = 2_000  # in one response: max.request.partition.size.limit
 
@@ -36,7 +39,7 @@ async def handle_describe_topic_partitions(
     if cursor is not None and cursor.partition_index < 0:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"cursor at partition {cursor.partition_index}")
     image = services.caught_up_image()
-    live = [broker.broker_id for broker in live_brokers(image)]
+    live = {broker.broker_id: broker for broker in live_brokers(image)}
     left = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
     described_topics: list[TopicPartitionsDescription] = []
     for name in _names(image, request):
@@ -75,7 +78,9 @@ def _why_not(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _description(topic: TopicImage, first: int, limit: int, live: list[NodeId]) -> TopicPartitionsDescription:
+def _description(
+    topic: TopicImage, first: int, limit: int, live: Mapping[NodeId, BrokerRegistration]
+) -> TopicPartitionsDescription:
     shown = topic.sorted_partitions()[first : first + limit]
     return TopicPartitionsDescription(
         name=topic.name,

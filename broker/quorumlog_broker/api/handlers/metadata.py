@@ -11,7 +11,7 @@ cluster had started. So the response waits a moment for the first live broker.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
@@ -38,6 +38,7 @@ from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.suspected_leaders import DETECTION_MS, RECHECK_MS
 from quorumlog_quorum.metadata.image import Image, TopicImage
+from quorumlog_quorum.metadata.registration import BrokerRegistration
 
 CREATE_TIMEOUT_MS = 5_000
 FIRST_BROKER_WAIT_MS = 2_000
@@ -57,7 +58,7 @@ async def handle_metadata(services: Services, context: Context, request: Metadat
         brokers=tuple(_brokers(services, context, image)),
         cluster_id=services.cluster_id,
         controller_id=controller_for_clients(services, live),
-        topics=tuple(_topics(image, request, refused, [broker.broker_id for broker in live])),
+        topics=tuple(_topics(image, request, refused, {broker.broker_id: broker for broker in live})),
         metadata_offset=image.offset,
         cluster_authorized_operations=on_cluster(request.include_cluster_authorized_operations),
     )
@@ -161,7 +162,7 @@ def _brokers(services: Services, context: Context, image: Image) -> list[BrokerM
 
 
 def _topics(
-    image: Image, request: MetadataRequest, refused: dict[str, ApiError], live: list[NodeId]
+    image: Image, request: MetadataRequest, refused: dict[str, ApiError], live: Mapping[NodeId, BrokerRegistration]
 ) -> list[TopicMetadata]:
     operations = on_topic(request.include_topic_authorized_operations)
     if request.all_topics:
@@ -174,7 +175,11 @@ def _found(image: Image, query: TopicQuery) -> TopicImage | None:
 
 
 def _asked(
-    image: Image, query: TopicQuery, refused: dict[str, ApiError], live: list[NodeId], operations: int
+    image: Image,
+    query: TopicQuery,
+    refused: dict[str, ApiError],
+    live: Mapping[NodeId, BrokerRegistration],
+    operations: int,
 ) -> TopicMetadata:
     topic = _found(image, query)
     if topic is not None:
@@ -198,7 +203,7 @@ def _name_error(name: str) -> ApiError | None:
     return None
 
 
-def _topic(topic: TopicImage, live: list[NodeId], operations: int) -> TopicMetadata:
+def _topic(topic: TopicImage, live: Mapping[NodeId, BrokerRegistration], operations: int) -> TopicMetadata:
     return TopicMetadata(
         name=topic.name,
         topic_id=topic.id,
