@@ -16,6 +16,7 @@ from quorumlog.ids import RESERVED_UUIDS, NodeId, Uuid, format_uuid, parse_uuid
 from quorumlog_storage.properties import BadProperties, parse_properties, render_properties
 
 META_PROPERTIES = "meta.properties"
+VERSION_OF_ZOOKEEPER = "0"  # as Kafka wrote it before KRaft
 VERSION = "1"
 _INCARNATION = "cluster.incarnation"
 

@@ -421,3 +421,10 @@ def test_a_producer_that_was_forgotten_in_between_has_no_coordinator_any_more() 
     write(disk, f"{ROOT}/{CLEAN_SHUTDOWN}", b'{"version":0,"brokerEpoch":5}')
     assert not audited(disk).faults
     assert {one.check for one in audited(disk, options=Options(nothing_expired=True)).faults} >= {"snapshot-producer"}
+
+
+def test_meta_properties_of_zookeepers_time_are_no_fault_of_kafkas() -> None:
+    disk = small_directory()
+    write(disk, f"{ROOT}/meta.properties", b"#\nbroker.id=1\nversion=0\ncluster.id=c\n")
+    assert checks(disk) == {"meta-properties"}
+    assert [*audited(disk, options=Options(by_kafka=True)).faults] == []

@@ -40,7 +40,11 @@ def verify(
         list[str] | None, typer.Option("--compacted", metavar="TOPIC", help="May have gaps; '*' for any topic.")
     ] = None,
     kafka: Annotated[
-        bool, typer.Option("--kafka", help="Kafka wrote them: its cleaner leaves gaps between segments, too.")
+        bool,
+        typer.Option(
+            "--kafka",
+            help="Kafka wrote them: gaps between segments and a meta.properties of version 0 are no faults.",
+        ),
     ] = False,
     nothing_expired: Annotated[
         bool, typer.Option("--nothing-expired", help="Every producer that wrote must still be remembered.")
@@ -80,7 +84,9 @@ def _audit(
     try:
         image = image_in(paths)
         topics = None if EVERY_TOPIC in compacted else compacted_topics(image) | frozenset(compacted)
-        options = Options(compacted=topics, gaps_between_segments=kafka, nothing_expired=nothing_expired)
+        options = Options(
+            compacted=topics, gaps_between_segments=kafka, nothing_expired=nothing_expired, by_kafka=kafka
+        )
         with _progress(paths) as told:
             report = audit(
                 ReadOnlyDisk(), paths, options,

@@ -18,10 +18,10 @@ from quorumlog_storage.audit import files as names
 from quorumlog_storage.audit.finding import Findings
 from quorumlog_storage.audit.log_audit import About, LogReport, Progress, audit_log
 from quorumlog_storage.disk import Disk, DiskError, FileMissing
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.meta_properties import META_PROPERTIES, VERSION_OF_ZOOKEEPER, MetaProperties
 from quorumlog_storage.names import BadDirectoryName, PartitionName, parse_directory
 from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, parse_offsets
-from quorumlog_storage.properties import BadProperties
+from quorumlog_storage.properties import BadProperties, parse_properties
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -60,11 +60,14 @@ class DirectoryReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """compacted: names of topics whose logs may have gaps; None: any may. The others are those of `About`."""
+    """compacted: names of topics whose logs may have gaps; None: any may. by_kafka: Kafka wrote the directory, perhaps
+    in ZooKeeper's time. The others are those of `About`.
+    """
 
     compacted: frozenset[str] | None = frozenset()
     gaps_between_segments: bool = False
     nothing_expired: bool = False
+    by_kafka: bool = False
 
 
 def is_log_directory(disk: Disk, path: str) -> bool:
@@ -94,7 +97,7 @@ def audit_directory(
     """only: this log alone. Raises DiskError if the directory itself cannot be listed."""
     options = options or Options()
     report = DirectoryReport(path=path, is_clean=disk.exists(f"{path}/{CLEAN_SHUTDOWN}"))
-    _read_meta(disk, report)
+    _read_meta(disk, report, by_kafka=options.by_kafka)
     notes = {name: _read_offsets(disk, report, name) for name in OFFSET_FILES}
     for name in disk.list(path):
         found = parsed(name) if disk.is_directory(f"{path}/{name}") else None
@@ -140,10 +143,15 @@ def _about(
     )
 
 
-def _read_meta(disk: Disk, report: DirectoryReport) -> None:
+def _read_meta(disk: Disk, report: DirectoryReport, *, by_kafka: bool) -> None:
+    """by_kafka: a file of version 0 has no id of the directory, and is none the worse for it."""
     path = f"{report.path}/{META_PROPERTIES}"
     try:
-        report.meta = MetaProperties.parse(path, disk.read_bytes(path))
+        content = disk.read_bytes(path)
+        if by_kafka and parse_properties(path, content).get("version") == VERSION_OF_ZOOKEEPER:
+            report.findings.note("meta-properties-0", path, "version 0, of ZooKeeper's time: it names no directory")
+            return
+        report.meta = MetaProperties.parse(path, content)
     except FileMissing:
         report.findings.note("not-formatted", path, "no such file: this is no node's log directory, or a part of one")
     except BadProperties as error:
