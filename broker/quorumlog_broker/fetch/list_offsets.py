@@ -22,7 +22,8 @@ from quorumlog_storage.log_file import CorruptBatch
 from quorumlog_storage.log_view import OffsetOutOfRange
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
-EARLIEST_LOCAL, LATEST_TIERED = -4, -5  # of tiered storage (KIP-405, KIP-1005): here every record is local
+EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
+"""Of tiered storage (KIP-405, KIP-1005, KIP-1023): here every record is local, and none waits to be moved elsewhere."""
 
 
 async def list_offset(
@@ -32,6 +33,8 @@ async def list_offset(
 
     current_leader_epoch: NO_EPOCH asks for no check. Raises ApiError.
     """
+    if timestamp_ms < EARLIEST_PENDING_UPLOAD:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp_ms}: must be 0 or later, or -1 to -6")
     epoch = None if current_leader_epoch == NO_EPOCH else current_leader_epoch
     log = replica.leading(epoch)
     if timestamp_ms in (EARLIEST, EARLIEST_LOCAL):
@@ -42,10 +45,8 @@ async def list_offset(
     end = upper_bound(isolation, replica.core)
     if timestamp_ms == LATEST:
         return _answer(replica, index, log, (-1, end))
-    if timestamp_ms == LATEST_TIERED:
+    if timestamp_ms in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _answer(replica, index, log, None)
-    if timestamp_ms < LATEST_TIERED:
-        raise ApiError(ErrorCode.INVALID_REQUEST, f"timestamp {timestamp_ms}: must be 0 or later, or -1 to -5")
     found = await _search(replica, log, timestamp_ms, end)
     replica.leading(epoch)
     return _answer(replica, index, log, found)

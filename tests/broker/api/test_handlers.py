@@ -146,6 +146,16 @@ def test_answers_come_back_under_their_topics_and_limits_hold() -> None:
     assert [(params.max_wait_ms, params.max_bytes) for params in fakes.replicas.fetched] == [(1_000, 500)]
 
 
+@pytest.mark.parametrize("changes", [{"max_bytes": 0}, {"max_bytes": -5}, {"min_bytes": -1}])
+def test_limits_below_zero_mean_zero(changes: dict[str, int]) -> None:
+    """As in Kafka, whose answer then has the first batch."""
+    fakes = Fakes()
+    ask(fakes, fetch(**changes))
+    (params,) = fakes.replicas.fetched
+    assert params.max_bytes == (0 if "max_bytes" in changes else 500)
+    assert params.min_bytes == (0 if "min_bytes" in changes else 1)
+
+
 def identity(node_id: int) -> Identity:
     return Identity(cluster_id="cluster", node_id=node_id, incarnation_id=uuid(9), secret=b"s")
 
@@ -166,9 +176,7 @@ def test_only_a_node_fetches_as_a_replica_and_only_as_itself() -> None:
     assert ask(Fakes(), fetch(replica=replica), FakeContext(listener=INTERNAL, peer=identity(2))).error_code == 0
 
 
-@pytest.mark.parametrize(
-    "changes", [{"isolation_level": 2}, {"session_id": 5, "session_epoch": 3}, {"max_bytes": 0}, {"min_bytes": -1}]
-)
+@pytest.mark.parametrize("changes", [{"isolation_level": 2}, {"session_id": 5, "session_epoch": 3}])
 def test_a_fetch_that_makes_no_sense_is_refused(changes: dict[str, int]) -> None:
     with pytest.raises(ApiError):
         ask(Fakes(), fetch(**changes))

@@ -9,7 +9,7 @@ from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.fetch import FetchPartition, ReplicaState
+from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
@@ -187,6 +187,19 @@ def test_a_fetch_of_a_stranger_or_without_the_epoch_is_no_acknowledgement() -> N
     without = cluster.fetch(1, 1, replica=ReplicaState(replica_id=2, broker_epoch=99))
     assert without.error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert cluster.core(1).high_watermark == 0
+
+
+def test_a_fetch_of_no_bytes_gets_one_batch() -> None:
+    cluster = led_cluster()
+    cluster.produce(1, "a")
+    cluster.produce(1, "b")
+    node = cluster.nodes[1]
+    target = FetchTarget(TOPIC_ID, FetchPartition(index=0, fetch_offset=0, max_bytes=0))
+
+    async def read() -> FetchPartitionResponse:
+        return (await node.fetch_path.fetch(FetchContext((target,), None), FetchParams(500, 1, 0)))[0][0]
+
+    assert values_of(bytes(node.run(read()).records)) == ["a"]
 
 
 def test_refusals_of_a_produce() -> None:
@@ -522,7 +535,8 @@ def test_offsets_by_name_and_by_time() -> None:
     assert ask(-1, current_leader_epoch=5)[0] == ErrorCode.UNKNOWN_LEADER_EPOCH
     assert ask(-4) == ask(-2), "every record is local"
     assert ask(-5) == (0, -1, -1), "and none is anywhere else"
-    assert ask(-9)[0] == ErrorCode.INVALID_REQUEST
+    assert ask(-6) == (0, -1, -1), "nor does one wait to be moved there"
+    assert ask(-7)[0] == ask(-9)[0] == ErrorCode.UNSUPPORTED_VERSION, "as Kafka answers to a name that it does not know"
 
 
 def test_the_latest_offset_is_not_available_until_the_high_watermark_is_known() -> None:  # ORACLES 3.9 [10]

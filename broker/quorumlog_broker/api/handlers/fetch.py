@@ -2,7 +2,8 @@
 
 `replica` may come by an internal listener only, since a forged one would move a high watermark: the wire refuses it
 elsewhere, and so does this handler. In an incremental session (KIP-227, `quorumlog_broker/fetch/session.py`) the
-request names only what changes, and the response holds only what has changed.
+request names only what changes, and the response holds only what has changed. Limits of bytes below 0 mean 0, as in
+Kafka, and a response has one batch at least, so that a reader with any limit gets on.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ async def handle_fetch(services: Services, context: Context, request: FetchReque
 def _params(services: Services, request: FetchRequest) -> FetchParams:
     return FetchParams(
         max_wait_ms=max(0, min(request.max_wait_ms, services.limits.max_wait_ms)),
-        min_bytes=request.min_bytes,
-        max_bytes=min(request.max_bytes, services.limits.max_fetch_bytes),
+        min_bytes=max(0, request.min_bytes),
+        max_bytes=max(0, min(request.max_bytes, services.limits.max_fetch_bytes)),
         isolation_level=request.isolation_level,
     )
 
@@ -50,11 +51,6 @@ def _check(services: Services, context: Context, request: FetchRequest) -> None:
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "only a broker of this cluster fetches as a replica")
     if request.isolation_level not in ISOLATION_LEVELS:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"isolation level {request.isolation_level}: must be 0 or 1")
-    if request.max_bytes <= 0 or request.min_bytes < 0:
-        raise ApiError(
-            ErrorCode.INVALID_REQUEST,
-            f"max_bytes={request.max_bytes} must be above 0, min_bytes={request.min_bytes} 0 or above",
-        )
     check_topic_count(request.topics, services.limits)
     check_topic_count(request.forgotten, services.limits)
 
