@@ -2,6 +2,7 @@
 
 The low watermark is the smallest log start of the leader, its live followers, and every member of ISR and ELR, alive or
 not: no replica that may lead without loss has records below it, so what went does not come back with another leader.
+The time-out of a request bounds the wait for followers; the leader's own disk has OWN_DISK_MS more.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import asyncio
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset, Uuid
 from quorumlog_broker.delayed.operations import DelayedOperations
-from quorumlog_broker.delayed.purgatory import Reason
+from quorumlog_broker.delayed.purgatory import Reason, Waiter
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.partition.events import LogStartMoved
+from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
 
 ALL_COMMITTED: Offset = -1  # a target that means the high watermark
+OWN_DISK_MS = 5_000  # a disk that takes longer is a hung one (`log.dir.stall.ms`)
 
 
 class DeletePath:
@@ -41,12 +44,22 @@ class DeletePath:
         target = _target(replica, offset)
         answered: asyncio.Future[Offset] = asyncio.get_running_loop().create_future()
 
+        is_overdue = False
+        waiter: Waiter[PartitionKey]
+
         def woken(reason: Reason) -> None:
-            if not answered.done():
+            nonlocal waiter, is_overdue
+            if reason is Reason.TIME and not is_overdue and replica.core.log_start < target:
+                is_overdue = True
+                waiter = self._delayed.starts.watch([(replica.key, target)], OWN_DISK_MS, woken)
+            elif not answered.done():
                 _answer(answered, replica, reason)
 
         def moved(start: Offset) -> None:
             self._step(replica, LogStartMoved(start))
+            if is_overdue:
+                self._delayed.starts.cancel(waiter)
+                woken(Reason.TIME)  # unless no follower had to be waited for
             self._delayed.ends.state_changed(replica.key)  # wakes waiting followers, which then get the new start
 
         def failed(error: Exception | None) -> None:

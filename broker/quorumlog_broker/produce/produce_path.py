@@ -2,6 +2,8 @@
 
 acks=0 and 1 are answered once the leader's disk has the records; acks=-1 once the high watermark has passed them while
 the ISR has at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` the page cache is enough.
+The time-out of a request bounds the wait for followers. The leader's own disk has OWN_DISK_MS more, so that a time-out
+of 0 means "do not wait for followers", as it does in Kafka, whose leaders do not wait for their disks.
 A batch that repeats an earlier one is not appended: it waits for the same and is answered with the same offsets.
 
 The records inside a batch are looked at once, here, before it gets offsets; followers and readers rely on that.
@@ -52,6 +54,8 @@ from quorumlog_storage.batch import StoredBatch, stamped_batches
 from quorumlog_storage.log import Log
 from quorumlog_storage.producer_state import Remembered
 from quorumlog_storage.producers.verification import Guard
+
+OWN_DISK_MS = 5_000  # a disk that takes longer is a hung one (`log.dir.stall.ms`)
 
 _Enqueue = Callable[[Replica, Log], None]
 
@@ -336,6 +340,7 @@ class _Append:
     pending: PendingAppend
     series: int  # `Replica.series`
     waiter: Waiter[PartitionKey] | None = None
+    is_overdue: bool = False  # the request's time is over, and the leader's own disk has not got the records
 
     def wait(self, timeout_ms: int) -> None:
         if not self.pending.is_settled:
@@ -352,6 +357,7 @@ class _Append:
             self.replica.tail.put(self.batches, frame_bytes(self.batches[0].parts[-1]))
         self.batches = ()
         self.path.advance(self.replica)
+        self._settle_if_overdue()
 
     def _begin_another_series(self) -> None:
         """This append failed, so those that were numbered behind it fail too; the next ones follow the log's end."""
@@ -369,6 +375,14 @@ class _Append:
         self.path.advance(self.replica)
         if self.acks != ACKS_ALL:
             self._settle(None if self._still_leads() else self._not_leader())
+        self._settle_if_overdue()
+
+    def _settle_if_overdue(self) -> None:
+        if self.is_overdue and not self._waits_for_own_disk():
+            self._settle(self._timed_out())
+
+    def _waits_for_own_disk(self) -> bool:
+        return self.acks != ACKS_ALL or (self._still_leads() and self.replica.core.counted_end < self.next_offset)
 
     def woken(self, reason: Reason) -> None:
         self.waiter = None
@@ -378,8 +392,15 @@ class _Append:
             case Reason.STATE:
                 self.pending.settle(self._not_leader())
             case Reason.TIME:
-                text = f"{self.replica.name}: not acknowledged in time; the records may yet be committed"
-                self.pending.settle(ApiError(ErrorCode.REQUEST_TIMED_OUT, text))
+                if self.is_overdue or not self._waits_for_own_disk():
+                    self.pending.settle(self._timed_out())
+                else:
+                    self.is_overdue = True
+                    self.wait(OWN_DISK_MS)
+
+    def _timed_out(self) -> ApiError:
+        text = f"{self.replica.name}: not acknowledged in time; the records may yet be committed"
+        return ApiError(ErrorCode.REQUEST_TIMED_OUT, text)
 
     def _committed(self) -> ApiError | None:
         if not self._still_leads():
