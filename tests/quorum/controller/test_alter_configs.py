@@ -50,7 +50,6 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
     ("no value", TOPIC, "t", [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
     ("nothing to append", TOPIC, "t", [("cleanup.policy", APPEND, None)], ErrorCode.INVALID_REQUEST),
     ("append to a number", TOPIC, "t", [("retention.ms", APPEND, "1")], ErrorCode.INVALID_CONFIG),
-    ("nothing left of a list", TOPIC, "t", [("cleanup.policy", SUBTRACT, "delete")], ErrorCode.INVALID_CONFIG),
     ("unknown operation", TOPIC, "t", [("retention.ms", 4, "1")], ErrorCode.INVALID_REQUEST),
     (
         "a key twice",
@@ -145,6 +144,13 @@ def test_lists_grow_from_what_is_inherited() -> None:
     assert world.tip.topic_config("t")["cleanup.policy"] == "delete,compact"
     alter(world, ("cleanup.policy", SUBTRACT, "delete"))
     assert world.tip.topic_config("t")["cleanup.policy"] == "compact"
+
+
+def test_the_last_policy_can_be_taken_away() -> None:
+    """As in Kafka: a topic without a policy keeps everything."""
+    world = topic_world()
+    assert code(alter(world, ("cleanup.policy", SUBTRACT, "delete"))) is ErrorCode.NONE
+    assert world.tip.topic_config("t")["cleanup.policy"] == ""
 
 
 def test_a_change_sees_those_before_it_in_the_same_request() -> None:
