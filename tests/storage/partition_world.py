@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass, field
 
@@ -26,6 +27,14 @@ END = BATCHES * RECORDS_IN_A_BATCH
 
 def values(base: Offset, text: str = "old") -> list[bytes]:
     return [f"{text}-{base + number}".encode() for number in range(RECORDS_IN_A_BATCH)]
+
+
+_IDS = itertools.count(1)
+
+
+def fresh_id() -> Uuid:
+    """For a name that no start before has given: a directory is never renamed over one that holds something."""
+    return next(_IDS).to_bytes(16)
 
 
 @dataclass
@@ -59,10 +68,10 @@ class World:
         world = World(self.disk)
         found = world.directories.find()
         for partition in found.nameless:
-            world.directories.move_away(partition, bytes([8]) * 16, STRAY)
+            world.directories.move_away(partition, fresh_id(), STRAY)
         for (found_id, index), topic in found.partitions.items():
             if found_id not in (topic_id, NEIGHBOUR):
-                world.directories.move_away((topic, index), bytes([7]) * 16, STRAY)
+                world.directories.move_away((topic, index), fresh_id(), STRAY)
         noted_point = world.directories.recovery_points.get(T)
         was_there = (topic_id, 0) in found.partitions
         world.log = PartitionLog.open_or_create(world.directories, T, topic_id, CONFIG)
