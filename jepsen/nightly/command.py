@@ -107,7 +107,7 @@ def _fix(options: argparse.Namespace, table: Sequence[Work]) -> int:
     numbers = [finding.number for finding in state.open]
     if unknown := [number for number in options.fixed if number not in numbers]:
         return _refuse(f"--fixed: finding {unknown[0]} is not open; open are: {', '.join(map(str, numbers)) or 'none'}")
-    commit = commit_of_tree()
+    commit = commit_of_tree(_report_of(options))
     for finding in state.open:
         if finding.number in options.fixed:
             finding.fixed = commit

@@ -65,7 +65,7 @@ class RealMachine:
         return date_now()
 
     def commit(self) -> str:
-        return commit_of_tree()
+        return commit_of_tree(self._report)
 
     def keep(self, plan: Plan) -> None:
         write_state(self._folder, plan.state)
@@ -141,12 +141,17 @@ def _lines(output: Path) -> Iterator[str]:
         yield from itertools.islice(file, LINES_READ)
 
 
-def commit_of_tree() -> str:
-    """Short, with a hash of what was changed since in its files; NO_COMMIT outside of a repository."""
+def commit_of_tree(report: Path) -> str:
+    """Short, with a hash of what was changed since in its files; NO_COMMIT outside of a repository.
+
+    report: which the night itself writes, and git may know.
+    """
     commit = _git("rev-parse", "--short=12", "HEAD").decode().strip()
     if not commit:
         return NO_COMMIT
-    changes = _git("diff", "HEAD")
+    own = report.resolve()
+    but_for = [f":(exclude){own.relative_to(ROOT)}"] if own.is_relative_to(ROOT) else []
+    changes = _git("diff", "HEAD", "--", ".", *but_for)
     return f"{commit}+{hashlib.sha256(changes).hexdigest()[:8]}" if changes else commit
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -71,8 +72,8 @@ def run(folder: Path, works: Callable[..., Sequence[Work]], *words: str) -> int:
 @pytest.fixture(autouse=True)
 def _commit_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others may change this tree while its tests run."""
-    monkeypatch.setattr(nightly_machine, "commit_of_tree", lambda: "aaa")
-    monkeypatch.setattr(nightly_command, "commit_of_tree", lambda: "aaa")
+    monkeypatch.setattr(nightly_machine, "commit_of_tree", lambda _: "aaa")
+    monkeypatch.setattr(nightly_command, "commit_of_tree", lambda _: "aaa")
 
 
 # --- exit codes, and what is kept ---
@@ -165,7 +166,7 @@ def test_a_commit_on_the_way_begins_the_process_anew(tmp_path: Path, monkeypatch
     """What runs then, sees the new commit's table."""
     commits = iter(["aaa", "aaa", "bbb"])
     began: list[list[str]] = []
-    monkeypatch.setattr(nightly_machine, "commit_of_tree", lambda: next(commits))
+    monkeypatch.setattr(nightly_machine, "commit_of_tree", lambda _: next(commits))
     monkeypatch.setattr(os, "execv", lambda _, words: began.append(words))
     run(tmp_path, works_of(("good", GOOD), slices=3), "--minutes", "60", "--only", "good")
     ((_, *words),) = began
@@ -179,18 +180,21 @@ def test_a_commit_on_the_way_begins_the_process_anew(tmp_path: Path, monkeypatch
 def test_the_commit_tells_changes_of_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(nightly_machine, "ROOT", tmp_path)
-    assert nightly_machine.commit_of_tree() == nightly_machine.NO_COMMIT
+    report = tmp_path / "report.md"
+    commit = partial(nightly_machine.commit_of_tree, report)
+    assert commit() == nightly_machine.NO_COMMIT
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
     (tmp_path / "file").write_text("1")
+    report.write_text("none yet")
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], cwd=tmp_path, check=True)
-    first = nightly_machine.commit_of_tree()
+    first = commit()
+    report.write_text("what the night writes itself")
+    assert commit() == first
     (tmp_path / "file").write_text("2")
-    second = nightly_machine.commit_of_tree()
+    second = commit()
     (tmp_path / "file").write_text("3")
-    assert (
-        first.isalnum() and second.startswith(f"{first}+") and nightly_machine.commit_of_tree() not in (first, second)
-    )
+    assert first.isalnum() and second.startswith(f"{first}+") and commit() not in (first, second)
 
 
 # --- ends ---
