@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.errors import ClientClosed, ConfigError, WokenUp
+from quorumlog.client.extras import importing_arrow
 from quorumlog.client.fetch_loop import FetchLoop
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.group.reader import GroupReader
@@ -265,7 +266,8 @@ class AsyncConsumer(GroupMember):
 
     async def take_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
         """As `next_arrow`, for a caller that says with `gave_chunk` that it has it."""
-        from quorumlog.records.columnar import decode_columns  # imports pyarrow: only if columns are wanted
+        with importing_arrow("next_arrow"):  # pyarrow: only if columns are wanted
+            from quorumlog.records.columnar import decode_columns
 
         chunk = await self.take_chunk(timeout_ms)
         if chunk is None:

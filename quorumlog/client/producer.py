@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
 from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
 from quorumlog.client.errors import BufferExhausted, ClientClosed, ConfigError, RecordTooLarge, RequestFailed
+from quorumlog.client.extras import importing_arrow
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.link import Link
 from quorumlog.client.numbering import MAX_IN_FLIGHT
@@ -181,7 +182,8 @@ class AsyncProducer:
         of at most a batch, so that over many tables all partitions get as much. Rows of one partition keep their order.
         A row larger than `max_request_size` is not sent and fails the delivery (RecordTooLarge); the others are sent.
         """
-        from quorumlog.client.arrow_split import ArrowColumns, split  # imports pyarrow and numpy: only here
+        with importing_arrow("send_arrow"):  # pyarrow and numpy: only here
+            from quorumlog.client.arrow_split import ArrowColumns, split
 
         self._begin()
         self.check_sending()

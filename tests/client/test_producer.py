@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Coroutine
 from typing import Any
 
@@ -393,6 +394,17 @@ def test_close_raises_an_unseen_failure_of_an_arrow_row() -> None:
         with pytest.raises(RecordTooLarge):
             await producer.close()
 
+    run(scenario())
+
+
+def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> None:
+        producer = make(FakeCluster())
+        with pytest.raises(ConfigError, match=r"send_arrow needs pyarrow and numpy .*pip install 'quorumlog\[arrow\]'"):
+            await producer.send_arrow("t", pa.table({"value": [b"v"]}))
+        await producer.close()
+
+    monkeypatch.setitem(sys.modules, "quorumlog.client.arrow_split", None)  # as if an import of its own had failed
     run(scenario())
 
 
