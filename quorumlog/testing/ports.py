@@ -19,11 +19,12 @@ HOST = "127.0.0.1"
 FIRST = 9_092
 ROW = 5  # ports of one node
 STEP = 100  # first ports are 9092, 9192, 9292 ...
+MAX_PORT = 65_535
 LAST = 32_000  # Linux uses ports from 32768 on for outgoing connections
 
 
 class NoFreePorts(Exception):
-    """Every row of ports is taken."""
+    """Every row of ports is taken, or one that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,13 @@ class NodePorts:
 
 
 class PortPicker:
-    """Holds the picked rows until it is closed or the process ends."""
+    """Holds the picked rows until it is closed or the process ends.
 
-    def __init__(self) -> None:
+    first: the first node's port for clients; then every further node has the row STEP higher, or nothing is picked.
+    """
+
+    def __init__(self, first: int | None = None) -> None:
+        self._first = first
         self._locks: dict[int, int] = {}  # a row's first port -> file descriptor
 
     @property
@@ -62,6 +67,8 @@ class PortPicker:
 
     def pick(self, count: int) -> list[NodePorts]:
         """Ports for `count` nodes. Raises NoFreePorts."""
+        if self._first is not None:
+            return [self._exactly(self._first + STEP * number) for number in range(count)]
         rows = self._free_rows()
         try:
             return [next(rows) for _ in range(count)]
@@ -69,6 +76,18 @@ class PortPicker:
             raise NoFreePorts(
                 f"there are no {count} free rows of ports between {FIRST} and {LAST}; stop other clusters"
             ) from None
+
+    def _exactly(self, first: int) -> NodePorts:
+        ports = NodePorts.row(first)
+        if ports.all[-1] > MAX_PORT:
+            raise NoFreePorts(f"there is no port {ports.all[-1]}: choose a lower first port")
+        if taken := taken_ports(ports):
+            raise NoFreePorts(f"port {taken[0]} is in use, of {first} to {ports.all[-1]}: choose another first port")
+        if not self._lock(first):
+            raise NoFreePorts(
+                f"ports {first} to {ports.all[-1]} belong to another local cluster: choose another first port"
+            )
+        return ports
 
     def close(self) -> None:
         for lock in self._locks.values():

@@ -28,10 +28,11 @@ from quorumlog.testing.layout import (
 )
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes, NodeState
-from quorumlog.testing.ports import HOST, NodePorts, PortPicker
+from quorumlog.testing.ports import HOST, NodePorts, NoFreePorts, PortPicker
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
 from quorumlog_cli.commands import up
+from quorumlog_cli.commands.up import check_port
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.find import find_root
 from quorumlog_cli.local.format_all import format_all
@@ -202,6 +203,46 @@ def test_a_port_in_use_is_skipped() -> None:
         assert other != ports
     finally:
         picker.close()
+
+
+def test_ports_that_were_asked_for_are_these_or_none() -> None:
+    free = PortPicker()
+    (row,) = free.pick(1)
+    free.close()
+    picker, other = PortPicker(row.client), PortPicker(row.client)
+    try:
+        assert picker.pick(1) == [row]
+        with pytest.raises(NoFreePorts, match="belong to another local cluster: choose another first port"):
+            other.pick(1)
+        picker.close()
+        with (
+            socket.create_server((HOST, row.admin)),
+            pytest.raises(NoFreePorts, match=rf"port {row.admin} is in use, of {row.client} to {row.replication}"),
+        ):
+            other.pick(1)
+    finally:
+        picker.close()
+        other.close()
+    with pytest.raises(NoFreePorts, match="there is no port 65536"):
+        PortPicker(65_532).pick(1)
+
+
+def test_further_nodes_have_their_ports_a_hundred_higher(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorumlog.testing.ports.taken_ports", lambda _: [])
+    picker = PortPicker(31_007)
+    try:
+        assert [ports.client for ports in picker.pick(3)] == [31_007, 31_107, 31_207]
+    finally:
+        picker.close()
+
+
+def test_up_keeps_the_ports_of_a_cluster_that_is_there(tmp_path: Path) -> None:
+    cluster = LocalNodes(layout_in(tmp_path), PortPicker())
+    first = cluster.layout.nodes[0].ports.client
+    check_port(cluster, None)
+    check_port(cluster, first)
+    with pytest.raises(CliError, match=rf"has ports from {first} on, not {first + 1}"):
+        check_port(cluster, first + 1)
 
 
 def test_a_node_whose_port_was_taken_is_not_started(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import MAX_NODES, STOP_TIMEOUT_S, LocalNodes, NodeState
-from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.ports import MAX_PORT, PortPicker
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli import output
 from quorumlog_cli.errors import CliError, Exit
@@ -43,12 +43,18 @@ def up(
     options: Annotated[
         list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A key for every new node's server.properties.")
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port", min=1024, max=MAX_PORT, help="The first new node's port for clients; node 2 has 100 more."
+        ),
+    ] = None,
     level: Annotated[
         str, typer.Option("--log-level", help="Lowest level of the nodes' log lines shown in the foreground.")
     ] = "warning",
     output_format: OutputOption = Format.TABLE,
 ) -> None:
-    """Start a cluster here: three nodes, on free ports, with their data in ./.quorumlog.
+    """Start a cluster here: three nodes, on free ports from 9092 on, with their data in ./.quorumlog.
 
     An existing cluster is started again with its data, also where its directory was moved. A copy of a directory holds
     the same cluster: it does not start while the original runs. Only directories created by this command are ever
@@ -56,10 +62,11 @@ def up(
     on, and all data stays.
     """
     output.use(output_format)
-    picker = PortPicker()
+    picker = PortPicker(port)
     try:
         with stop_signals():
             cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker)
+            check_port(cluster, port)
             run(cluster, background, level)
     except Stopped as error:
         raise KeyboardInterrupt from error
@@ -90,6 +97,17 @@ def _existing(cluster: LocalNodes, count: int | None, options: list[str] | None)
     told = settle(cluster)
     output.say(f"  found       {root}   cluster {cluster.layout.cluster_id}{told and f' ({told})'}")
     return cluster
+
+
+def check_port(cluster: LocalNodes, port: int | None) -> None:
+    """Raises CliError if the cluster has other ports than those that begin with `port`."""
+    has = cluster.layout.nodes[0].ports.client
+    if port not in (None, has):
+        raise CliError(
+            Exit.PRECONDITION,
+            f"the cluster in {cluster.layout.root} has ports from {has} on, not {port}",
+            "omit --port, or choose another folder with --data",
+        )
 
 
 def _key_and_value(text: str) -> tuple[str, str]:
