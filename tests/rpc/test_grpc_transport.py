@@ -250,6 +250,32 @@ def test_a_stopped_process_is_detected_by_keepalive() -> None:
     asyncio.run(scenario())
 
 
+STARTS_PROGRAMS = """
+import asyncio, subprocess
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import Address, Listener
+
+async def scenario():
+    async def nobody(context, request): raise AssertionError
+    transport = GrpcTransport(None)
+    server = await transport.listen(Listener(name="TEST", address=Address("127.0.0.1", 0), internal=False), nobody)
+    forked = dict(preexec_fn=lambda: None, stderr=subprocess.DEVNULL)  # as PySpark starts Java
+    failed = sum(subprocess.Popen(["true"], **forked).wait() != 0 for _ in range(150))
+    await server.close()
+    print(failed)
+
+asyncio.run(scenario())
+"""
+
+
+def test_a_program_that_is_started_beside_grpc_is_not_killed() -> None:
+    """One in twenty was, with the fork handlers of gRPC."""
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS_PROGRAMS], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
+
+
 # ---- probes and connects, against sockets that are not gRPC
 
 

@@ -21,7 +21,6 @@ START_MS = time.time_ns() // 1_000_000 - 3_600_000  # what is a week old may be 
 
 @pytest.fixture(scope="module")
 def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Created after `spark`: Spark forks to start Java, and a running gRPC may kill the child."""
     with LocalCluster(tmp_path_factory.mktemp("spark") / "cluster") as made:
         admin = made.client.admin
         admin.create_topic("orders", PARTITIONS, 3)
