@@ -167,8 +167,7 @@ class Mover:
 
     def _make(self, config: LogConfig, start_offset: Offset) -> None:
         here = self.target.directory.partitions
-        if here.disk.exists(here.path_of(self.partition)):  # an older copy: the log itself is the source
-            here.move_away(self.partition, self._store.fresh_id(), STRAY)
+        here.move_away(self.partition, self._store.fresh_id(), STRAY)  # an older copy, if one is there
         self.future = FutureLog.create(here, self.partition, self._topic_id, self.name, config, start_offset)
         self._opens(self.future.log)
 
