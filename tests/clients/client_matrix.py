@@ -112,6 +112,11 @@ def page(clients: Mapping[str, Client], tools: Mapping[str, Tool], ran: Ran) -> 
     lines += [f"| {tool.name} | {tool.does} | {ran.get((tool.name, ''), 'not run')} |" for tool in tools.values()]
     lines += [
         "",
+        "Two answers differ on purpose: `min.insync.replicas`, `unclean.leader.election.enable`,",
+        "`unclean.recovery.strategy` and `log.durability` are refused for one broker (INVALID_CONFIG), since",
+        "its leaders and the controller would decide by two values; and DeleteRecords answers REQUEST_TIMED_OUT while",
+        "a member of the ISR or ELR is away that has not deleted the records.",
+        "",
         "Not supported yet: share groups, streams groups, ACLs, quotas, delegation tokens, SASL and TLS on client",
         "listeners. `./dev fuzz` shows that no other bytes that a client may send harm a node.",
         "",
