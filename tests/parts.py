@@ -85,6 +85,7 @@ _RUNNER = "whoever changes the runner of tests runs it"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
+    "tests/applications/test_smoke.py::test_it_runs_unmodified[connect]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-cluster]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-features]": _OTHER_TOOL,
@@ -122,6 +123,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_large_fencing.py": "`./dev bench cluster` fences brokers with more partitions",
     "tests/live/test_operations_page.py::test_a_lost_majority": "tests/sim/test_lost_majority.py plays it with seeds",
     "tests/live/test_sick_disks_live.py::test_a_partition_that_its_leader_cannot_read": _SEEDS,
+    "tests/live/test_soak_of_processes.py": "`./dev nightly` soaks processes, too, and for longer",
     "tests/live/test_transactional_producer_live.py::test_kills": "`./dev transactions` kills producers and nodes",
     "tests/live/test_transactions_run.py": "`./dev nightly` does a million transactions",
     "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
