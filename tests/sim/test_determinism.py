@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -36,11 +37,13 @@ def traced(seed: int, file: Path, *, hash_seed: str, ballast: int) -> dict[str, 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_processes_agree_line_by_line(seed: int, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
-    told = traced(seed, one, hash_seed="1", ballast=0)
-    told_again = traced(seed, other, hash_seed="2", ballast=60_000 + 7_919 * seed)
+    with ThreadPoolExecutor(2) as side_by_side:
+        first = side_by_side.submit(traced, seed, one, hash_seed="1", ballast=0)
+        again = side_by_side.submit(traced, seed, other, hash_seed="2", ballast=60_000 + 7_919 * seed)
+    told, told_again = first.result(), again.result()
     with one.open() as lines, other.open() as others:
-        for number, (line, again) in enumerate(zip_longest(lines, others), start=1):
-            assert line == again, f"line {number} of seed {seed} differs"
+        for number, (line, same) in enumerate(zip_longest(lines, others), start=1):
+            assert line == same, f"line {number} of seed {seed} differs"
     assert told == told_again
 
 
