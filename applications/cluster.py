@@ -6,6 +6,7 @@ The checks speak librdkafka: what an application wrote must be there for everybo
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ Pair = tuple[bytes | None, bytes | None]
 
 
 class Cluster:
-    """Started on creation, with its data below `folder`."""
+    """Started on creation, with its data below `folder`, and its profile there: nobody's own changes."""
 
     def __init__(self, folder: Path, nodes: int) -> None:
         self._data = folder / "cluster"
@@ -41,7 +42,16 @@ class Cluster:
     def _quorumlog(self, verb: str, *options: str) -> str:
         command = [sys.executable, "-m", "quorumlog_cli.main", verb, "--data", str(self._data), *options]
         tree = Path(__file__).resolve().parents[1]
-        done = subprocess.run(command, cwd=tree, text=True, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)
+        home = {"QUORUMLOG_HOME": str(self._data.parent / "home")}
+        done = subprocess.run(
+            command,
+            cwd=tree,
+            env=os.environ | home,
+            text=True,
+            capture_output=True,
+            timeout=COMMAND_TIMEOUT_S,
+            check=False,
+        )
         assert done.returncode == 0, f"quorumlog {verb} ended with {done.returncode}: {done.stdout}{done.stderr}"
         return done.stdout
 

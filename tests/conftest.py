@@ -1,10 +1,15 @@
-"""What all tests share: which part of them runs, and Hypothesis without deadlines, repeatable where CI is set."""
+"""What all tests share: which part of them runs, and Hypothesis without deadlines, repeatable where CI is set.
+
+No test reads or changes the profiles of the person who runs it: QUORUMLOG_HOME is a folder of the run's own.
+"""
 
 from __future__ import annotations
 
 import atexit
 import gc
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,6 +32,8 @@ settings.register_profile(
 )
 settings.load_profile("quorumlog")
 syntax_trees.install()
+os.environ["QUORUMLOG_HOME"] = tempfile.mkdtemp(prefix="quorumlog-home-")
+atexit.register(shutil.rmtree, os.environ["QUORUMLOG_HOME"], ignore_errors=True)
 
 
 def tell_processor(path: Path) -> None:

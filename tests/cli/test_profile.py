@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,8 @@ def test_a_projects_file_is_looked_for_up_to_the_repository(tmp_path: Path) -> N
     assert read_project(inside).current == "a"
     (tmp_path / "repository" / ".git").mkdir()
     assert read_project(inside).current == ""
+
+
+def test_tests_have_profiles_of_their_own() -> None:
+    """Those of the person who runs them are neither read nor changed."""
+    assert Path.home() not in user_file(os.environ).parents
