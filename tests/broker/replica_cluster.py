@@ -324,8 +324,12 @@ class ReplicaCluster:
             delta.replay(record)
         self.image = delta.apply(self.image.offset + len(records), 1)
         for node in self.nodes.values():
-            if hasattr(node, "loop") and node.loop.alive:
-                node.tell(delta, self.image)
+            self.tell(node, delta)
+
+    def tell(self, node: Node, delta: Delta) -> None:
+        """Of what was just committed, if it runs."""
+        if hasattr(node, "loop") and node.loop.alive:
+            node.tell(delta, self.image)
 
     def create_topic(
         self,

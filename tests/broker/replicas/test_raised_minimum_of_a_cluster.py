@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from replica_cluster import TOPIC_ID, ReplicaCluster, batch
+from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.errors import ApiError, ErrorCode
@@ -27,7 +27,6 @@ from quorumlog_quorum.controller.fencing import elect_missing_leaders, fence
 from quorumlog_quorum.controller.sessions import Sessions
 from quorumlog_quorum.controller.state import ControllerState
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import Image
 
 
@@ -45,16 +44,11 @@ class Cluster(ReplicaCluster):
         self.produce(1, "a")
         self.run_for(600)
 
-    def commit(self, *records: MetadataRecord) -> None:
-        delta = Delta(self.image)
-        for record in records:
-            delta.replay(record)
-        self.image = delta.apply(self.image.offset + len(records), 1)
-        for node in self.nodes.values():
-            if node.node_id == self.late:
-                self.held.append((delta, self.image))
-            elif hasattr(node, "loop") and node.loop.alive:
-                node.tell(delta, self.image)
+    def tell(self, node: Node, delta: Delta) -> None:
+        if node.node_id == self.late:
+            self.held.append((delta, self.image))
+        else:
+            super().tell(node, delta)
 
     def perform(self, operation: Callable[[Draft], Slices[Any]]) -> Any:
         draft = Draft(self.state, self.image)
