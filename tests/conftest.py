@@ -16,10 +16,8 @@ import pytest
 from hypothesis import settings
 
 from tests import parts, syntax_trees
-from tests.parts import PART
+from tests.parts import PART, PROCESSOR, TOLD
 
-LEFT_OUT = "QUORUMLOG_LEFT_OUT"  # environment variable: a file, which takes the number of tests that were left out
-PROCESSOR = ".processor"  # ends the name of the file beside it that takes the seconds of processor, all processes' sum
 WORKER = "PYTEST_XDIST_WORKER"
 EXAMPLES = 100  # of a property that names no number; Hypothesis' own default
 
@@ -41,8 +39,8 @@ def tell_processor(path: Path) -> None:
     path.write_text(f"{spent.user + spent.system + spent.children_user + spent.children_system:.0f}")
 
 
-if LEFT_OUT in os.environ and WORKER not in os.environ:
-    atexit.register(tell_processor, Path(os.environ[LEFT_OUT] + PROCESSOR))
+if TOLD in os.environ and WORKER not in os.environ:
+    atexit.register(tell_processor, Path(os.environ[TOLD] + PROCESSOR))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -51,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    for name in (PART, LEFT_OUT):
+    for name in (PART, TOLD):
         os.environ.pop(name, None)  # a pytest that a test starts runs all that it is given
     gc.freeze()
     gc.enable()
@@ -72,6 +70,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item, is_taken in zip(items, taken, strict=True) if not is_taken]
     items[:] = [item for item, is_taken in zip(items, taken, strict=True) if is_taken]
     config.hook.pytest_deselected(items=left_out)
-    told = os.environ.get(LEFT_OUT)
+    told = os.environ.get(TOLD)
     if told and os.environ.get(WORKER, "gw0") == "gw0":
         Path(told).write_text(str(len(left_out)))

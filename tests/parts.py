@@ -33,6 +33,8 @@ class Part(StrEnum):
 
 
 PART = "QUORUMLOG_TESTS"  # environment variable
+TOLD = "QUORUMLOG_LEFT_OUT"  # environment variable: a file, which takes the number of tests that were left out
+PROCESSOR = ".processor"  # ends the name of the file beside it that takes the seconds of processor, all processes' sum
 CHOSEN = Part(os.environ.get(PART, Part.EVERYTHING))
 
 # Real nodes, clients and applications, long simulations, and environments that are made for a test.

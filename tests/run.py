@@ -31,7 +31,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tests.parts import ALSO_QUICK, NIGHTLY, PART, WHOLE_ONLY
+from tests.parts import ALSO_QUICK, NIGHTLY, PART, PROCESSOR, TOLD, WHOLE_ONLY
 
 TESTS = Path(__file__).resolve().parent
 INTERRUPT_GRACE_S = 15.0  # for pytest's own report after an interrupt
@@ -164,7 +164,7 @@ class Run:
 
     def _within(self, suite: Suite, command: list[str], budget_s: float, output: Path) -> tuple[int, bool]:
         """Run in a session of its own: (exit code, ended within the budget). Nothing of its process group is left."""
-        own = {PART: self.part, "QUORUMLOG_LEFT_OUT": str(self._left_out(suite))}
+        own = {PART: self.part, TOLD: str(self._left_out(suite))}
         with output.open("wb") as file:
             process = subprocess.Popen(
                 command, cwd=TESTS.parent, env=os.environ | own, start_new_session=True,
@@ -198,7 +198,7 @@ class Run:
         elif code not in (0, NO_TESTS) and not failed:
             problem = f"pytest ended with {code}"
         left_out = self._left_out(suite)
-        processor = left_out.with_name(left_out.name + ".processor")
+        processor = left_out.with_name(left_out.name + PROCESSOR)
         return Outcome(
             name=suite.name, passed=passed, failed=failed, skipped=skipped, problem=problem,
             left_out=_number_in(left_out), processor_s=_number_in(processor),
