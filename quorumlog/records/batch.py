@@ -2,8 +2,8 @@
 
 Layout: FORMATS 4.1 (Kafka's `DefaultRecordBatch`). The checksum does not cover the first 17 bytes (base offset, length,
 leader epoch, magic). A leader therefore stamps a batch by writing 17 new bytes in front of a view of the rest, and the
-received bytes never change (DESIGN §6). Where a covered field must change (the largest timestamp, the append time, the
-codec), a new batch is made, whose checksum is computed anew; that of the received one was verified before.
+received bytes never change (decision 92). Where a covered field must change (the largest timestamp, the append time,
+the codec), a new batch is made, whose checksum is computed anew; that of the received one was verified before.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Three ways, from the fastest to the most exact. A *run* of records of one layout
 rows) is checked by columns: every byte that is not part of a key or a value is cut out with a stride and compared for
 all records at once. A *usual* record is walked over in a loop of a few integers. Everything else, the reason of a
 refusal included, is left to `unusual_record`, which alone may refuse. The two fast ways accept only what it would
-accept. The format: FORMATS 4.1, `record.py`. A produced batch numbers its records from 0 without gaps. Times are deltas
+accept. The format: KIP-98, `record.py`. A produced batch numbers its records from 0 without gaps. Times are deltas
 here: what a record's timestamp is above the batch's base.
 """
 

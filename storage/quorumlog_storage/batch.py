@@ -1,7 +1,7 @@
 """A batch as it is handed to a log: the buffers to write, and the numbers of its header that the log needs.
 
 The leader stamps what a producer sent: 17 new bytes and a view of the rest. A follower stores what the leader stamped.
-Both are lists of buffers that are written as they are: what was received is neither changed nor copied (DESIGN §6).
+Both are lists of buffers that are written as they are: what was received is neither changed nor copied.
 Where the leader has to set a field, it has made a new batch before (decision 92).
 The code that received the bytes has verified their checksums; the log verifies them again when it recovers.
 """
