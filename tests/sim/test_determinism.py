@@ -34,20 +34,34 @@ def traced(seed: int, file: Path, *, hash_seed: str, ballast: int) -> dict[str, 
     return result
 
 
+Told = tuple[dict[str, Any], Path]  # what a run tells, and its trace
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[Told, Told]]:
+    """For each seed two runs of it, one after the other, while the other seed's run on the other processor."""
+    folder = tmp_path_factory.mktemp("traces")
+
+    def pair(seed: int) -> tuple[Told, Told]:
+        files = folder / f"{seed}-one", folder / f"{seed}-other"
+        first = traced(seed, files[0], hash_seed="1", ballast=0)
+        again = traced(seed, files[1], hash_seed="2", ballast=60_000 + 7_919 * seed)
+        return (first, files[0]), (again, files[1])
+
+    with ThreadPoolExecutor(len(SEEDS)) as side_by_side:
+        return dict(zip(SEEDS, side_by_side.map(pair, SEEDS), strict=True))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-def test_two_processes_agree_line_by_line(seed: int, tmp_path: Path) -> None:
-    one, other = tmp_path / "one", tmp_path / "other"
-    with ThreadPoolExecutor(2) as side_by_side:
-        first = side_by_side.submit(traced, seed, one, hash_seed="1", ballast=0)
-        again = side_by_side.submit(traced, seed, other, hash_seed="2", ballast=60_000 + 7_919 * seed)
-    told, told_again = first.result(), again.result()
+def test_two_processes_agree_line_by_line(seed: int, pairs: dict[int, tuple[Told, Told]]) -> None:
+    (told, one), (told_again, other) = pairs[seed]
     with one.open() as lines, other.open() as others:
         for number, (line, same) in enumerate(zip_longest(lines, others), start=1):
             assert line == same, f"line {number} of seed {seed} differs"
     assert told == told_again
 
 
-def test_other_seeds_are_other_simulations(tmp_path: Path) -> None:
-    told = [traced(seed, tmp_path / str(seed), hash_seed="0", ballast=0) for seed in SEEDS]
+def test_other_seeds_are_other_simulations(pairs: dict[int, tuple[Told, Told]]) -> None:
+    told = [pairs[seed][0][0] for seed in SEEDS]
     assert [one["wire"] for one in told] == ["lane", "grpc"]
     assert told[0]["trace"] != told[1]["trace"]
