@@ -26,6 +26,7 @@ from jepsen.tree import ROOT, runs_from
 MODULES = {  # as in `dev`; others are ours
     "fuzz": "tests.scenarios.node_fuzz",
     "fuzz-parsers": "tests.parsers.fuzz",
+    "spark-versions": "tests.spark.versions",
     "test": "tests.run",
 }
 GRACE_S = 60.0  # for a slice that is interrupted: a node may take 40 s for a clean stop

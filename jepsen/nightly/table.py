@@ -113,6 +113,15 @@ def _tests() -> tuple[Work, ...]:
             limit_s=HOUR_S,
             is_table=True,
         ),
+        Work(
+            name="spark-versions",
+            covers="Spark's tests with every version of pyspark that the requirement allows",
+            unit="rounds",
+            whole=1,
+            slice=1,
+            command=lambda first, count: ("spark-versions",),
+            is_table=True,
+        ),
     )
 
 

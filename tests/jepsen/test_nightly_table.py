@@ -26,6 +26,7 @@ from tests.lint.test_dev_door import ROOT, VERBS
 from tests.parsers.fuzz import main as fuzz_parsers_main
 from tests.run import main as run_tests
 from tests.scenarios.node_fuzz import main as fuzz_main
+from tests.spark.versions import main as spark_versions_main
 
 MUTANTS = [mutant.name for mutant in all_mutants()]
 WORKS = works(Path("out/nightly"), MUTANTS, processes=2)
@@ -67,7 +68,12 @@ def parsed(command: Command, patch: pytest.MonkeyPatch) -> argparse.Namespace:
         here.setattr(argparse.ArgumentParser, "parse_args", stop)
         here.setattr(sys, "argv", ["dev", *command[1:]])
         try:
-            other = {"fuzz": fuzz_main, "fuzz-parsers": fuzz_parsers_main, "test": lambda: run_tests([*command[1:]])}
+            other = {
+                "fuzz": fuzz_main,
+                "fuzz-parsers": fuzz_parsers_main,
+                "spark-versions": spark_versions_main,
+                "test": lambda: run_tests([*command[1:]]),
+            }
             other.get(command[0], lambda: jepsen_main([*command]))()
         except Parsed as done:
             return done.options
@@ -93,7 +99,7 @@ def test_a_refused_command_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_no_command_comes_twice_but_those_of_mutants_and_tests() -> None:
     """A mutant and a test are tried anew in every round; whatever has seeds or inputs has others."""
-    commands = [one.command for one in rounds(3) if one.kind not in ("mutants", "tests")]
+    commands = [one.command for one in rounds(3) if one.kind not in ("mutants", "tests", "spark-versions")]
     assert len(set(commands)) == len(commands)
 
 

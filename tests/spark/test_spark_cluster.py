@@ -6,13 +6,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
+from tests.spark.versions import RAN
 
 PARTITIONS = 3
 RECORDS = 300
@@ -36,7 +37,7 @@ def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lo
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark(record_testsuite_property: Callable[[str, object], None]) -> Iterator[Any]:
     try:
         use_java()
     except NoJava as error:
@@ -47,6 +48,7 @@ def spark() -> Iterator[Any]:
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     session = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    record_testsuite_property(RAN, session.version)
     yield session
     session.stop()
 
