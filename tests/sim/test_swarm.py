@@ -1,4 +1,4 @@
-"""A dozen clusters keep every invariant under random faults, and so do a few under each aimed profile."""
+"""Some clusters keep every invariant under random faults, and so do one to three under each aimed profile."""
 
 from __future__ import annotations
 
