@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.client.blocking_consumer import Consumer
     from quorumlog.client.consumer import ConsumedRecord
-    from quorumlog.client.errors import QuorumlogError, RequestFailed
+    from quorumlog.client.errors import QuorumlogError, RequestFailed, TopicReplaced
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.transactions.errors import (
         FatalTransactionError,
@@ -42,6 +42,7 @@ _HOMES = {
     "ProducerFenced": "quorumlog.client.transactions.errors",
     "QuorumlogError": "quorumlog.client.errors",
     "RequestFailed": "quorumlog.client.errors",
+    "TopicReplaced": "quorumlog.client.errors",
     "TransactionAborted": "quorumlog.client.transactions.errors",
     "TransactionFailed": "quorumlog.client.transactions.errors",
     "TransactionStateError": "quorumlog.client.transactions.errors",
@@ -63,6 +64,7 @@ __all__ = [
     "ProducerFenced",
     "QuorumlogError",
     "RequestFailed",
+    "TopicReplaced",
     "TransactionAborted",
     "TransactionFailed",
     "TransactionStateError",

@@ -19,6 +19,7 @@ from quorumlog.client.config_batches import ConfigBatches
 from quorumlog.client.config_change import ConfigChange, alterable
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.link import Link, check
+from quorumlog.client.metadata_cache import TopicLife
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -164,8 +165,16 @@ class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin,
         response = await self._link.metadata([name], create=False)
         (topic,) = response.topics
         _check_result(topic, f"topic {name!r}")
-        self._link.cache.update(response)  # its leaders are asked next, as a rule
+        self._link.take(response)  # its leaders are asked next, as a rule
         return topic
+
+    def topic_life(self, name: str) -> TopicLife:
+        """Which topic has the name, in the newest metadata that this client has seen. Asks nobody."""
+        return self._link.cache.life_of(name)
+
+    def learn(self, name: str, life: TopicLife) -> None:
+        """Somebody else has heard of this topic: what brokers say that know only a former one does not count."""
+        self._link.cache.learn(name, life)
 
     async def prove_cluster(self) -> None:
         """Raises WrongCluster if the nodes that answer are not of the cluster that `cluster_id` names."""

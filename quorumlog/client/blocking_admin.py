@@ -17,6 +17,7 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.hanging import HangingTransaction
 from quorumlog.client.import_topic import Source
+from quorumlog.client.metadata_cache import TopicLife
 from quorumlog.client.offsets import FoundOffset
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Offset, Uuid
@@ -76,6 +77,14 @@ class Admin(Blocking):
 
     def describe_topic(self, name: str) -> TopicMetadata:
         return self._thread.run(self._client.describe_topic(name))
+
+    def topic_life(self, name: str) -> TopicLife:
+        """See `AsyncAdmin.topic_life`."""
+        return self._client.topic_life(name)
+
+    def learn(self, name: str, life: TopicLife) -> None:
+        """See `AsyncAdmin.learn`. Before the first call of this client."""
+        self._client.learn(name, life)
 
     def prove_cluster(self) -> None:
         """See `AsyncAdmin.prove_cluster`."""

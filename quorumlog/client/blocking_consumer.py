@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from quorumlog.client.group.subscribed import Offsets, Start
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.group_offsets import CommittedOffset
+    from quorumlog.client.metadata_cache import TopicLife
 
     BlockingCallback = Callable[[list[TopicPartition]], None]
 
@@ -50,8 +51,14 @@ class Consumer(Blocking):
 
     # --- what to read ---
 
-    def assign(self, partitions: Iterable[tuple[str, int, Start]], *, stop: Start | None = None) -> None:
-        self._run(self._client.assign(list(partitions), stop=stop))
+    def assign(
+        self,
+        partitions: Iterable[tuple[str, int, Start]],
+        *,
+        stop: Start | None = None,
+        lives: Mapping[str, TopicLife] | None = None,
+    ) -> None:
+        self._run(self._client.assign(list(partitions), stop=stop, lives=lives))
 
     def assign_topic(
         self, topics: str | Iterable[str], start: Start = "earliest", *, stop: Start | None = None

@@ -20,14 +20,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from quorumlog.client.errors import ClientClosed, ConfigError, WokenUp
+from quorumlog.client.errors import ClientClosed, ConfigError, TopicReplaced, WokenUp
 from quorumlog.client.extras import importing_arrow
 from quorumlog.client.fetch_loop import FetchLoop
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group.subscribed import GroupMember, Start
 from quorumlog.client.link import Link
-from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
+from quorumlog.client.metadata_cache import TopicLife
+from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.client.progress import Progress
 from quorumlog.clock import Clock
@@ -73,11 +74,11 @@ class AsyncConsumer(GroupMember):
         self.options = parse_options(ConsumerOptions, given, {})
         self._link = Link(transport, self.options, clock=clock, rng=rng)
         self._nursery = Nursery(lambda name, error: self._loop.fail(ClientClosed(f"{name} failed: {error!r}")))
-        self._loop = FetchLoop(self._link, self.options, self._nursery)
+        self._progress = Progress()
+        self._loop = FetchLoop(self._link, self.options, self._nursery, self._progress)
         self._records: deque[ConsumedRecord] = deque()  # of `_decoded`
         self._decoded: Chunk | None = None
         self._last_offset: Offset = -1  # of its records
-        self._progress = Progress()
         self._group: GroupReader | None = None
         if self.options.group_id:
             self._group = GroupReader(
@@ -93,13 +94,22 @@ class AsyncConsumer(GroupMember):
     ) -> None:
         await self.close(commit=error is None)
 
-    async def assign(self, partitions: Iterable[tuple[str, int, Start]], *, stop: Start | None = None) -> None:
+    async def assign(
+        self,
+        partitions: Iterable[tuple[str, int, Start]],
+        *,
+        stop: Start | None = None,
+        lives: Mapping[str, TopicLife] | None = None,
+    ) -> None:
         """Read these partitions, each from its start. Replaces the previous assignment.
 
         stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
-        there.
+        there. lives: by topic, the life that the starts belong to; of the others, the one that has the name now. If a
+        topic was made again since, a poll raises TopicReplaced.
         """
         wanted = list(partitions)
+        for topic, life in (lives or {}).items():
+            self._link.cache.learn(topic, life)
         if self._group is not None and self._group.is_subscribed:
             await self._group.leave()
         starts = await self._resolve({(topic, index): start for topic, index, start in wanted})
@@ -110,8 +120,12 @@ class AsyncConsumer(GroupMember):
         self._loop.paused.clear()
         self._records.clear()
         for topic, index, _ in wanted:
-            self._progress.start((topic, index), starts[topic, index])
-            self._loop.add(Position(topic, index, starts[topic, index], stops.get((topic, index))))
+            key, (offset, topic_id) = (topic, index), starts[topic, index]
+            if lives is not None and topic in lives:
+                topic_id = lives[topic].topic_id
+            self._progress.start(key, offset, topic_id=topic_id)
+            stop_offset = stops[key].offset if key in stops else None
+            self._loop.add(Position(topic, index, offset, stop_offset, topic_id=topic_id))
         self._start()
 
     async def assign_topic(
@@ -188,7 +202,7 @@ class AsyncConsumer(GroupMember):
         if record.offset == self._last_offset:
             self._progress.gave_all(taken)
         else:
-            self._progress.gave((record.topic, record.partition), record.offset)
+            self._progress.gave(taken, record.offset)
         return True
 
     async def next_chunk(self, timeout_ms: int) -> Chunk | None:
@@ -321,25 +335,33 @@ class AsyncConsumer(GroupMember):
 
     def _raise_error(self) -> None:
         error = self._loop.take_error()
+        if isinstance(error, TopicReplaced):
+            self._told(error)
         if error is not None:
             raise error
 
-    async def _resolve(self, wanted: Mapping[TopicPartition, Start]) -> dict[TopicPartition, Offset]:
-        found: dict[TopicPartition, Offset] = {}
+    def _told(self, error: TopicReplaced) -> None:
+        self._loop.told(error)
+        if self._group is not None:
+            self._group.begin_anew(error)
+
+    async def _resolve(self, wanted: Mapping[TopicPartition, Start]) -> dict[TopicPartition, Place]:
+        given: dict[TopicPartition, int] = {}
         asked: dict[TopicPartition, int] = {}
         for key, start in wanted.items():
             if isinstance(start, int) and not isinstance(start, bool) and start >= 0:
-                found[key] = start
+                given[key] = start
             else:
                 asked[key] = _timestamp_of(start)
         topics = list(dict.fromkeys(topic for topic, _ in wanted))
         await self._link.refresh(topics)
+        found = {key: Place(offset, self._link.cache.life_of(key[0]).topic_id) for key, offset in given.items()}
         if asked:
             level = self.options.isolation_level
             answers = await resolve_offsets(self._link, asked, isolation_level=level)
             nowhere = {key: LATEST for key, answer in answers.items() if answer.offset < 0}
             ends = await resolve_offsets(self._link, nowhere, isolation_level=level) if nowhere else {}
-            found.update({key: (ends.get(key) or answer).offset for key, answer in answers.items()})
+            found.update({key: (ends.get(key) or answer).place for key, answer in answers.items()})
         return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import Uuid, show_uuid
 
 
 class QuorumlogError(Exception):
@@ -55,6 +56,26 @@ class CalledBack(QuorumlogError):
 
 class NotAssigned(QuorumlogError):
     """The consumer does not read this partition now."""
+
+
+class TopicReplaced(QuorumlogError):
+    """The topic was deleted, and made again: what the consumer reads is gone, and its offsets mean nothing there.
+
+    topic_id, new_id: of the topic that was read, and of the one that has its name now (16 bytes each).
+
+    Raised once for each topic, after everything that was fetched of the former one. Then a consumer with
+    `auto_offset_reset` earliest or latest reads the new one from there, and a member of a group from what the group has
+    committed in the new one. With "none", or with a stop, nothing is read until the application assigns or seeks. A
+    `seek` or `commit` that is meant for the former topic raises it, too.
+    """
+
+    def __init__(self, topic: str, topic_id: Uuid, new_id: Uuid) -> None:
+        super().__init__(
+            f"topic {topic!r} was deleted and made again: id {show_uuid(topic_id)} was replaced by "
+            f"{show_uuid(new_id)}, so offsets of the former topic mean nothing; poll on to read the new one from "
+            "where auto_offset_reset says, or assign or seek"
+        )
+        self.topic, self.topic_id, self.new_id = topic, topic_id, new_id
 
 
 class NoCommittedOffset(QuorumlogError):

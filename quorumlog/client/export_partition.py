@@ -49,8 +49,7 @@ class PartitionExport:
     async def run(self) -> Uuid:
         """Returns the topic's id. Raises RequestFailed, Unavailable, ExportFailed."""
         key = (self._topic, self._index)
-        start = (await resolve_offsets(self._link, {key: EARLIEST}))[key].offset
-        topic_id = self._link.cache.topics[self._topic].topic_id
+        start, topic_id = (await resolve_offsets(self._link, {key: EARLIEST}))[key].place
         offset, end = start, -1
         while end < 0 or offset < end:
             answer = await self._link.until(lambda: self._fetch(topic_id, offset), STILL_MS)  # noqa: B023

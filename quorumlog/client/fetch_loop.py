@@ -1,4 +1,9 @@
-"""Keeps the consumer's buffer filled: one fetch per broker in flight, for all its partitions that have room."""
+"""Keeps the consumer's buffer filled: one fetch per broker in flight, for all its partitions that have room.
+
+A position belongs to a topic id. Each fetch names that id, and not the one that has the topic's name now: a leader that
+does not know it answers nothing else (KIP-516). When newer metadata name another id, the reader is told (TopicReplaced)
+before anything of that topic is read.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,15 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.errors import QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.link import Link
-from quorumlog.client.offsets import EARLIEST, LATEST, resolve_offsets
+from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset, resolve_offsets
 from quorumlog.client.options import ISOLATION_LEVELS, ConsumerOptions
+from quorumlog.client.progress import Progress
 from quorumlog.client.silence import PATIENCE_MS, SilenceWatch
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_EPOCH, NO_NODE, Epoch, NodeId, Offset
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import (
     FetchPartition,
@@ -63,9 +69,12 @@ class FetchFlight:
 
 
 class FetchLoop:
-    """Fills `chunks`. Sets `arrived` at each chunk, error and finished partition."""
+    """Fills `chunks`. Sets `arrived` at each chunk, error and finished partition.
 
-    def __init__(self, link: Link, options: ConsumerOptions, nursery: Nursery) -> None:
+    progress: is told when a partition begins anew, in another life of its topic.
+    """
+
+    def __init__(self, link: Link, options: ConsumerOptions, nursery: Nursery, progress: Progress) -> None:
         self.positions: dict[TopicPartition, Position] = {}
         self.chunks: deque[Chunk] = deque()
         self.error: Exception | None = None
@@ -76,6 +85,7 @@ class FetchLoop:
         self._link = link
         self._options = options
         self._nursery = nursery
+        self._progress = progress
         self._busy: set[NodeId] = set()
         self._wake = asyncio.Event()
         self._silence = SilenceWatch(link)
@@ -98,12 +108,12 @@ class FetchLoop:
         self._ahead.pop(key, None)
         return self.positions.pop(key, None)
 
-    def restart(self, key: TopicPartition, offset: Offset, epoch: Epoch = NO_EPOCH) -> None:
+    def restart(self, key: TopicPartition, offset: Offset, epoch: Epoch, topic_id: Uuid) -> None:
         """Read on from there. epoch: of the record before it."""
         old = self.remove(key)
         stop = old.stop_offset if old is not None else None
         end = old.high_watermark if old is not None else -1
-        self.add(Position(*key, offset, stop, last_epoch=epoch, high_watermark=end))
+        self.add(Position(*key, offset, stop, last_epoch=epoch, high_watermark=end, topic_id=topic_id))
 
     def look(self) -> None:
         """Something has changed that may let a fetch begin."""
@@ -134,6 +144,27 @@ class FetchLoop:
         error, self.error = self.error, None
         return error or next((p.broken for p in self.positions.values() if p.broken is not None), None)
 
+    def replaced(self, key: TopicPartition) -> TopicReplaced | None:
+        """What the reader of this partition has to be told, and has not been told yet."""
+        position = self.positions.get(key)
+        if position is None:
+            return None
+        cache = self._link.cache
+        new_id = cache.life_of(position.topic).topic_id
+        if position.told_of == new_id or not cache.is_replaced(position.topic, position.topic_id):
+            return None
+        return TopicReplaced(position.topic, position.topic_id, new_id)
+
+    def told(self, error: TopicReplaced) -> None:
+        """The reader has got the error. Partitions of the topic that may go on begin in its new life."""
+        goes_on = self._options.auto_offset_reset != "none"
+        for position in self.positions.values():
+            if (position.topic, position.topic_id) == (error.topic, error.topic_id):
+                position.told_of, position.broken = error.new_id, error
+                if goes_on and position.stop_offset is None:
+                    position.broken, position.begins_anew = None, True
+        self._wake.set()
+
     @property
     def finished(self) -> bool:
         return not self.chunks and all(position.finished for position in self.positions.values())
@@ -154,6 +185,7 @@ class FetchLoop:
         by_node: dict[NodeId, list[Position]] = {}
         due_ms: int | None = None
         lost: list[str] = []
+        self._look_for_replaced()
         for position in self.positions.values():
             if position.fetching or position.finished or position.broken is not None or self._full(position):
                 continue
@@ -161,6 +193,10 @@ class FetchLoop:
                 continue
             if position.not_before_ms > now_ms:
                 due_ms = position.not_before_ms if due_ms is None else min(due_ms, position.not_before_ms)
+                continue
+            if position.begins_anew:
+                position.fetching = True
+                self._nursery.start(self._begin_anew(position), "first offset in another life of a topic")
                 continue
             leader = self._link.cache.leader_of(*position.key)
             if leader is None or leader.leader_id == NO_NODE or leader.leader_id not in self._link.cache.brokers:
@@ -178,6 +214,28 @@ class FetchLoop:
         if lost:
             self._nursery.start(self._refresh(list(dict.fromkeys(lost))), "consumer metadata")
         return due_ms
+
+    def _look_for_replaced(self) -> None:
+        """Positions that a fetch is under way for, too: what it brings is of the former life, and is dropped."""
+        for position in self.positions.values():
+            position.topic_id = position.topic_id or self._link.cache.life_of(position.topic).topic_id
+            error = self.replaced(position.key)
+            if error is not None and not position.finished and position.broken is None:
+                position.broken = error
+                self.arrived.set()
+
+    async def _begin_anew(self, position: Position) -> None:
+        try:
+            found = await self._reset_offset(position)
+            if self.positions.get(position.key) is position:
+                position.begin_anew(found.offset, found.topic_id)
+                self._progress.start(position.key, found.offset, topic_id=found.topic_id)
+        except (QuorumlogError, RpcError) as error:
+            self.fail(error)
+            self._back_off(position)
+        finally:
+            position.fetching = False
+            self._wake.set()
 
     def _full(self, position: Position) -> bool:
         ahead = self._ahead.get(position.key, 0)
@@ -215,7 +273,7 @@ class FetchLoop:
             self._silence.ended(flight)
 
     def _request(self, positions: list[Position]) -> FetchRequest:
-        topics: dict[str, list[FetchPartition]] = {}
+        topics: dict[tuple[str, Uuid], list[FetchPartition]] = {}
         for position in positions:
             leader = self._link.cache.leader_of(*position.key)
             part = FetchPartition(
@@ -225,28 +283,23 @@ class FetchLoop:
                 current_leader_epoch=leader.epoch if leader else -1,
                 last_fetched_epoch=position.last_epoch,
             )
-            topics.setdefault(position.topic, []).append(part)
-        known = self._link.cache.topics
+            topics.setdefault((position.topic, position.topic_id), []).append(part)
         return FetchRequest(
             max_wait_ms=self._options.fetch_max_wait_ms,
             min_bytes=self._options.fetch_min_bytes,
             max_bytes=self._options.fetch_max_bytes,
             isolation_level=ISOLATION_LEVELS[self._options.isolation_level],
             topics=tuple(
-                FetchTopic(topic_id=known[name].topic_id if name in known else b"", name=name, partitions=tuple(parts))
-                for name, parts in topics.items()
+                FetchTopic(topic_id=topic_id, name=name, partitions=tuple(parts))
+                for (name, topic_id), parts in topics.items()
             ),
         )
 
     async def _answered(self, positions: list[Position], response: FetchResponse) -> None:
-        answers = {
-            (topic.name or self._name_of(topic.topic_id), part.index): part
-            for topic in response.topics
-            for part in topic.partitions
-        }
+        answers = {(topic.name, part.index): part for topic in response.topics for part in topic.partitions}
         stale: list[str] = []
         for position in positions:
-            if self.positions.get(position.key) is not position:
+            if self.positions.get(position.key) is not position or position.broken is not None:
                 continue  # it is not read any more, or from elsewhere
             answer = answers.get(position.key)
             if answer is None:
@@ -297,9 +350,12 @@ class FetchLoop:
             await self._start_over(position, None)
             return False
         hint = answer.current_leader
-        if hint is not None and self._link.cache.take_hint(*position.key, hint, response.node_endpoints):
+        cache, where = self._link.cache, (position.topic, position.topic_id, position.partition)
+        if hint is not None and cache.take_hint(*where, hint, response.node_endpoints):
             return False
         self._back_off(position)
+        if code is ErrorCode.UNKNOWN_TOPIC_ID:
+            self._link.ask_another()
         if not code.retriable or code is ErrorCode.CORRUPT_MESSAGE:
             self.fail(RequestFailed(code, f"{position.topic}-{position.partition} at offset {position.next_offset}"))
         return True
@@ -317,10 +373,15 @@ class FetchLoop:
         if truncated_to is not None:
             position.reset(min(truncated_to, position.next_offset))
             return
+        found = await self._reset_offset(position)
+        if found.topic_id == position.topic_id:  # else it is an offset of another life, which the reader is told of
+            position.reset(found.offset)
+
+    async def _reset_offset(self, position: Position) -> FoundOffset:
+        """Where `auto_offset_reset` says, in the topic's last life. Raises as `resolve_offsets`."""
         reset_to = EARLIEST if self._options.auto_offset_reset == "earliest" else LATEST
         level = self._options.isolation_level
-        found = await resolve_offsets(self._link, {position.key: reset_to}, isolation_level=level)
-        position.reset(found[position.key].offset)
+        return (await resolve_offsets(self._link, {position.key: reset_to}, isolation_level=level))[position.key]
 
     def _back_off(self, position: Position) -> None:
         position.failures += 1
@@ -332,6 +393,3 @@ class FetchLoop:
         except (QuorumlogError, RpcError):
             pass  # each position has its own back-off and tries again
         self._wake.set()
-
-    def _name_of(self, topic_id: bytes) -> str:
-        return next((name for name, known in self._link.cache.topics.items() if known.topic_id == topic_id), "")

@@ -1,8 +1,8 @@
 """The read position in each partition. Pure: fetch responses go in, the next offset to fetch comes out.
 
-Rules: a position moves only by whole batches received in order. Records of the first batch that lie below the position
-are dropped on decoding. The position carries `last_epoch`, so that a leader can tell a reader that the records it read
-were truncated later (KIP-320).
+Rules: a position belongs to one life of its topic: to a topic id (KIP-516). It moves only by whole batches received in
+order. Records of the first batch that lie below the position are dropped on decoding. The position carries
+`last_epoch`, so that a leader can tell a reader that the records it read were truncated later (KIP-320).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorumlog.client.committed import committed_batches
-from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.client.metadata_cache import NO_ID
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_headers, verify_crc
@@ -37,14 +38,16 @@ class Chunk:
     high_watermark: Offset
     batches: tuple[BatchHeader, ...] | None = None
     last_epoch: Epoch = NO_EPOCH  # of the record before `next_offset`
+    topic_id: Uuid = NO_ID
 
 
 @dataclass(slots=True)
 class Position:
     """One assigned partition. stop_offset: exclusive; None: read on without end.
 
-    A position does not leave `broken`; a new assignment makes a new position. high_watermark: the end of what this
-    reader may read; for one of committed records, the last stable offset.
+    A position does not leave `broken`; a new assignment makes a new position. Only one that is broken because its topic
+    was replaced may begin anew. high_watermark: the end of what this reader may read; for one of committed records, the
+    last stable offset. topic_id: empty until the client knows the topic.
     """
 
     topic: str
@@ -58,6 +61,9 @@ class Position:
     not_before_ms: int = 0
     failures: int = 0
     broken: Exception | None = None  # nothing can be read at `next_offset`, and nothing is fetched any more
+    topic_id: Uuid = NO_ID
+    told_of: Uuid = NO_ID  # the reader was told that this topic has replaced the one that it read
+    begins_anew: bool = False  # and it wants to read the new one
 
     @property
     def key(self) -> TopicPartition:
@@ -118,8 +124,14 @@ class Position:
             high_watermark=high_watermark,
             batches=batches,
             last_epoch=epoch,
+            topic_id=self.topic_id,
         )
 
     def reset(self, offset: Offset) -> None:
         """Continue at `offset`, whose leader epoch is not known."""
         self.next_offset, self.last_epoch = offset, NO_EPOCH
+
+    def begin_anew(self, offset: Offset, topic_id: Uuid) -> None:
+        """Read another life of the topic."""
+        self.reset(offset)
+        self.topic_id, self.begins_anew, self.failures, self.high_watermark = topic_id, False, 0, -1

@@ -9,8 +9,9 @@ from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group_coordinator import GroupCoordinator
 from quorumlog.client.link import Link, check
+from quorumlog.client.metadata_cache import NO_ID
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, Uuid
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitTopic,
@@ -26,11 +27,15 @@ NO_OFFSET = -1  # nothing was committed
 
 
 class CommittedOffset(NamedTuple):
-    """offset: of the next record to read. leader_epoch: of the record before it; -1 if unknown."""
+    """offset: of the next record to read. leader_epoch: of the record before it; -1 if unknown.
+
+    topic_id: of the topic that the offset belongs to, whatever has its name now; empty: the one that has the name.
+    """
 
     offset: Offset
     leader_epoch: int = -1
     metadata: str = ""
+    topic_id: Uuid = NO_ID
 
 
 def check_offset(key: TopicPartition, offset: object) -> None:
@@ -41,7 +46,7 @@ def check_offset(key: TopicPartition, offset: object) -> None:
 
 
 def topics_to_commit(offsets: Mapping[TopicPartition, CommittedOffset]) -> tuple[OffsetCommitTopic, ...]:
-    topics: dict[str, list[OffsetCommitPartition]] = {}
+    topics: dict[tuple[str, Uuid], list[OffsetCommitPartition]] = {}
     for (topic, index), committed in offsets.items():
         part = OffsetCommitPartition(
             index=index,
@@ -49,15 +54,25 @@ def topics_to_commit(offsets: Mapping[TopicPartition, CommittedOffset]) -> tuple
             committed_leader_epoch=committed.leader_epoch,
             committed_metadata=committed.metadata,
         )
-        topics.setdefault(topic, []).append(part)
-    return tuple(OffsetCommitTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items())
+        topics.setdefault((topic, committed.topic_id), []).append(part)
+    return tuple(
+        OffsetCommitTopic(name=name, topic_id=topic_id, partitions=tuple(parts))
+        for (name, topic_id), parts in topics.items()
+    )
 
 
-def topics_to_fetch(partitions: Iterable[TopicPartition]) -> tuple[OffsetFetchTopic, ...]:
+def topics_to_fetch(
+    partitions: Iterable[TopicPartition], ids: Mapping[str, Uuid] | None = None
+) -> tuple[OffsetFetchTopic, ...]:
+    """ids: by topic; of the others, the one that has the name is asked for."""
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:
         topics.setdefault(topic, []).append(index)
-    return tuple(OffsetFetchTopic(name=name, partitions=tuple(indexes)) for name, indexes in topics.items())
+    known = ids or {}
+    return tuple(
+        OffsetFetchTopic(name=name, topic_id=known.get(name, NO_ID), partitions=tuple(indexes))
+        for name, indexes in topics.items()
+    )
 
 
 async def fetch_offsets(
@@ -74,20 +89,51 @@ async def fetch_offsets(
     require_stable: wait for open transactions that may still change an offset (KIP-447). Raises RequestFailed,
     RpcError.
     """
-    topics = None if partitions is None else OffsetFetchTopics(topics=topics_to_fetch(partitions))
-    group = OffsetFetchGroup(group_id=group_id, topics=topics)
-    request = OffsetFetchRequest(groups=(group,), require_stable=require_stable)
+    topics = None if partitions is None else topics_to_fetch(partitions)
 
     async def ask() -> dict[TopicPartition, CommittedOffset]:
-        response: OffsetFetchResponse = await coordinator.once(request)
-        check(response)
-        (found,) = response.groups
-        if found.error_code != ErrorCode.NONE:
-            raise RequestFailed(ErrorCode(found.error_code), f"offsets of group {group_id!r}")
-        return _found(found.topics, group_id)
+        return await _ask(coordinator, group_id, topics, require_stable=require_stable)
 
     fetched: dict[TopicPartition, CommittedOffset] = await link.until(ask, timeout_ms)
     return fetched
+
+
+async def fetch_offsets_of_lives(
+    link: Link, coordinator: GroupCoordinator, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: int
+) -> tuple[dict[TopicPartition, CommittedOffset], dict[str, Uuid]]:
+    """The stable offsets in the topics as newest metadata have them, and these topics' ids.
+
+    A coordinator that is behind, and knows a former topic of the name, names no offset of it. Asked again until the
+    timeout. Raises RequestFailed, RpcError, Unavailable.
+    """
+    keys = list(partitions)
+    names = list(dict.fromkeys(topic for topic, _ in keys))
+
+    async def ask() -> tuple[dict[TopicPartition, CommittedOffset], dict[str, Uuid]]:
+        await link.refresh(names)
+        ids = {name: link.cache.life_of(name).topic_id for name in names}
+        return await _ask(coordinator, group_id, topics_to_fetch(keys, ids), require_stable=True), ids
+
+    fetched: tuple[dict[TopicPartition, CommittedOffset], dict[str, Uuid]] = await link.until(ask, timeout_ms)
+    return fetched
+
+
+async def _ask(
+    coordinator: GroupCoordinator,
+    group_id: str,
+    topics: tuple[OffsetFetchTopic, ...] | None,
+    *,
+    require_stable: bool,
+) -> dict[TopicPartition, CommittedOffset]:
+    group = OffsetFetchGroup(group_id=group_id, topics=None if topics is None else OffsetFetchTopics(topics=topics))
+    response: OffsetFetchResponse = await coordinator.once(
+        OffsetFetchRequest(groups=(group,), require_stable=require_stable)
+    )
+    check(response)
+    (found,) = response.groups
+    if found.error_code != ErrorCode.NONE:
+        raise RequestFailed(ErrorCode(found.error_code), f"offsets of group {group_id!r}")
+    return _found(found.topics, group_id)
 
 
 def _found(topics: Iterable[OffsetFetchTopicResult], group_id: str) -> dict[TopicPartition, CommittedOffset]:

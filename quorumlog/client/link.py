@@ -21,6 +21,7 @@ from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQ
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError, Transport
 
 NODE_TIMEOUT_MS = 1_000  # of a node that is asked what every node can answer; doubled in each round over the nodes
+UNKNOWN_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 MIN_METADATA_AGE_MS = 100  # metadata are not fetched more often for their age alone
 
 
@@ -42,6 +43,7 @@ class Link:
         self._proofs = Proofs(options.cluster_id) if options.cluster_id else None
         self._closed = False
         self._next = 0  # index of the broker that the next `call_any` asks first
+        self._answered: Address | None = None  # who answered the last one
 
     def backoff_ms(self, attempt: int) -> int:
         """Exponential, with jitter over its upper half. attempt: 1 for the first retry."""
@@ -104,7 +106,9 @@ class Link:
                 if left_ms <= 0:
                     break
                 try:
-                    return await self._call(address, request, min(left_ms, patience_ms))
+                    answer = await self._call(address, request, min(left_ms, patience_ms))
+                    self._answered = address
+                    return answer
                 except WrongCluster as error:
                     foreign = error  # another address may be of the right one
                     self._next += 1
@@ -128,7 +132,7 @@ class Link:
             if not self.cache.topics:
                 continue
             try:
-                self.cache.update(await self.metadata(list(self.cache.topics), create=False))
+                self.take(await self.metadata(list(self.cache.topics), create=False))
             except (QuorumlogError, RpcError):
                 pass  # no node answered for long; calls that fail fetch the metadata on their own
 
@@ -143,10 +147,20 @@ class Link:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._refreshes[key] = future
         try:
-            self.cache.update(await self.metadata(topics, create=create, avoid=avoid))
+            self.take(await self.metadata(topics, create=create, avoid=avoid))
         finally:
             del self._refreshes[key]
             future.set_result(None)
+
+    def ask_another(self) -> None:
+        """The broker that answered last may be behind: what it said was refused. The next question goes elsewhere."""
+        if self._candidates()[0] == self._answered:
+            self._next += 1
+
+    def take(self, response: MetadataResponse) -> None:
+        """Into the cache."""
+        if not self.cache.update(response):
+            self.ask_another()
 
     async def metadata(
         self,
@@ -164,6 +178,7 @@ class Link:
             all_topics=all_topics,
             topics=tuple(TopicQuery(name=name) for name in topics),
             allow_auto_topic_creation=create,
+            wants_metadata_offset=True,
         )
         response: MetadataResponse = await self.call_any(request, node_timeout_ms=NODE_TIMEOUT_MS, avoid=avoid)
         check(response)
@@ -175,7 +190,7 @@ class Link:
         attempt = 0
         while topic not in self.cache.topics:
             response = await self.metadata([topic])
-            self.cache.update(response)
+            self.take(response)
             code = next((t.error_code for t in response.topics if t.name == topic), ErrorCode.NONE)
             if topic in self.cache.topics:
                 return
@@ -196,6 +211,8 @@ class Link:
             except (RequestFailed, RpcError) as error:
                 if isinstance(error, RequestFailed) and not error.code.retriable:
                     raise
+                if isinstance(error, RequestFailed) and error.code in UNKNOWN_TOPIC:
+                    self.ask_another()
                 attempt += 1
                 wait_ms = self.backoff_ms(attempt)
                 if self.clock.now_ms() + wait_ms >= deadline_ms:

@@ -1,19 +1,38 @@
 """What a client knows of the cluster: brokers, partitions, leaders. Pure: responses go in, look-ups come out.
 
-Rule: of two answers about a partition's leader, the newer leader epoch wins, in whatever order they arrive (KIP-320).
-Exception: the topic was deleted and created again, and has another topic id.
+A broker that is cut off answers from old metadata, so answers come in any order.
+
+- Of two answers about a partition's leader, the newer leader epoch wins (KIP-320). Partitions do not become fewer.
+- A topic that is deleted and made again has another id (KIP-516) and other epochs. Of two ids, the one that newer
+  metadata name wins: an answer says how far its metadata reach. Where it does not, an id that was not known before
+  wins, and one that was replaced does not come back.
+- A broker that does not know a topic does not say that there is none, if its metadata are older than the topic's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, Epoch, NodeId, Uuid
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.cluster import MetadataResponse, TopicMetadata
 from quorumlog.messages.common import CurrentLeader, NodeEndpoint
 from quorumlog.rpc.transport import Address
+
+MAX_REPLACED = 100  # ids of each topic's former lives that are remembered; the oldest is forgotten
+NO_ID: Uuid = b""  # a cluster without topic ids
+
+
+class TopicLife(NamedTuple):
+    """Which of the topics that had a name, one after the other.
+
+    metadata_offset: exclusive end of the newest metadata that are known to name this id; -1 if unknown.
+    """
+
+    topic_id: Uuid
+    metadata_offset: Offset = -1
 
 
 @dataclass(slots=True)
@@ -40,40 +59,91 @@ class MetadataCache:
         self.topics: dict[str, KnownTopic] = {}
         self.cluster_id = ""
         self.controller_id: NodeId = NO_NODE
+        self._lives: dict[str, TopicLife] = {}  # the last one of each name, also while no broker knows the topic
+        self._replaced: dict[str, dict[Uuid, None]] = {}  # oldest first
 
-    def update(self, response: MetadataResponse) -> None:
-        """Take in a metadata response. Topics that it does not contain keep their last known state."""
+    def update(self, response: MetadataResponse) -> bool:
+        """Take in a metadata response. Topics that it does not contain keep their last known state.
+
+        False: the broker is behind, and of a topic at least its answer does not count. Others may know more.
+        """
+        counts = True
         self.cluster_id = response.cluster_id or self.cluster_id
         self.controller_id = response.controller_id
         if response.brokers:
             self.brokers = {broker.node_id: Address(broker.host, broker.port) for broker in response.brokers}
         for topic in response.topics:
             if topic.error_code == ErrorCode.NONE:
-                self._update_topic(topic)
+                if self._begin(topic.name, TopicLife(topic.topic_id, response.metadata_offset)):
+                    self._update_partitions(topic)
+                else:
+                    counts = False
             elif topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                self.topics.pop(topic.name, None)
+                if 0 <= response.metadata_offset < self.life_of(topic.name).metadata_offset:
+                    counts = False
+                else:
+                    self.topics.pop(topic.name, None)
+        return counts
 
     def leader_of(self, topic: str, partition: int) -> KnownLeader | None:
         """None if the topic or the partition is not known."""
         known = self.topics.get(topic)
         return known.partitions.get(partition) if known else None
 
-    def take_hint(self, topic: str, partition: int, hint: CurrentLeader, nodes: Iterable[NodeEndpoint]) -> bool:
-        """Take the leader that a refusing broker named (KIP-951). True if it is newer and its address is known."""
+    def life_of(self, topic: str) -> TopicLife:
+        """The last life that is known of. With an empty id if there is none, or the cluster has no topic ids."""
+        return self._lives.get(topic, TopicLife(NO_ID))
+
+    def learn(self, topic: str, life: TopicLife) -> None:
+        """Somebody else has heard of this life. If it is newer, only metadata that know it are taken from now on."""
+        self._begin(topic, life)
+
+    def is_replaced(self, topic: str, topic_id: Uuid) -> bool:
+        """The topic was deleted, and made again with another id than this one."""
+        return bool(topic_id) and self.life_of(topic).topic_id not in (NO_ID, topic_id)
+
+    def take_hint(
+        self, topic: str, topic_id: Uuid, partition: int, hint: CurrentLeader, nodes: Iterable[NodeEndpoint]
+    ) -> bool:
+        """Take the leader that a refusing broker named (KIP-951). True if it is newer and its address is known.
+
+        topic_id: that of the refused request; the epochs of another life say nothing.
+        """
         known = self.leader_of(topic, partition)
         if known is None or hint.leader_epoch <= known.epoch or hint.leader_id == NO_NODE:
+            return False
+        if self.is_replaced(topic, topic_id):
             return False
         for node in nodes:
             self.brokers[node.node_id] = Address(node.host, node.port)
         known.leader_id, known.epoch = hint.leader_id, hint.leader_epoch
         return hint.leader_id in self.brokers
 
-    def _update_topic(self, topic: TopicMetadata) -> None:
+    def _begin(self, topic: str, life: TopicLife) -> bool:
+        """False if this life is over: the broker that named it is behind."""
+        before = self._lives.get(topic)
+        if before is None or not before.topic_id or not life.topic_id or before.topic_id == life.topic_id:
+            known = before or life
+            self._lives[topic] = TopicLife(
+                life.topic_id or known.topic_id, max(known.metadata_offset, life.metadata_offset)
+            )
+            return True
+        replaced = self._replaced.setdefault(topic, {})
+        if life.topic_id in replaced or 0 <= life.metadata_offset < before.metadata_offset:
+            return False
+        replaced[before.topic_id] = None
+        if len(replaced) > MAX_REPLACED:
+            del replaced[next(iter(replaced))]
+        self._lives[topic] = life
+        self.topics.pop(topic, None)
+        return True
+
+    def _update_partitions(self, topic: TopicMetadata) -> None:
         old = self.topics.get(topic.name)
-        same = old is not None and (not topic.topic_id or old.topic_id == topic.topic_id)
-        partitions: dict[int, KnownLeader] = {}
-        for partition in sorted(topic.partitions, key=lambda p: p.index):
+        before_all = old.partitions if old is not None else {}
+        partitions = dict(before_all) if topic.topic_id else {}  # without an id it may be another topic
+        for partition in topic.partitions:
+            before = before_all.get(partition.index)
             news = KnownLeader(partition.leader_id, partition.leader_epoch)
-            before = old.partitions.get(partition.index) if old is not None and same else None
             partitions[partition.index] = before if before is not None and before.epoch > news.epoch else news
-        self.topics[topic.name] = KnownTopic(topic.topic_id, partitions)
+        self.topics[topic.name] = KnownTopic(self.life_of(topic.name).topic_id, dict(sorted(partitions.items())))

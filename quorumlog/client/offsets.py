@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.link import Link, check
+from quorumlog.client.metadata_cache import NO_ID
 from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
 from quorumlog.nursery import Nursery
 
@@ -19,13 +21,28 @@ EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the largest timestamp
 
 
+class Place(NamedTuple):
+    """An offset in a partition of one life of a topic. topic_id: empty if unknown."""
+
+    offset: Offset
+    topic_id: Uuid = NO_ID
+
+
 @dataclass(frozen=True, slots=True)
 class FoundOffset:
-    """offset, timestamp_ms: -1 if no record is at or after the requested timestamp."""
+    """offset, timestamp_ms: -1 if no record is at or after the requested timestamp.
+
+    topic_id: of the topic in whose log the offset lies; empty if the cluster has no ids.
+    """
 
     offset: Offset
     timestamp_ms: int
     leader_epoch: Epoch
+    topic_id: Uuid = NO_ID
+
+    @property
+    def place(self) -> Place:
+        return Place(self.offset, self.topic_id)
 
 
 async def resolve_offsets(
@@ -45,9 +62,10 @@ async def resolve_offsets(
     async def ask() -> None:
         missing = [key for key in wanted if key not in found]
         for node_id, keys in (await by_leader(link, missing)).items():
-            response: ListOffsetsResponse = await link.call_node(node_id, _request(keys, wanted, isolation_level))
+            request = _request(link, keys, wanted, isolation_level)
+            response: ListOffsetsResponse = await link.call_node(node_id, request)
             check(response)
-            _collect(response, found)
+            _collect(response, request, found)
 
     await link.until(ask, timeout_ms or link.options.default_api_timeout_ms)
     return found
@@ -74,12 +92,13 @@ async def resolve_ranges(
                 missing = [key for key in keys if key not in found]
                 for node_id, of_node in (await by_leader(link, missing, refresh=not use_known)).items():
                     use_known = True  # refreshed for the first of the two
-                    request = _request(of_node, dict.fromkeys(of_node, timestamp), "read_uncommitted")
-                    calls.append((found, nursery.start(_call(link, node_id, request), f"offsets of node {node_id}")))
-            for found, call in calls:
+                    request = _request(link, of_node, dict.fromkeys(of_node, timestamp), "read_uncommitted")
+                    call = nursery.start(_call(link, node_id, request), f"offsets of node {node_id}")
+                    calls.append((found, request, call))
+            for found, request, call in calls:
                 response = await call
                 check(response)
-                _collect(response, found)
+                _collect(response, request, found)
         finally:
             await nursery.close()
 
@@ -120,21 +139,29 @@ def _leader(link: Link, key: TopicPartition) -> NodeId:
 
 
 def _request(
-    keys: list[TopicPartition], wanted: Mapping[TopicPartition, int], isolation_level: str
+    link: Link, keys: list[TopicPartition], wanted: Mapping[TopicPartition, int], isolation_level: str
 ) -> ListOffsetsRequest:
+    """Of the lives of the topics that the client knows, so that a leader that is behind names no offset of another."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for topic, partition in keys:
         part = ListOffsetsPartition(index=partition, timestamp_ms=wanted[topic, partition])
         topics.setdefault(topic, []).append(part)
     return ListOffsetsRequest(
         isolation_level=ISOLATION_LEVELS[isolation_level],
-        topics=tuple(ListOffsetsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
+        topics=tuple(
+            ListOffsetsTopic(name=name, topic_id=link.cache.life_of(name).topic_id, partitions=tuple(parts))
+            for name, parts in topics.items()
+        ),
     )
 
 
-def _collect(response: ListOffsetsResponse, found: dict[TopicPartition, FoundOffset]) -> None:
+def _collect(
+    response: ListOffsetsResponse, request: ListOffsetsRequest, found: dict[TopicPartition, FoundOffset]
+) -> None:
+    ids = {topic.name: topic.topic_id for topic in request.topics}
     for topic in response.topics:
         for part in topic.partitions:
             if part.error_code != ErrorCode.NONE:
                 raise RequestFailed(ErrorCode(part.error_code), f"offsets of {topic.name}-{part.index}")
-            found[topic.name, part.index] = FoundOffset(part.offset, part.timestamp_ms, part.leader_epoch)
+            where = FoundOffset(part.offset, part.timestamp_ms, part.leader_epoch, ids[topic.name])
+            found[topic.name, part.index] = where

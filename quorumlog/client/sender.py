@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
 from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
+from quorumlog.client.metadata_cache import NO_ID
 from quorumlog.client.numbering import Identity
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.silence import PATIENCE_MS, SilenceWatch
 from quorumlog.client.transactions.driver import SOON_MS, TransactionDriver
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, NodeId
+from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.produce import (
     InitProducerIdRequest,
     ProducePartition,
@@ -39,6 +40,7 @@ NOT_APPENDED = frozenset(
         ErrorCode.NOT_ENOUGH_REPLICAS,
         ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         ErrorCode.INVALID_PRODUCER_EPOCH,
         ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -62,6 +64,7 @@ LEADERSHIP = frozenset(
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.LEADER_NOT_AVAILABLE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.FENCED_LEADER_EPOCH,
     }
@@ -181,14 +184,19 @@ class Sender:
         self._nursery.start(self._call(flight, self._request(batches)), f"produce to {node_id}")
 
     def _request(self, batches: list[Batch]) -> ProduceRequest:
+        """Names the lives of the topics that are known now: a leader that knows another one refuses the batch."""
         topics: dict[str, list[ProducePartition]] = {}
         for batch in batches:
             part = ProducePartition(index=batch.partition, records=batch.encode(self._codec))
             topics.setdefault(batch.topic, []).append(part)
+        cache = self._link.cache
         return ProduceRequest(
             acks=self._options.required_acks,
             timeout_ms=self._options.request_timeout_ms,
-            topics=tuple(ProduceTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
+            topics=tuple(
+                ProduceTopic(name=name, topic_id=cache.life_of(name).topic_id, partitions=tuple(parts))
+                for name, parts in topics.items()
+            ),
             transactional_id=self._options.transactional_id,
             transaction_version=0 if self.transactions is None else self.transactions.machine.level,
         )
@@ -235,18 +243,20 @@ class Sender:
             for batch in batches:
                 self._accumulator.delivered(batch, -1)
             return
-        answers = {(topic.name, part.index): part for topic in response.topics for part in topic.partitions}
+        answers = {
+            (topic.name, part.index): (topic.topic_id, part) for topic in response.topics for part in topic.partitions
+        }
         for batch in batches:
-            answer = answers.get((batch.topic, batch.partition))
+            topic_id, answer = answers.get((batch.topic, batch.partition), (NO_ID, None))
             if answer is None:
                 answer = ProducePartitionResponse(
                     index=batch.partition,
                     error_code=response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR,
                     error_message=response.error_message or "the answer does not contain this partition",
                 )
-            self._sort(batch, answer, response)
+            self._sort(batch, topic_id, answer, response)
 
-    def _sort(self, batch: Batch, answer: ProducePartitionResponse, response: ProduceResponse) -> None:
+    def _sort(self, batch: Batch, topic_id: Uuid, answer: ProducePartitionResponse, response: ProduceResponse) -> None:
         code = ErrorCode(answer.error_code)
         if code is ErrorCode.NONE:
             self._accumulator.delivered(batch, answer.base_offset, answer.log_append_time_ms)
@@ -255,8 +265,10 @@ class Sender:
             batch.unknown_outcomes += 1
         hint = answer.current_leader
         led = hint is not None and self._link.cache.take_hint(
-            batch.topic, batch.partition, hint, response.node_endpoints
+            batch.topic, topic_id, batch.partition, hint, response.node_endpoints
         )
+        if code is ErrorCode.UNKNOWN_TOPIC_ID:
+            self._link.ask_another()
         if code in LEADERSHIP and not led:
             self._refresh_soon([(batch.topic, batch.partition)])
         error = RequestFailed(code, answer.error_message, outcome_unknown=batch.unknown_outcomes > 0)

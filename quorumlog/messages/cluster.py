@@ -11,13 +11,17 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class MetadataRequest:
-    """all_topics: True: every topic; `topics` is ignored."""
+    """all_topics: True: every topic; `topics` is ignored.
+    wants_metadata_offset: The answer by the lane has `metadata_offset`, too, which Kafka's message has no field
+    for.
+    """
 
     all_topics: bool
     topics: tuple[TopicQuery, ...] = ()
     allow_auto_topic_creation: bool = True
     include_topic_authorized_operations: bool = False
     include_cluster_authorized_operations: bool = False
+    wants_metadata_offset: bool = False
 
 
 @message(frozen=True, slots=True, kw_only=True)

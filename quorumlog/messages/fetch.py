@@ -127,8 +127,11 @@ class ListOffsetsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsTopic:
+    """topic_id: 16 bytes: of this topic only, whatever has its name now. Empty if the client knows only the name."""
+
     name: str
     partitions: tuple[ListOffsetsPartition, ...] = ()
+    topic_id: bytes = b""
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,7 @@ def _rows() -> Iterator[Api]:
         (0, 13),
         read=to_cluster.read_metadata_request,
         write=to_cluster.write_metadata_request,
+        write_answer=to_cluster.write_metadata_response,
     )
     yield from _group_rows()
     yield from _transaction_rows()

@@ -2,13 +2,12 @@
 
 An unknown version of ApiVersions itself is answered in version 0 with UNSUPPORTED_VERSION and the list, so that the
 client can go on (KIP-511). To quorumlog's own clients the answer also names the node's gRPC address, in a tag that
-others skip: there they find the APIs that the lane does not carry.
+others skip (`own_tags.py`): there they find the APIs that the lane does not carry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cache
 
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import Address
@@ -19,14 +18,12 @@ from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.features import Features, announced
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_rest
 from quorumlog.wire.malformed import Malformed
-from quorumlog.wire.primitives import COMPACT, text
 from quorumlog.wire.sasl import SASL_VERSIONS
-from quorumlog.wire.schema import Shape, Step, Values
+from quorumlog.wire.schema import Shape, Values
 
 OLDEST, NEWEST = 0, 4
 SOFTWARE_NAME = "quorumlog"
 SOFTWARE_VERSION = "0.1.0"
-GRPC_ADDRESS_TAG = 0x716C
 OUR_VERSION = 3  # of our own requests: the first with tags
 
 NO_FEATURES = Features()
@@ -87,14 +84,8 @@ def _response_values(versions: Versions, code: ErrorCode) -> Values:
     return {"error_code": code, "api_keys": keys}
 
 
-@cache
 def _shape(version: int) -> Shape:
-    """Kafka's schema with our tag."""
-    shape = response_shape("api_versions", version)
-    if shape.flexible:
-        read, write = text(COMPACT, nullable=False)
-        shape.tags[GRPC_ADDRESS_TAG] = Step("grpc_address", read, write, None, 1)
-    return shape
+    return response_shape("api_versions", version)
 
 
 def _address(named: str | None) -> Address | None:

@@ -170,6 +170,7 @@ class FakeReplicas:
     fetched: list[FetchParams] = field(default_factory=list)
     deleted: list[tuple[Any, int, int, int]] = field(default_factory=list)
     isolations: list[Isolation] = field(default_factory=list)
+    listed: list[Any] = field(default_factory=list)  # topics whose offsets were asked for
     refused_settings: ApiError | None = None  # of brokers
 
     def check_settings(self, asked: AlterConfigsResource) -> None:
@@ -211,6 +212,7 @@ class FakeReplicas:
         deadline_ms: int,
     ) -> ListOffsetsPartitionResponse:
         self.isolations.append(isolation)
+        self.listed.append(topic)
         return ListOffsetsPartitionResponse(index=index, offset=index * 10)
 
     def delete(self, topic: Any, index: int, offset: int, timeout_ms: int) -> Awaitable[Offset]:

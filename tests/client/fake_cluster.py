@@ -109,11 +109,16 @@ class FakeCluster:
     `faults`: each request takes the oldest one. An Exception is raised, an answer is returned, None lets it through.
     `after`: the same after the request was carried out, in place of its answer.
     `hung`: brokers that take requests and answer nothing, like a stopped process.
+    `ids`: of topics. `metadata_offset`: as metadata say it; -1: they do not, as Kafka's.
+    `behind`: brokers that are cut off, and what the cluster was when they last heard of it.
     """
 
     def __init__(self, *, brokers: int = 3, partitions: int = 3, topic: str = "t") -> None:
         self.brokers = {node: Address(f"b{node}", 9092) for node in range(1, brokers + 1)}
         self.topics = {topic: [FakeLog(leader=1 + i % brokers) for i in range(partitions)]}
+        self.ids = {topic: TOPIC_ID}
+        self.metadata_offset = -1
+        self.behind: dict[int, FakeCluster] = {}
         self.faults: dict[type, deque[Fault]] = {}
         self.after: dict[type, deque[Fault]] = {}
         self.requests: list[tuple[int, Any]] = []
@@ -150,7 +155,20 @@ class FakeCluster:
             for record in decode_batch(data, header)
         ]
 
+    def make_anew(self, topic: str, topic_id: bytes, partitions: int) -> None:
+        """The topic was deleted, and made again."""
+        brokers = len(self.brokers)
+        self.topics[topic] = [FakeLog(leader=1 + i % brokers, epoch=0) for i in range(partitions)]
+        self.ids[topic] = topic_id
+        self.metadata_offset += 10 if self.metadata_offset >= 0 else 0
+
+    def _is_other(self, topic: Any) -> bool:
+        """A request names an id that nothing has, as far as is known."""
+        return bool(topic.topic_id) and topic.topic_id != self.ids.get(topic.name, TOPIC_ID)
+
     async def answer(self, node: int, request: Any) -> Any:
+        if node in self.behind:
+            return await self.behind[node].answer(node, request)
         self.requests.append((node, request))
         scripted = self.faults.get(type(request))
         if scripted:
@@ -180,6 +198,7 @@ class FakeCluster:
             cluster_id=self.cluster_ids.get(node, ""),
             controller_id=1,
             topics=tuple(self._topic(name) for name in names),
+            metadata_offset=self.metadata_offset,
         )
 
     def _topic(self, name: str) -> TopicMetadata:
@@ -188,7 +207,7 @@ class FakeCluster:
             return TopicMetadata(name=name, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return TopicMetadata(
             name=name,
-            topic_id=TOPIC_ID,
+            topic_id=self.ids.get(name, TOPIC_ID),
             partitions=tuple(
                 PartitionMetadata(index=i, leader_id=log.leader, leader_epoch=log.epoch, replicas=(log.leader,))
                 for i, log in enumerate(logs)
@@ -205,6 +224,9 @@ class FakeCluster:
         for topic in request.topics:
             parts = []
             for part in topic.partitions:
+                if self._is_other(topic):
+                    parts.append(ProducePartitionResponse(index=part.index, error_code=ErrorCode.UNKNOWN_TOPIC_ID))
+                    continue
                 log = self.topics[topic.name][part.index]
                 if log.leader != node:
                     address = self.brokers[log.leader]
@@ -235,6 +257,9 @@ class FakeCluster:
         for topic in request.topics:
             parts = []
             for part in topic.partitions:
+                if self._is_other(topic):
+                    parts.append(FetchPartitionResponse(index=part.index, error_code=ErrorCode.UNKNOWN_TOPIC_ID))
+                    continue
                 log = self.topics[topic.name][part.index]
                 if log.leader != node:
                     answer = FetchPartitionResponse(index=part.index, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -263,6 +288,9 @@ class FakeCluster:
         for topic in request.topics:
             parts = []
             for part in topic.partitions:
+                if self._is_other(topic):
+                    parts.append(ListOffsetsPartitionResponse(index=part.index, error_code=ErrorCode.UNKNOWN_TOPIC_ID))
+                    continue
                 log = self.topics[topic.name][part.index]
                 last = log.stable if request.isolation_level else log.end
                 offset = {-1: last, -2: log.start}.get(part.timestamp_ms, -1)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from fake_cluster import FakeLog, TestClock
+from fake_cluster import TOPIC_ID, FakeLog, TestClock
 from group_cluster import GroupCluster
 
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
@@ -21,6 +21,7 @@ from quorumlog.client.errors import (
     NoCommittedOffset,
     NotAssigned,
     RequestFailed,
+    TopicReplaced,
     WokenUp,
 )
 from quorumlog.client.fetch_position import TopicPartition
@@ -42,6 +43,7 @@ from quorumlog.rpc.transport import OutcomeUnknown
 
 RECORDS = 40
 COOPERATIVE = "cooperative-sticky"
+NEW_ID = b"n" * 16
 
 
 def fill(log: FakeLog, count: int = RECORDS) -> None:
@@ -697,5 +699,59 @@ def test_what_needs_a_group_says_so() -> None:
         async with make(GroupCluster()) as consumer:
             with pytest.raises(ConfigError, match="to topics, or to a pattern"):
                 await consumer.subscribe("t", pattern="u")
+
+    run(scenario())
+
+
+async def until_replaced(consumer: AsyncConsumer) -> None:
+    with pytest.raises(TopicReplaced):
+        for _ in range(200):
+            await consumer.poll(timeout_ms=50)
+
+
+def test_a_member_is_told_that_its_topic_was_made_anew_and_begins_there() -> None:
+    """What it has read of the former topic is not committed for the new one, and not asked for there."""
+    cluster = filled(partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster, auto_commit_interval_ms=10) as consumer:
+            await consumer.subscribe("t")
+            found = [record.offset for _ in range(5) for record in await consumer.poll(10, timeout_ms=2_000)]
+            assert found[:RECORDS] == list(range(RECORDS))
+            assert consumer.group_metadata().topic_ids == (("t", TOPIC_ID),)
+            cluster.make_anew("t", NEW_ID, 1)
+            fill(cluster.topics["t"][0], 20)
+            asked = len(cluster.requests)
+            await until_replaced(consumer)
+            with pytest.raises(TopicReplaced):
+                await consumer.commit({("t", 0): CommittedOffset(RECORDS, topic_id=TOPIC_ID)})
+            found = []
+            while len(found) < 20:
+                found += [record.offset for record in await consumer.poll(timeout_ms=2_000)]
+            assert found == list(range(20))
+            await consumer.commit()
+            assert (await consumer.committed())["t", 0].offset == 20
+            later = [request for _, request in cluster.requests[asked:]]
+        commits = [topic for one in later if isinstance(one, OffsetCommitRequest) for topic in one.topics]
+        offsets = {(topic.topic_id, part.committed_offset) for topic in commits for part in topic.partitions}
+        assert (NEW_ID, 20) in offsets and not any(offset > 20 for topic_id, offset in offsets if topic_id == NEW_ID)
+        fetched = [
+            topic for one in later if isinstance(one, OffsetFetchRequest) for topic in one.groups[0].topics.topics
+        ]
+        assert {topic.topic_id for topic in fetched} == {NEW_ID}
+
+    run(scenario())
+
+
+def test_a_member_that_only_closes_commits_nothing_of_a_former_topic() -> None:
+    cluster = filled(partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.subscribe("t")
+            assert len(await consumer.poll(RECORDS, timeout_ms=2_000)) > 0
+            cluster.make_anew("t", NEW_ID, 1)
+            await consumer._link.refresh(["t"])
+        assert not any(isinstance(request, OffsetCommitRequest) for _, request in cluster.requests)
 
     run(scenario())

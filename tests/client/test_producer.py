@@ -466,6 +466,7 @@ def test_a_partition_that_is_gone_is_not_asked_for_without_pause() -> None:
             await producer.send("t", "a", partition=0)
             delivery = await producer.send("t", "b", partition=2)
             cluster.topics["t"].pop()
+            cluster.ids["t"] = b"n" * 16
             await producer._link.refresh(["t"])
             with pytest.raises(DeliveryTimeout):
                 await delivery

@@ -411,3 +411,17 @@ def test_offsets_that_are_none(bad: Any) -> None:
                 await producer.send_offsets({("in", 0): 5}, "g")  # type: ignore[arg-type]
 
     run(scenario)
+
+
+def test_offsets_bear_the_ids_of_the_topics_that_the_consumer_has_read() -> None:
+    """A topic of the same name that is made meanwhile gets no offset of the former one."""
+    cluster = TransactionalCluster()
+    group = GROUP._replace(topic_ids=(("in", b"i" * 16),))
+
+    async def scenario() -> None:
+        async with make(cluster) as producer, producer.transaction():
+            await producer.send_offsets({("in", 0): 5, ("other", 0): 7}, group)
+
+    run(scenario)
+    (asked,) = [request for _, request in cluster.requests if isinstance(request, TxnOffsetCommitRequest)]
+    assert {topic.name: topic.topic_id for topic in asked.topics} == {"in": b"i" * 16, "other": b""}

@@ -16,9 +16,10 @@ from quorumlog.client.group.effects import CALL_TIMEOUT_MS, GroupSettings, State
 from quorumlog.client.group.requests import refusal
 from quorumlog.client.group.session import Core
 from quorumlog.client.group_coordinator import GroupCoordinator
-from quorumlog.client.group_offsets import CommittedOffset, fetch_offsets, topics_to_commit
+from quorumlog.client.group_offsets import CommittedOffset, fetch_offsets_of_lives, topics_to_commit
 from quorumlog.client.link import Link, check
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import Uuid
 from quorumlog.messages.groups import OffsetCommitRequest, OffsetCommitResponse
 from quorumlog.rpc.transport import RpcError
 
@@ -97,7 +98,7 @@ class Commits:
             return limit_ms
         if error.code is ErrorCode.REBALANCE_IN_PROGRESS and at_the_end:
             return min(CALL_TIMEOUT_MS, limit_ms)
-        if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        if error.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID):
             return min(TOPIC_PATIENCE_MS, limit_ms)
         return limit_ms if error.code.retriable else 0
 
@@ -152,11 +153,12 @@ class Commits:
 
     async def fetch(
         self, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
-    ) -> dict[TopicPartition, CommittedOffset]:
+    ) -> tuple[dict[TopicPartition, CommittedOffset], dict[str, Uuid]]:
         """Partitions without an offset are not in it. Waits for open transactions that may still change one.
 
-        Raises RequestFailed, RpcError.
+        Also the ids of the topics that were asked for. Raises RequestFailed, RpcError, Unavailable.
         """
         limit_ms = timeout_ms or self._link.options.default_api_timeout_ms
-        group_id = self._settings.group_id
-        return await fetch_offsets(self._link, self._coordinator, group_id, partitions, limit_ms, require_stable=True)
+        return await fetch_offsets_of_lives(
+            self._link, self._coordinator, self._settings.group_id, partitions, limit_ms
+        )

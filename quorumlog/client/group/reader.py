@@ -13,7 +13,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
-from quorumlog.client.errors import CalledBack, NoCommittedOffset, QuorumlogError
+from quorumlog.client.errors import CalledBack, NoCommittedOffset, QuorumlogError, TopicReplaced
 from quorumlog.client.fetch_loop import FetchLoop
 from quorumlog.client.fetch_position import Position, TopicPartition
 from quorumlog.client.group.commits import Commits, Turn
@@ -24,15 +24,16 @@ from quorumlog.client.group.membership import Membership
 from quorumlog.client.group.session import Core, Session
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.link import Link
+from quorumlog.client.offsets import Place
 from quorumlog.client.options import ConsumerOptions
 from quorumlog.client.progress import Progress
-from quorumlog.ids import Offset
+from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 
 _log = logging.getLogger(__name__)
 
-Resolve = Callable[[Mapping[TopicPartition, int | str]], Awaitable[dict[TopicPartition, Offset]]]
+Resolve = Callable[[Mapping[TopicPartition, int | str]], Awaitable[dict[TopicPartition, Place]]]
 """Offsets of "earliest", "latest" and times."""
 
 
@@ -151,6 +152,15 @@ class GroupReader:
         self._progress.forget(key)
         self._drop(key)
 
+    def begin_anew(self, error: TopicReplaced) -> None:
+        """The next poll looks where the group has to begin in the new life of a topic."""
+        for key in self.assigned:
+            position = self._loop.positions.get(key)
+            if position is not None and (key[0], position.topic_id) == (error.topic, error.topic_id):
+                self._known.pop(key, None)
+                self._loop.remove(key)
+                self._progress.forget(key)
+
     # --- where to begin ---
 
     def sought(self, key: TopicPartition) -> None:
@@ -189,7 +199,7 @@ class GroupReader:
 
     async def _find_starts(self, keys: list[TopicPartition], ended: asyncio.Event) -> None:
         try:
-            committed = await self.commits.fetch(keys)
+            committed, ids = await self.commits.fetch(keys)
             reset = self._options.auto_offset_reset
             bare = [key for key in keys if key not in committed]
             if bare and reset == "none":
@@ -202,6 +212,7 @@ class GroupReader:
             if any(self._locating.get(key) is ended for key in keys):  # else nobody wants them any more
                 raise
         else:
+            starts.update({key: Place(one.offset, ids[key[0]]) for key, one in committed.items()})
             self._begin_at(keys, ended, committed, starts, stops)
         finally:
             for key in keys:
@@ -215,17 +226,18 @@ class GroupReader:
         keys: Iterable[TopicPartition],
         ended: asyncio.Event,
         committed: Mapping[TopicPartition, CommittedOffset],
-        starts: Mapping[TopicPartition, Offset],
-        stops: Mapping[TopicPartition, Offset],
+        starts: Mapping[TopicPartition, Place],
+        stops: Mapping[TopicPartition, Place],
     ) -> None:
         """Where the application has sought meanwhile, that counts."""
         for key in keys:
             if self._locating.get(key) is ended:
-                start = committed.get(key) or CommittedOffset(starts[key])
-                self._known.update({key: start.offset} if key in committed else {})
-                self._progress.start(key, start.offset, start.leader_epoch)
-                position = Position(*key, start.offset, stops.get(key), last_epoch=start.leader_epoch)
-                self._loop.add(position)
+                offset, topic_id = starts[key]
+                epoch = committed[key].leader_epoch if key in committed else NO_EPOCH
+                self._known.update({key: offset} if key in committed else {})
+                self._progress.start(key, offset, epoch, topic_id)
+                stop = stops[key].offset if key in stops else None
+                self._loop.add(Position(*key, offset, stop, last_epoch=epoch, topic_id=topic_id))
 
     # --- commits ---
 
@@ -233,7 +245,11 @@ class GroupReader:
         """What polls have returned, to be committed."""
         wanted = self._progress.read_to if partitions is None else partitions
         found = self._progress.read_to
-        return {key: CommittedOffset(found[key].offset, found[key].leader_epoch) for key in wanted if key in found}
+        return {
+            key: CommittedOffset(found[key].offset, found[key].leader_epoch, topic_id=found[key].topic_id)
+            for key in wanted
+            if key in found
+        }
 
     def _commit_if_due(self) -> None:
         """In the background: the poll does not wait for it."""
@@ -249,12 +265,29 @@ class GroupReader:
     async def commit(
         self, offsets: Mapping[TopicPartition, CommittedOffset], turn: Turn | None = None, *, at_the_end: bool = False
     ) -> None:
-        """Raises CommitFailed, RequestFailed, RpcError."""
+        """What belongs to a former life of its topic is not committed, but the others are.
+
+        Raises CommitFailed, TopicReplaced, RequestFailed, RpcError.
+        """
+        named = self._of_lives(offsets)
+        replaced = [key for key, one in named.items() if self._link.cache.is_replaced(key[0], one.topic_id)]
+        counting = {key: one for key, one in named.items() if key not in replaced}
         try:
-            await self.commits.commit(offsets, turn, at_the_end=at_the_end)
+            await self.commits.commit(counting, turn, at_the_end=at_the_end)
         finally:
             self.session.carry_out()
-        self._known.update((key, one.offset) for key, one in offsets.items() if key in self._progress.read_to)
+        self._known.update((key, one.offset) for key, one in counting.items() if key in self._progress.read_to)
+        for key in replaced:
+            raise TopicReplaced(key[0], named[key].topic_id, self._link.cache.life_of(key[0]).topic_id)
+
+    def _of_lives(self, offsets: Mapping[TopicPartition, CommittedOffset]) -> dict[TopicPartition, CommittedOffset]:
+        """Each with the id of the topic that the consumer has read, or knows."""
+        named = {}
+        for key, one in offsets.items():
+            read = self._progress.read_to.get(key)
+            known = read.topic_id if read is not None else self._link.cache.life_of(key[0]).topic_id
+            named[key] = one if one.topic_id else one._replace(topic_id=known)
+        return named
 
     async def _commit_quietly(
         self, offsets: Mapping[TopicPartition, CommittedOffset], *, at_the_end: bool = False
@@ -262,7 +295,12 @@ class GroupReader:
         """What has changed. What cannot be committed is read again: the promise is at least once."""
         if self.session.core.state is State.FENCED:
             return  # each poll says so
-        changed = {key: one for key, one in offsets.items() if self._known.get(key) != one.offset}
+        is_replaced = self._link.cache.is_replaced
+        changed = {
+            key: one
+            for key, one in offsets.items()
+            if self._known.get(key) != one.offset and not is_replaced(key[0], one.topic_id)
+        }
         try:
             await self.commit(changed, at_the_end=at_the_end)
         except (QuorumlogError, RpcError) as error:

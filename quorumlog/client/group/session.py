@@ -90,7 +90,7 @@ class Session:
         """Subscribe to what the pattern matches now. Raises RequestFailed, Unavailable."""
         if self.of_pattern is not None:
             response = await self._link.metadata([], all_topics=True)
-            self._link.cache.update(response)
+            self._link.take(response)
             self.core.subscribe(self.of_pattern(response))
             self.carry_out()
 
@@ -155,14 +155,16 @@ class Session:
 
     async def _find_names(self, effect: NameTopics) -> None:
         topics = tuple(TopicQuery(topic_id=one) for one in effect.topic_ids)
-        request = MetadataRequest(all_topics=False, topics=topics, allow_auto_topic_creation=False)
+        request = MetadataRequest(
+            all_topics=False, topics=topics, allow_auto_topic_creation=False, wants_metadata_offset=True
+        )
         try:
             response: MetadataResponse = await self._link.call_any(request)
             check(response)
         except (QuorumlogError, RpcError):
             self.core.failed(effect.number, self._link.clock.now_ms())
         else:
-            self._link.cache.update(response)
+            self._link.take(response)
             names = {one.topic_id: one.name for one in response.topics if one.error_code == ErrorCode.NONE}
             self.core.named(effect.number, names, self._link.clock.now_ms())
         self.carry_out()
@@ -171,8 +173,9 @@ class Session:
         if not topics:
             return {}, NOWHERE
         response = await self._link.metadata(topics)
-        self._link.cache.update(response)
-        counts = {one.name: len(one.partitions) for one in response.topics if one.error_code == ErrorCode.NONE}
+        self._link.take(response)
+        known = self._link.cache.topics  # a broker that is behind may name fewer partitions, or a former topic
+        counts = {name: known[name].partition_count for name in topics if name in known}
         return counts, racks_of(response, self._racks)
 
     async def _watch_topics(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from quorumlog.client.errors import ConfigError, NotAssigned
+from quorumlog.client.errors import ConfigError, NotAssigned, TopicReplaced
 from quorumlog.client.fetch_loop import FetchLoop
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group.commits import end_turn
@@ -16,10 +16,11 @@ from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.group_offsets import CommittedOffset, check_offset
 from quorumlog.client.link import Link
+from quorumlog.client.offsets import Place
 from quorumlog.client.options import ConsumerOptions
-from quorumlog.client.progress import Progress
+from quorumlog.client.progress import Progress, ReadTo
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, Uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.cluster import MetadataResponse
 from quorumlog.nursery import Nursery
@@ -98,11 +99,15 @@ class GroupMember:
         """
         core = self._grouped().session.core
         if core.state is State.LEFT:
-            return GroupMetadata(self.options.group_id)
+            return GroupMetadata(self.options.group_id, topic_ids=self._ids_read())
         if not core.is_member:
             raise self._grouped().commits.no_member()
         instance_id = self.options.group_instance_id or None
-        return GroupMetadata(self.options.group_id, core.generation, core.member_id, instance_id)
+        return GroupMetadata(self.options.group_id, core.generation, core.member_id, instance_id, self._ids_read())
+
+    def _ids_read(self) -> tuple[tuple[str, Uuid], ...]:
+        """Of the topics of its positions, by name."""
+        return tuple(sorted({topic: at.topic_id for (topic, _), at in self._progress.read_to.items()}.items()))
 
     # --- offsets ---
 
@@ -135,7 +140,7 @@ class GroupMember:
     ) -> dict[TopicPartition, CommittedOffset]:
         """What the group has committed for these, or for what this consumer reads; without those that have nothing."""
         asked = self.assignment if partitions is None else list(partitions)
-        return await self._grouped().commits.fetch(asked) if asked else {}
+        return (await self._grouped().commits.fetch(asked))[0] if asked else {}
 
     async def position(self, topic: str, partition: int) -> Offset:
         """Of the next record that a poll returns. Waits for the first one: the committed offset is fetched.
@@ -150,17 +155,24 @@ class GroupMember:
         return self._progress.read_to[key].offset
 
     async def seek(self, topic: str, partition: int, start: Start) -> None:
-        """Read on from there: the next poll returns that record. Raises NotAssigned."""
+        """Read on from there: the next poll returns that record. Raises NotAssigned.
+
+        Raises TopicReplaced once, and seeks nothing, if the topic was made again and no poll has said so yet.
+        """
         key = topic, partition
         self._check_reads(key)
-        offset = (await self._resolve({key: start}))[key]
+        place = (await self._resolve({key: start}))[key]
         stop = None
         if self._group is not None and self._group.stop is not None and key not in self._loop.positions:
-            stop = (await self._resolve({key: self._group.stop}))[key]
+            stop = (await self._resolve({key: self._group.stop}))[key].offset
         self._check_reads(key)
+        replaced = self._loop.replaced(key)
+        if replaced is not None:
+            self._told(replaced)
+            raise replaced
         if self._group is not None:
             self._group.sought(key)
-        self._restart(key, offset)
+        self._restart(key, ReadTo(place.offset, topic_id=place.topic_id))
         if stop is not None:
             self._loop.positions[key].stop_offset = stop
 
@@ -170,8 +182,7 @@ class GroupMember:
             self._check_reads(key)
             self._loop.paused.add(key)
             if key in self._loop.positions:
-                read_to = self._progress.read_to[key]
-                self._restart(key, read_to.offset, read_to.leader_epoch)
+                self._restart(key, self._progress.read_to[key])
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
         self._loop.paused.difference_update(partitions)
@@ -187,9 +198,9 @@ class GroupMember:
         if key not in self._loop.positions and (self._group is None or key not in self._group.assigned):
             raise NotAssigned(f"{key[0]}-{key[1]} is not assigned to this consumer")
 
-    def _restart(self, key: TopicPartition, offset: Offset, epoch: int = -1) -> None:
-        self._loop.restart(key, offset, epoch)
-        self._progress.start(key, offset, epoch)
+    def _restart(self, key: TopicPartition, at: ReadTo) -> None:
+        self._loop.restart(key, *at)
+        self._progress.start(key, *at)
         self._drop(key)
 
     def _grouped(self) -> GroupReader:
@@ -203,7 +214,10 @@ class GroupMember:
     def _drop(self, key: TopicPartition) -> None:
         raise NotImplementedError
 
-    async def _resolve(self, wanted: Mapping[TopicPartition, Start]) -> dict[TopicPartition, Offset]:
+    def _told(self, error: TopicReplaced) -> None:
+        raise NotImplementedError
+
+    async def _resolve(self, wanted: Mapping[TopicPartition, Start]) -> dict[TopicPartition, Place]:
         raise NotImplementedError
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from quorumlog.client.group_metadata import GroupMetadata
+from quorumlog.client.metadata_cache import NO_ID
 from quorumlog.client.numbering import Identity
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitTopic
 from quorumlog.messages.produce import InitProducerIdRequest
@@ -70,6 +71,7 @@ def commit_offsets(
     by_topic: dict[str, list[OffsetCommitPartition]] = {}
     for (topic, index), offset in offsets.items():
         by_topic.setdefault(topic, []).append(OffsetCommitPartition(index=index, committed_offset=offset))
+    ids = dict(group.topic_ids)
     return TxnOffsetCommitRequest(
         transactional_id=producer.transactional_id,
         group_id=group.group_id,
@@ -78,7 +80,10 @@ def commit_offsets(
         generation_id=group.generation_id,
         member_id=group.member_id,
         group_instance_id=group.group_instance_id,
-        topics=tuple(OffsetCommitTopic(name=name, partitions=tuple(found)) for name, found in by_topic.items()),
+        topics=tuple(
+            OffsetCommitTopic(name=name, topic_id=ids.get(name, NO_ID), partitions=tuple(found))
+            for name, found in by_topic.items()
+        ),
         transaction_version=producer.level,
     )
 

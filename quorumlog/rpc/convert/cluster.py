@@ -51,6 +51,7 @@ def fill_MetadataRequest(m: MetadataRequest, p: pb.MetadataRequest) -> None:
     p.allow_auto_topic_creation = m.allow_auto_topic_creation
     p.include_topic_authorized_operations = m.include_topic_authorized_operations
     p.include_cluster_authorized_operations = m.include_cluster_authorized_operations
+    p.wants_metadata_offset = m.wants_metadata_offset
 
 
 def read_MetadataRequest(p: pb.MetadataRequest) -> MetadataRequest:
@@ -60,6 +61,7 @@ def read_MetadataRequest(p: pb.MetadataRequest) -> MetadataRequest:
         allow_auto_topic_creation=p.allow_auto_topic_creation,
         include_topic_authorized_operations=p.include_topic_authorized_operations,
         include_cluster_authorized_operations=p.include_cluster_authorized_operations,
+        wants_metadata_offset=p.wants_metadata_offset,
     )
 
 

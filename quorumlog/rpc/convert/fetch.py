@@ -337,12 +337,14 @@ def fill_ListOffsetsTopic(m: ListOffsetsTopic, p: pb.ListOffsetsTopic) -> None:
     p.name = m.name
     for x_partitions in m.partitions:
         fill_ListOffsetsPartition(x_partitions, p.partitions.add())
+    p.topic_id = m.topic_id
 
 
 def read_ListOffsetsTopic(p: pb.ListOffsetsTopic) -> ListOffsetsTopic:
     return ListOffsetsTopic(
         name=p.name,
         partitions=tuple([read_ListOffsetsPartition(x) for x in p.partitions]),
+        topic_id=p.topic_id,
     )
 
 

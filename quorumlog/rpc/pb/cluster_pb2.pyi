@@ -29,6 +29,7 @@ class MetadataRequest(_message.Message):
     ALLOW_AUTO_TOPIC_CREATION_FIELD_NUMBER: _builtins.int
     INCLUDE_TOPIC_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
     INCLUDE_CLUSTER_AUTHORIZED_OPERATIONS_FIELD_NUMBER: _builtins.int
+    WANTS_METADATA_OFFSET_FIELD_NUMBER: _builtins.int
     all_topics: _builtins.bool
     """True: every topic; `topics` is ignored."""
     allow_auto_topic_creation: _builtins.bool
@@ -37,6 +38,10 @@ class MetadataRequest(_message.Message):
     """default: False"""
     include_cluster_authorized_operations: _builtins.bool
     """default: False"""
+    wants_metadata_offset: _builtins.bool
+    """The answer by the lane has `metadata_offset`, too, which Kafka's message has no field for.
+    default: False
+    """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___TopicQuery]: ...
     def __init__(
@@ -47,10 +52,11 @@ class MetadataRequest(_message.Message):
         allow_auto_topic_creation: _builtins.bool = ...,
         include_topic_authorized_operations: _builtins.bool = ...,
         include_cluster_authorized_operations: _builtins.bool = ...,
+        wants_metadata_offset: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_topics", b"all_topics", "allow_auto_topic_creation", b"allow_auto_topic_creation", "include_cluster_authorized_operations", b"include_cluster_authorized_operations", "include_topic_authorized_operations", b"include_topic_authorized_operations", "topics", b"topics"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_topics", b"all_topics", "allow_auto_topic_creation", b"allow_auto_topic_creation", "include_cluster_authorized_operations", b"include_cluster_authorized_operations", "include_topic_authorized_operations", b"include_topic_authorized_operations", "topics", b"topics", "wants_metadata_offset", b"wants_metadata_offset"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -28,6 +28,7 @@ def read_metadata_request(values: Values, version: int) -> MetadataRequest:
         allow_auto_topic_creation=values.get("allow_auto_topic_creation", True),
         include_topic_authorized_operations=values.get("include_topic_authorized_operations", False),
         include_cluster_authorized_operations=values.get("include_cluster_authorized_operations", False),
+        wants_metadata_offset=values.get("wants_metadata_offset", False),
     )
 
 
@@ -35,6 +36,14 @@ def write_metadata_request(request: MetadataRequest, _version: int) -> Values:
     values = to_values(request)
     if request.all_topics:
         values["topics"] = None
+    return values
+
+
+def write_metadata_response(response: MetadataResponse, request: MetadataRequest, _version: int) -> Values:
+    """With our tag only for those who ask for it."""
+    values = to_values(response)
+    if not request.wants_metadata_offset:
+        del values["metadata_offset"]
     return values
 
 

@@ -188,6 +188,15 @@ def test_list_offsets_answers_each_partition() -> None:
     assert [(part.index, part.offset) for part in response.topics[0].partitions] == [(3, 30), (1, 10)]
 
 
+def test_list_offsets_goes_by_the_id_where_there_is_one() -> None:
+    """The name may be that of a former topic, in metadata that are behind."""
+    fakes, part = Fakes(), ListOffsetsPartition(index=3, timestamp_ms=-1)
+    named = ListOffsetsTopic(name="orders", partitions=(part,))
+    meant = ListOffsetsTopic(name="orders", topic_id=b"i" * 16, partitions=(part,))
+    assert [topic.name for topic in ask(fakes, ListOffsetsRequest(topics=(named, meant))).topics] == ["orders"] * 2
+    assert fakes.replicas.listed == ["orders", b"i" * 16]
+
+
 @pytest.mark.parametrize(
     ("context", "isolation"),
     [

@@ -2,7 +2,8 @@
 
 Only a broker that has proven which one it is learns of offsets above the high watermark. Any other caller that names a
 `replica_id` is answered as a consumer. A partition that this broker is about to lead is waited for, within the
-request's time-out (`replicas/upcoming.py`).
+request's time-out (`replicas/upcoming.py`). A topic that is named by its id is that one only: in metadata that are
+behind, its name may still be that of a former one (KIP-516).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ async def _topic(
 ) -> ListOffsetsTopicResponse:
     partitions = [
         await services.offset_queries.list_offset(
-            topic.name,
+            topic.topic_id or topic.name,
             partition.index,
             partition.timestamp_ms,
             current_leader_epoch=partition.current_leader_epoch,

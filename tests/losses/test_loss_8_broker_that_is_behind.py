@@ -1,0 +1,123 @@
+"""Loss 8: a broker that is behind moves a reader.
+
+A topic is deleted and made again while its former leader is cut off from the cluster, but not from clients. That broker
+still names the former topic, leads it, and answers for it. A client that knows the new topic must neither read nor
+write there, whichever broker it asks for metadata, and one that begins there is told of the new topic by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from quorumlog.client.consumer import AsyncConsumer
+from quorumlog.client.errors import TopicReplaced
+from quorumlog.client.producer import AsyncProducer
+from tests.losses.cluster_world import NotPrepared, World, world
+from tests.losses.promises import promised
+
+FORMER, LEADER, OTHER = 13, 11, 12
+BEHIND = "b3"
+TOPIC = "t"
+OLD, NEW = [f"old-{number}" for number in range(35)], [f"new-{number}" for number in range(81)]
+
+
+def make_anew_while_it_is_cut_off(w: World) -> None:
+    for host in w.cluster.machines:
+        if host != BEHIND:
+            w.cluster.network.cut_both(BEHIND, host)
+    w.prepare(lambda: w.partition(TOPIC).leader != FORMER, "another broker leads")
+    w.delete(TOPIC)
+    w.create(TOPIC, [LEADER, OTHER])
+    w.produce(TOPIC, NEW)
+
+
+async def ask_the_one_that_is_behind(client: Any) -> None:
+    """As if it were its turn to be asked. Raises NotPrepared if it is not behind."""
+    link = client._link
+    link._next = next(i for i, address in enumerate(link._candidates()) if address.host == BEHIND) + link._next
+    former = await link.metadata([TOPIC])
+    if former.topics[0].topic_id == link.cache.topics[TOPIC].topic_id:
+        raise NotPrepared(f"{BEHIND} knows the new topic")
+    link.cache.update(former)
+
+
+async def take(consumer: AsyncConsumer, count: int) -> list[str]:
+    found: list[str] = []
+    for _ in range(60):
+        found += [(record.value or b"").decode() for record in await consumer.poll(timeout_ms=500)]
+        if len(found) >= count:
+            break
+    return found
+
+
+@pytest.mark.parametrize("reset", ["earliest", "latest", "none"])
+def test_a_reader_is_not_moved(reset: str) -> None:
+    with world() as w:
+        w.create(TOPIC, [FORMER, LEADER, OTHER])
+        w.produce(TOPIC, OLD)
+        make_anew_while_it_is_cut_off(w)
+        consumer = AsyncConsumer(**w._options(), auto_offset_reset=reset)
+
+        async def begin() -> list[str]:
+            await consumer.assign([(TOPIC, 0, 0)])
+            return await take(consumer, len(NEW))
+
+        async def hear_of_the_former_topic() -> list[str]:
+            await ask_the_one_that_is_behind(consumer)
+            return await take(consumer, 1)
+
+        read = [*w.do(begin()), *w.do(hear_of_the_former_topic())]
+        w.produce(TOPIC, ["last"])
+        read += w.do(take(consumer, 1))
+        w.do(consumer.close())
+    with promised():
+        assert read == [*NEW, "last"]
+
+
+def test_a_reader_of_the_former_topic_is_told_by_name() -> None:
+    with world() as w:
+        w.create(TOPIC, [FORMER, LEADER, OTHER])
+        w.produce(TOPIC, OLD)
+        consumer = AsyncConsumer(**w._options())
+
+        async def begin() -> list[str]:
+            await consumer.assign([(TOPIC, 0, 0)])
+            return await take(consumer, len(OLD))
+
+        async def go_on() -> tuple[str, list[str]]:
+            try:
+                await take(consumer, 1)
+            except TopicReplaced as error:
+                return str(error), await take(consumer, len(NEW))
+            return "", []
+
+        read = w.do(begin())
+        make_anew_while_it_is_cut_off(w)
+        w.cluster.network.heal_all()
+        told, read_then = w.do(go_on())
+        w.do(consumer.close())
+    with promised():
+        assert read == OLD and read_then == NEW
+        assert f"topic '{TOPIC}' was deleted and made again" in told
+
+
+def test_a_producer_does_not_write_to_the_former_topic() -> None:
+    with world() as w:
+        w.create(TOPIC, [FORMER, LEADER, OTHER])
+        w.produce(TOPIC, OLD)
+        make_anew_while_it_is_cut_off(w)
+        producer = AsyncProducer(**w._options(), acks="1")
+
+        async def write() -> list[int]:
+            first = await (await producer.send(TOPIC, "before", partition=0))
+            await ask_the_one_that_is_behind(producer)
+            return [first.offset, (await (await producer.send(TOPIC, "after", partition=0))).offset]
+
+        offsets = w.do(write())
+        w.do(producer.close())
+        found = w.read(TOPIC)
+    with promised():
+        assert offsets == [len(NEW), len(NEW) + 1]
+        assert [found.get(offset) for offset in offsets] == ["before", "after"]
