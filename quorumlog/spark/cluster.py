@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.blocking_consumer import Consumer
-from quorumlog.client.errors import ConfigError, RequestFailed
+from quorumlog.client.errors import ConfigError, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, TopicPartition
-from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset
 from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset, Uuid
+from quorumlog.ids import Offset
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.options import ReadOptions, Subscription
 from quorumlog.spark.planning import LogSpan, PartitionRange
@@ -33,28 +33,42 @@ def read_spans(admin: Admin, options: ReadOptions) -> list[LogSpan]:
     The end is that of what the options allow to read: with read_committed, the last stable offset.
     """
     subscription = options.subscription
-    partitions: dict[TopicPartition, Uuid] = {}
+    partitions: list[TopicPartition] = []
     for topic in _topics(admin, subscription):
         existing = [partition.index for partition in topic.partitions]
-        for index in _wanted(subscription, topic, existing):
-            partitions[topic.name, index] = topic.topic_id
+        partitions += [(topic.name, index) for index in _wanted(subscription, topic, existing)]
     return spans_of(admin, partitions, options)
 
 
-def spans_of(admin: Admin, partitions: Mapping[TopicPartition, Uuid], options: ReadOptions) -> list[LogSpan]:
+def spans_of(admin: Admin, partitions: Sequence[TopicPartition], options: ReadOptions) -> list[LogSpan]:
+    """Raises TopicReplaced if a topic is made again between the two questions."""
     if not partitions:
         return []
     starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
     level = str(options.client.get("isolation_level", "read_uncommitted"))
     ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=level)
-    return [
-        LogSpan(topic=key[0], topic_id=topic_id, partition=key[1], start=starts[key].offset, end=ends[key].offset)
-        for key, topic_id in partitions.items()
-    ]
+    return [_span(admin, key, starts[key], ends[key]) for key in partitions]
+
+
+def _span(admin: Admin, key: TopicPartition, start: FoundOffset, end: FoundOffset) -> LogSpan:
+    topic, index = key
+    if start.topic_id != end.topic_id:
+        raise TopicReplaced(topic, start.topic_id, end.topic_id)
+    return LogSpan(
+        topic=topic,
+        topic_id=end.topic_id,
+        partition=index,
+        start=start.offset,
+        end=end.offset,
+        metadata_offset=admin.topic_life(topic).metadata_offset,
+    )
 
 
 class ClusterSource:
-    """The source of one task. It connects here, in the worker, so that no connection crosses a fork."""
+    """The source of one task. It connects here, in the worker, so that no connection crosses a fork.
+
+    It reads the topic of the plan, whatever has its name in the metadata of the broker that it asks.
+    """
 
     def __init__(self, wanted: PartitionRange, options: ReadOptions) -> None:
         self._wanted = wanted
@@ -70,14 +84,17 @@ class ClusterSource:
         self._consumer.close()
 
     def span(self) -> LogSpan:
+        wanted = self._wanted
         with make_admin(self._options) as admin:
-            topic = _describe(admin, self._wanted.topic)
-            key = (self._wanted.topic, self._wanted.partition)
-            (span,) = spans_of(admin, {key: topic.topic_id}, self._options)
+            admin.learn(wanted.topic, wanted.life)
+            _describe(admin, wanted.topic)
+            (span,) = spans_of(admin, [(wanted.topic, wanted.partition)], self._options)
             return span
 
     def seek(self, start: Offset) -> None:
-        self._consumer.assign([(self._wanted.topic, self._wanted.partition, start)], stop=self._wanted.end)
+        wanted = self._wanted
+        lives = {wanted.topic: wanted.life}
+        self._consumer.assign([(wanted.topic, wanted.partition, start)], stop=wanted.end, lives=lives)
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
         return self._consumer.next_chunk(timeout_ms)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.metadata_cache import TopicLife
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.ids import Offset, Uuid
 from quorumlog.spark.places import Place
@@ -33,24 +34,33 @@ def lost_text(topic: str, partition: int, start: Offset, end: Offset, why: str) 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
-    """The readable offsets of a partition. start: log start offset. end: high watermark, exclusive."""
+    """The readable offsets of a partition. start: log start offset. end: high watermark, exclusive.
+
+    metadata_offset: exclusive end of metadata that name this id; -1 if unknown.
+    """
 
     topic: str
     topic_id: Uuid
     partition: int
     start: Offset
     end: Offset
+    metadata_offset: Offset = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRange:
-    """One task. end: exclusive; start < end."""
+    """One task. end: exclusive; start < end. topic_id, metadata_offset: as in LogSpan."""
 
     topic: str
     topic_id: Uuid
     partition: int
     start: Offset
     end: Offset
+    metadata_offset: Offset = -1
+
+    @property
+    def life(self) -> TopicLife:
+        return TopicLife(self.topic_id, self.metadata_offset)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +88,14 @@ def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_da
         start, end = max(start, span.start), min(end, span.end)
         if start < end:
             ranges.append(
-                PartitionRange(topic=span.topic, topic_id=span.topic_id, partition=span.partition, start=start, end=end)
+                PartitionRange(
+                    topic=span.topic,
+                    topic_id=span.topic_id,
+                    partition=span.partition,
+                    start=start,
+                    end=end,
+                    metadata_offset=span.metadata_offset,
+                )
             )
     return Plan(ranges=tuple(ranges), losses=tuple(losses))
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from quorumlog.client.errors import RequestFailed, Unavailable
+from quorumlog.client.errors import RequestFailed, TopicReplaced, Unavailable
 from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.errors import ErrorCode
@@ -33,7 +33,7 @@ class PartitionSource(Protocol):
         """Read from `start` to the end of the range."""
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
-        """None if there is none within `timeout_ms`. Raises TruncatedLog, RequestFailed OFFSET_OUT_OF_RANGE..."""
+        """None if there is none within `timeout_ms`. Raises TruncatedLog, TopicReplaced, RequestFailed..."""
 
 
 def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Iterator[Any]:
@@ -59,7 +59,7 @@ def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOp
                 chunk = _wait(wanted, position, source, options)
                 position, refusals = min(chunk.next_offset, wanted.end), 0
                 yield chunk
-        except (TruncatedLog, RequestFailed) as error:
+        except (TruncatedLog, TopicReplaced, RequestFailed) as error:
             refusals += 1
             if not _concerns_offset(error) or refusals > MAX_REFUSALS:
                 raise
@@ -79,8 +79,8 @@ def _wait(wanted: PartitionRange, position: Offset, source: PartitionSource, opt
     )
 
 
-def _concerns_offset(error: TruncatedLog | RequestFailed) -> bool:
-    return isinstance(error, TruncatedLog) or error.code is ErrorCode.OFFSET_OUT_OF_RANGE
+def _concerns_offset(error: TruncatedLog | TopicReplaced | RequestFailed) -> bool:
+    return isinstance(error, TruncatedLog | TopicReplaced) or error.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exception | None) -> DataLoss | None:
@@ -89,7 +89,7 @@ def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exce
     An end below the range's end alone proves no loss: a new leader learns its high watermark from its followers.
     """
     name = (wanted.topic, wanted.partition)
-    if span.topic_id != wanted.topic_id:
+    if isinstance(refused, TopicReplaced) or span.topic_id != wanted.topic_id:
         return DataLoss(*name, position, wanted.end, "the topic was deleted and created again")
     if position < span.start:
         why = f"the log starts at {span.start} now, older records were deleted"

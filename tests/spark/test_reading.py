@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from quorumlog.client.errors import RequestFailed, Unavailable
+from quorumlog.client.errors import RequestFailed, TopicReplaced, Unavailable
 from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.errors import ErrorCode
@@ -84,6 +84,10 @@ LOSSES = [
     ),
     ("all deleted", Script([], [(50, 99)]), "20 offsets from 10 to 30", []),
     ("created again", Script([], [(0, 99)], OTHER_ID), "deleted and created again", []),
+    (
+        "created again meanwhile", Script([15, TopicReplaced("t", ID, OTHER_ID)], [(0, 99)]),
+        "15 offsets from 15 to 30", [(10, 15)],
+    ),
     ("shorter log", Script([20, OUT_OF_RANGE], [(0, 99), (0, 15)]), "10 offsets from 20 to 30", [(10, 20)]),
     ("truncated", Script([20, TruncatedLog("t", 3, 15), 30], [(0, 99)]), "truncated to 15", [(10, 20), (20, 30)]),
 ]  # fmt: skip

@@ -1,0 +1,72 @@
+"""A topic is made anew while a broker is cut off: a task reads the topic of its plan, or its loss has a name."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorumlog.client import edge
+from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.records import Record, encode_batch
+from quorumlog.spark.cluster import ClusterSource, make_admin, read_spans
+from quorumlog.spark.options import ReadOptions, parse_read_options
+from quorumlog.spark.planning import DataLoss, PartitionRange, plan
+from quorumlog.spark.reading import read_chunks
+from tests.client.fake_cluster import FakeCluster
+
+NEW_ID = b"n" * 16
+
+
+def options(bootstrap: str) -> ReadOptions:
+    given = {"bootstrap.servers": bootstrap, "subscribe": "t", "kafkaConsumer.pollTimeoutMs": "2000"}
+    return parse_read_options({**given, "kafka.retry.backoff.ms": "2", "kafka.fetch.max.wait.ms": "10"})
+
+
+def written(cluster: FakeCluster, count: int) -> FakeCluster:
+    records = [Record(offset=i, timestamp_ms=5, key=None, value=b"%d" % i) for i in range(count)]
+    cluster.topics["t"][0].append(encode_batch(records))
+    return cluster
+
+
+def cut_off(cluster: FakeCluster) -> None:
+    """Broker 1 knows, and leads, a former topic of 35 records."""
+    former = written(FakeCluster(partitions=1), 35)
+    former.metadata_offset = cluster.metadata_offset
+    cluster.make_anew("t", NEW_ID, 1)
+    cluster.move("t", 0, 2)
+    written(cluster, 81)
+    cluster.behind[1] = former
+
+
+def planned(bootstrap: str) -> PartitionRange:
+    with make_admin(options(bootstrap)) as admin:
+        made = plan(read_spans(admin, options(bootstrap)), EARLIEST, LATEST, fail_on_data_loss=True)
+    (only,) = made.ranges
+    return only
+
+
+def read(wanted: PartitionRange, bootstrap: str) -> list[tuple[int, int]]:
+    with ClusterSource(wanted, options(bootstrap)) as source:
+        return [(chunk.first_offset, chunk.stop_offset) for chunk in read_chunks(wanted, source, options(bootstrap))]
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
+    made = FakeCluster(partitions=1)
+    made.metadata_offset = 100
+    monkeypatch.setattr(edge, "make_transport", lambda kind="auto": made)
+    return made
+
+
+def test_a_task_that_asks_a_broker_that_is_behind_reads_the_topic_of_the_plan(cluster: FakeCluster) -> None:
+    cut_off(cluster)
+    wanted = planned("b2")
+    assert (wanted.topic_id, wanted.end) == (NEW_ID, 81)
+    assert read(wanted, "b1,b2") == [(0, 81)]
+
+
+def test_a_plan_of_a_former_topic_is_a_loss(cluster: FakeCluster) -> None:
+    cut_off(cluster)
+    wanted = planned("b1")
+    assert wanted.end == 35
+    with pytest.raises(DataLoss, match="deleted and created again"):
+        read(wanted, "b2")
