@@ -140,7 +140,6 @@ class DataPlane:
         self.produce_path = ProducePath(
             clock, self.registry, self.delayed, step, turn, looks_inside=config.looks_inside_batches
         )
-        self.delete_path = DeletePath(self.registry, self.delayed, step)
         self.import_path = ImportPath(self.registry, broker_epoch)
         self._node_id = node_id
         self._throttles = Throttles.of(node_id, self.registry, clock)
@@ -148,6 +147,7 @@ class DataPlane:
         self.upcoming = UpcomingLeaderships(
             node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: own_life.has_begun
         )
+        self.delete_path = DeletePath(self.registry, self.delayed, step, self.upcoming)
         self.fetch_path = FetchPath(
             clock, self.registry, self.delayed, step, turn, self.upcoming, self._throttles.leader
         )
@@ -222,7 +222,7 @@ class DataPlane:
             self.moves.copies,
             self.cordoned,
         )
-        self.producer_report = ProducerReport(self.registry)
+        self.producer_report = ProducerReport(self.registry, self.upcoming)
         self.log_ends = LogEnds(self.registry, broker_epoch)
         self._subscribe()
 

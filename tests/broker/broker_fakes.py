@@ -227,7 +227,9 @@ class FakeReplicas:
             raise self.fail[index]
         return offset
 
-    def end_of_epoch(self, topic: Any, index: int, epoch: int, current_epoch: int) -> EpochPartitionResult:
+    async def end_of_epoch(
+        self, topic: Any, index: int, epoch: int, current_epoch: int, *, deadline_ms: int
+    ) -> EpochPartitionResult:
         return EpochPartitionResult(index=index, leader_epoch=epoch, end_offset=index * 10 + current_epoch)
 
     async def bring_online(self, path: str) -> None:

@@ -9,10 +9,8 @@ from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionR
 from quorumlog_broker.fetch.epoch_ends import end_of_epoch
 from quorumlog_broker.fetch.list_offsets import list_offset
 from quorumlog_broker.replicas.registry import Registry
-from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
+from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS, UpcomingLeaderships
 from quorumlog_storage.isolation import Isolation
-
-MAX_WAIT_MS = 5_000  # for a leadership; older versions of the request name no time-out
 
 
 class OffsetQueries:
@@ -35,7 +33,7 @@ class OffsetQueries:
 
         deadline_ms: until then it waits for a log that this broker is about to lead; on the clock of `now_ms`.
         """
-        deadline_ms = min(deadline_ms, self._clock.now_ms() + MAX_WAIT_MS)
+        deadline_ms = min(deadline_ms, self._clock.now_ms() + MAX_QUERY_WAIT_MS)
         while True:
             try:
                 replica = self._registry.find(topic, index)
@@ -44,10 +42,13 @@ class OffsetQueries:
                 if not await self._upcoming.wait(error, topic, index, deadline_ms):
                     return ListOffsetsPartitionResponse(index=index, error_code=error.code)
 
-    def end_of_epoch(
-        self, topic: Uuid | str, index: int, epoch: Epoch, current_leader_epoch: Epoch
+    async def end_of_epoch(
+        self, topic: Uuid | str, index: int, epoch: Epoch, current_leader_epoch: Epoch, *, deadline_ms: int = 0
     ) -> EpochPartitionResult:
-        try:
-            return end_of_epoch(self._registry.find(topic, index), index, epoch, current_leader_epoch)
-        except ApiError as error:
-            return EpochPartitionResult(index=index, error_code=error.code)
+        """deadline_ms: as in `list_offset`."""
+        while True:
+            try:
+                return end_of_epoch(self._registry.find(topic, index), index, epoch, current_leader_epoch)
+            except ApiError as error:
+                if not await self._upcoming.wait(error, topic, index, deadline_ms):
+                    return EpochPartitionResult(index=index, error_code=error.code)

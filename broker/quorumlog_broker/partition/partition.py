@@ -336,7 +336,7 @@ class Partition:
         if low_watermark == self._low_watermark_reported:
             return []
         self._low_watermark_reported = low_watermark
-        return [LowWatermarkMoved(low_watermark)] if low_watermark > 0 else []
+        return [LowWatermarkMoved(low_watermark)] if low_watermark != UNKNOWN else []
 
     # --- followers and the ISR ---
 

@@ -8,6 +8,7 @@ The time-out of a request bounds the wait for followers; the leader's own disk h
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset, Uuid
@@ -18,23 +19,44 @@ from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 
 ALL_COMMITTED: Offset = -1  # a target that means the high watermark
 OWN_DISK_MS = 5_000  # a disk that takes longer is a hung one (`log.dir.stall.ms`)
 
 
 class DeletePath:
-    def __init__(self, registry: Registry, delayed: DelayedOperations, step: Step) -> None:
+    def __init__(
+        self, registry: Registry, delayed: DelayedOperations, step: Step, upcoming: UpcomingLeaderships
+    ) -> None:
         self._registry = registry
         self._delayed = delayed
         self._step = step
+        self._upcoming = upcoming
 
-    def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
+    def delete(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> Awaitable[Offset]:
         """Delete the records before `offset` (-1: below the high watermark); begun now, in the order of calls.
+
+        Of a partition that this broker is about to lead it is begun once the log is ready, in its order among the
+        appends that wait for the same (`replicas/upcoming.py`).
 
         Awaited: the low watermark, once every replica that counts has deleted them. Raises ApiError if nothing was
         deleted; awaited, NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT or KAFKA_STORAGE_ERROR if something may have been.
         """
+
+        def begin(left_ms: int) -> Awaitable[Offset]:
+            return self._begin(topic, index, offset, left_ms)
+
+        try:
+            return begin(timeout_ms)
+        except ApiError as error:
+            later = self._upcoming.later(error, (topic, index), 0, timeout_ms, begin)
+            if later is None:
+                raise
+            return later
+
+    def _begin(self, topic: Uuid | str, index: int, offset: Offset, timeout_ms: int) -> asyncio.Future[Offset]:
+        """Raises ApiError."""
         replica = self._registry.find(topic, index)
         replica.leading()
         if replica.is_frozen:

@@ -8,35 +8,47 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import ActiveProducer, ProducersOfPartition
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.replicas.registry import Registry
+from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_storage.log import Log
 from quorumlog_storage.producer_state import ProducerEntry
 
 
 class ProducerReport:
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, registry: Registry, upcoming: UpcomingLeaderships) -> None:
+        self._registry, self._upcoming = registry, upcoming
 
-    async def describe(self, topic: str, index: int) -> ProducersOfPartition:
-        """Of a leader or a follower. An error is in the answer."""
-        try:
-            replica = self._registry.find(topic, index)
-            log, queue = replica.log, replica.queue
-            if log is None or queue is None or not replica.is_usable:
-                raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open")
-            found: asyncio.Future[tuple[ActiveProducer, ...]] = asyncio.get_running_loop().create_future()
+    async def describe(self, topic: str, index: int, deadline_ms: int) -> ProducersOfPartition:
+        """Of a leader or a follower. An error is in the answer.
 
-            def failed(error: Exception | None) -> None:
-                if not found.done():
-                    found.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+        deadline_ms: until then it waits for a log that this broker is about to lead; on the clock of `now_ms`.
+        """
+        while True:
+            try:
+                return ProducersOfPartition(index=index, active_producers=await self._describe(topic, index))
+            except (ApiError, Busy) as error:
+                if not await self._upcoming.wait(error, topic, index, deadline_ms):
+                    return ProducersOfPartition(index=index, error_code=error.code, error_message=str(error))
 
-            def done(producers: tuple[ActiveProducer, ...]) -> None:
-                if not found.done():
-                    found.set_result(producers)
+    async def _describe(self, topic: str, index: int) -> tuple[ActiveProducer, ...]:
+        """Raises ApiError."""
+        replica = self._registry.find(topic, index)
+        log, queue = replica.log, replica.queue
+        if queue is None or not replica.is_usable:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {replica.name} is offline")
+        if log is None:
+            raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the log of {replica.name} is not open yet")
+        found: asyncio.Future[tuple[ActiveProducer, ...]] = asyncio.get_running_loop().create_future()
 
-            queue.run_in_background(lambda: _producers(log), done=done, failed=failed)
-            return ProducersOfPartition(index=index, active_producers=await found)
-        except (ApiError, Busy) as error:
-            return ProducersOfPartition(index=index, error_code=error.code, error_message=str(error))
+        def failed(error: Exception | None) -> None:
+            if not found.done():
+                found.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
+
+        def done(producers: tuple[ActiveProducer, ...]) -> None:
+            if not found.done():
+                found.set_result(producers)
+
+        queue.run_in_background(lambda: _producers(log), done=done, failed=failed)
+        return await found
 
 
 def _producers(log: Log) -> tuple[ActiveProducer, ...]:

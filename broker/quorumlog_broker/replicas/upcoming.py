@@ -25,8 +25,9 @@ from quorumlog_broker.partition.partition import Role
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_quorum.metadata.image import Image
 
-MAX_WAITING = 10_000  # appends
-MAX_WAITING_BYTES = 64 << 20  # of their records
+MAX_WAITING = 10_000  # appends and deletions
+MAX_WAITING_BYTES = 64 << 20  # of the appends' records
+MAX_QUERY_WAIT_MS = 5_000  # of what only asks about a log; some of these requests name no time-out
 NEVER: Offset = 2**63 - 1  # an offset that no log reaches: only a change of state ends the wait
 
 _TOO_EARLY = frozenset(
@@ -90,7 +91,8 @@ class UpcomingLeaderships:
     ) -> Awaitable[Result] | None:
         """Act once the log is ready, in the order of calls. None: there is nothing to wait for, or no room.
 
-        error: of `act` now. act: begins an append in its call, with the milliseconds that are left; may raise ApiError.
+        error: of `act` now. act: begins an append or a deletion in its call, with the milliseconds that are left; may
+        raise ApiError.
         """
         key = self.key_of(error, *partition)
         if key is None or timeout_ms <= 0:
@@ -99,26 +101,26 @@ class UpcomingLeaderships:
             return None
         self._waiting += 1
         self._waiting_bytes += size_bytes
-        append = _Later(partition, size_bytes, self._clock.now_ms() + timeout_ms, act)
-        self._watch(append, key, timeout_ms)
-        return append
+        change = _Later(partition, size_bytes, self._clock.now_ms() + timeout_ms, act)
+        self._watch(change, key, timeout_ms)
+        return change
 
-    def _watch(self, append: _Later[Any], key: PartitionKey, timeout_ms: int) -> None:
-        self._queue.watch([(key, NEVER)], timeout_ms, lambda _reason: self._go_on(append))
+    def _watch(self, change: _Later[Any], key: PartitionKey, timeout_ms: int) -> None:
+        self._queue.watch([(key, NEVER)], timeout_ms, lambda _reason: self._go_on(change))
 
-    def _go_on(self, append: _Later[Any]) -> None:
-        left_ms = max(0, append.deadline_ms - self._clock.now_ms())
+    def _go_on(self, change: _Later[Any]) -> None:
+        left_ms = max(0, change.deadline_ms - self._clock.now_ms())
         try:
-            append.inner = append.act(left_ms)
+            change.inner = change.act(left_ms)
         except ApiError as error:
-            key = self.key_of(error, *append.partition)
+            key = self.key_of(error, *change.partition)
             if key is not None and left_ms:
-                self._watch(append, key, left_ms)  # another epoch came before the log was ready for this one
+                self._watch(change, key, left_ms)  # another epoch came before the log was ready for this one
                 return
-            append.error = error
+            change.error = error
         self._waiting -= 1
-        self._waiting_bytes -= append.size_bytes
-        append.signal.fire(self._turn)
+        self._waiting_bytes -= change.size_bytes
+        change.signal.fire(self._turn)
 
     # --- of readers, who have no order to keep ---
 
@@ -145,7 +147,7 @@ class UpcomingLeaderships:
 
 
 class _Later(Generic[Result]):
-    """An append that waits. It can be awaited once. inner: of the append, once it has begun."""
+    """An append or a deletion that waits. It can be awaited once. inner: what `act` returned, once it has begun."""
 
     __slots__ = ("act", "deadline_ms", "error", "inner", "partition", "signal", "size_bytes")
 

@@ -272,3 +272,12 @@ def test_a_topic_made_again_begins_at_nothing() -> None:
     cluster.run_for(500)
     replica = cluster.nodes[1].replicas[bytes([8]) * 16, 0]
     assert replica.log is not None and replica.log.start_offset == 0
+
+
+def test_a_deletion_of_nothing_is_answered_once_the_followers_have_spoken() -> None:
+    """It comes before their first fetch; nothing moves for it then, but what was unknown is known."""
+    cluster = ReplicaCluster()
+    cluster.create_topic()
+    cluster.run_until(lambda: (TOPIC_ID, 0) in cluster.nodes[1].replicas and cluster.core(1).is_leader)
+    assert cluster.core(1).low_watermark == -1
+    assert delete(cluster, -1) == 0

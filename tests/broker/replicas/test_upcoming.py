@@ -34,11 +34,13 @@ def ask(node: Node, records: bytes, *, acks: int = -1, timeout_ms: int = 5_000) 
         return node.data_plane.upcoming.later(error, (TOPIC_ID, 0), len(records), timeout_ms, begin) or error
 
 
-async def answer(pending: Awaitable[AppendResult] | ApiError) -> int | ErrorCode:
+async def answer(pending: Awaitable[AppendResult | int] | ApiError) -> int | ErrorCode:
+    """The base offset of an append, the low watermark of a deletion, or an error."""
     if isinstance(pending, ApiError):
         return ErrorCode(pending.code)
     try:
-        return (await pending).base_offset
+        done = await pending
+        return done.base_offset if isinstance(done, AppendResult) else done
     except ApiError as error:
         return ErrorCode(error.code)
 
@@ -75,6 +77,19 @@ def latest(node: Node, timeout_ms: int) -> tuple[int, int]:
     queries, deadline_ms = node.data_plane.offset_queries, node.clock.now_ms() + timeout_ms
     found = node.run(queries.list_offset(TOPIC_ID, 0, LATEST, deadline_ms=deadline_ms))
     return found.error_code, found.offset
+
+
+def end_of_epoch(node: Node, epoch: int, timeout_ms: int) -> tuple[int, int]:
+    """Error code and offset."""
+    queries, deadline_ms = node.data_plane.offset_queries, node.clock.now_ms() + timeout_ms
+    found = node.run(queries.end_of_epoch(TOPIC_ID, 0, epoch, -1, deadline_ms=deadline_ms))
+    return found.error_code, found.end_offset
+
+
+def producers(node: Node, timeout_ms: int) -> int:
+    """Error code."""
+    deadline_ms = node.clock.now_ms() + timeout_ms
+    return node.run(node.data_plane.producer_report.describe("t", 0, deadline_ms)).error_code
 
 
 class Held:
@@ -164,6 +179,52 @@ def test_readers_wait_for_the_log_as_well() -> None:
     _, held = held_cluster()
     held.release_in(200)
     assert latest(held.node, 1_000) == (ErrorCode.NONE, 0)
+
+
+def test_where_an_epoch_ends_is_answered_once_the_log_is_ready() -> None:
+    cluster, held = held_cluster()
+    assert end_of_epoch(held.node, 0, 100) == (NOT_LEADER, -1), "no longer than it may"
+    held.release_in(200)
+    assert end_of_epoch(held.node, cluster.core(1).leader_epoch, 1_000) == (ErrorCode.NONE, 0)
+
+
+def test_producers_are_described_once_the_log_is_open() -> None:
+    _, held = held_cluster()
+    assert producers(held.node, 100) == NOT_LEADER, "as in Kafka; no disk has failed"
+    held.release_in(200)
+    assert producers(held.node, 1_000) == ErrorCode.NONE
+    cluster = ReplicaCluster()
+    cluster.nodes[1].data_plane.upcoming.newest = lambda: cluster.image
+    cluster.create_topic()
+    assert producers(cluster.nodes[1], 1_000) == ErrorCode.NONE
+    assert producers(cluster.nodes[1], 0) == ErrorCode.NONE
+
+
+def deletion(node: Node, timeout_ms: int) -> Awaitable[int] | ApiError:
+    """Of all that is committed."""
+    try:
+        return node.data_plane.delete_path.delete(TOPIC_ID, 0, -1, timeout_ms)
+    except ApiError as error:
+        return error
+
+
+def test_a_deletion_waits_in_its_order() -> None:
+    """Behind the append before it, which nothing has committed then: there is nothing to delete."""
+    _, held = held_cluster()
+    node = held.node
+    held.release_in(200)
+
+    async def send() -> list[int]:
+        asked = [ask(node, batch("a"), acks=1), deletion(node, 5_000), ask(node, batch("b"), acks=1)]
+        return [await answer(one) for one in asked]
+
+    assert node.run(send()) == [0, 0, 1]
+    _, held = held_cluster()
+
+    async def delete(timeout_ms: int) -> int:
+        return await answer(deletion(held.node, timeout_ms))
+
+    assert [held.node.run(delete(timeout_ms)) for timeout_ms in (300, 0)] == [NOT_LEADER, NOT_LEADER]
 
 
 def test_a_fetch_that_has_something_else_to_read_does_not_wait() -> None:

@@ -26,6 +26,7 @@ from quorumlog_broker.coordinator.runtime.many_calls import all_or_none, ask_eac
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
 from quorumlog_broker.coordinator.transactions.describe import unknown_states
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS
 
 MAX_PATTERN_MEMORY_BYTES = 8 << 20  # that RE2 may take for a pattern
 
@@ -85,7 +86,10 @@ async def handle_describe_producers(
 ) -> DescribeProducersResponse:
     check_topic_count(request.topics, services.limits)
     topics = []
+    deadline_ms = services.clock.now_ms() + MAX_QUERY_WAIT_MS
     for topic in request.topics:
-        partitions = [await services.producer_report.describe(topic.name, index) for index in topic.partitions]
+        partitions = [
+            await services.producer_report.describe(topic.name, index, deadline_ms) for index in topic.partitions
+        ]
         topics.append(ProducersOfTopic(name=topic.name, partitions=tuple(partitions)))
     return DescribeProducersResponse(topics=tuple(topics))
