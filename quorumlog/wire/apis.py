@@ -27,6 +27,7 @@ from quorumlog.wire.convert import consumer_groups as to_consumers
 from quorumlog.wire.convert import fetch as to_fetch
 from quorumlog.wire.convert import group_offsets as to_offsets
 from quorumlog.wire.convert import groups as to_groups
+from quorumlog.wire.convert import list_offsets as to_times
 from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert import reassignments as to_reassignments
 from quorumlog.wire.convert import transactions as to_transactions
@@ -63,7 +64,14 @@ def _rows() -> Iterator[Api]:
         version_for=to_fetch.version_for,
         plain=FETCH,
     )
-    yield api_row(2, "list_offsets", fetch.ListOffsetsRequest, (1, 11))
+    yield api_row(
+        2,
+        "list_offsets",
+        fetch.ListOffsetsRequest,
+        (1, 11),
+        read_sliced=to_times.read_request,
+        write_answer=to_times.write_response,
+    )
     yield api_row(
         3,
         "metadata",

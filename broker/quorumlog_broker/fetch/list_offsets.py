@@ -26,15 +26,19 @@ EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
 """Of tiered storage (KIP-405, KIP-1005, KIP-1023): here every record is local, and none waits to be moved elsewhere."""
 
 
+def check_time(timestamp_ms: int) -> None:
+    """Raises ApiError."""
+    if timestamp_ms < EARLIEST_PENDING_UPLOAD:
+        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp_ms}: must be 0 or later, or -1 to -6")
+
+
 async def list_offset(
     replica: Replica, index: int, timestamp_ms: int, current_leader_epoch: Epoch, isolation: Isolation
 ) -> ListOffsetsPartitionResponse:
-    """timestamp_ms: a time, or one of the names above. Offset -1 if there is no such record.
+    """timestamp_ms: a time, or one of the names above (`check_time`). Offset -1 if there is no such record.
 
     current_leader_epoch: NO_EPOCH asks for no check. Raises ApiError.
     """
-    if timestamp_ms < EARLIEST_PENDING_UPLOAD:
-        raise ApiError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {timestamp_ms}: must be 0 or later, or -1 to -6")
     epoch = None if current_leader_epoch == NO_EPOCH else current_leader_epoch
     log = replica.leading(epoch)
     if timestamp_ms in (EARLIEST, EARLIEST_LOCAL):

@@ -7,7 +7,7 @@ from quorumlog.errors import ApiError
 from quorumlog.ids import NO_EPOCH, Epoch, Uuid
 from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionResponse
 from quorumlog_broker.fetch.epoch_ends import end_of_epoch
-from quorumlog_broker.fetch.list_offsets import list_offset
+from quorumlog_broker.fetch.list_offsets import check_time, list_offset
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS, UpcomingLeaderships
 from quorumlog_storage.isolation import Isolation
@@ -36,6 +36,7 @@ class OffsetQueries:
         deadline_ms = min(deadline_ms, self._clock.now_ms() + MAX_QUERY_WAIT_MS)
         while True:
             try:
+                check_time(timestamp_ms)  # first, as in Kafka: also of a topic that does not exist
                 replica = self._registry.find(topic, index)
                 return await list_offset(replica, index, timestamp_ms, current_leader_epoch, isolation)
             except ApiError as error:

@@ -193,8 +193,21 @@ def test_list_offsets_goes_by_the_id_where_there_is_one() -> None:
     fakes, part = Fakes(), ListOffsetsPartition(index=3, timestamp_ms=-1)
     named = ListOffsetsTopic(name="orders", partitions=(part,))
     meant = ListOffsetsTopic(name="orders", topic_id=b"i" * 16, partitions=(part,))
-    assert [topic.name for topic in ask(fakes, ListOffsetsRequest(topics=(named, meant))).topics] == ["orders"] * 2
+    for topic in (named, meant):
+        assert [one.name for one in ask(fakes, ListOffsetsRequest(topics=(topic,))).topics] == ["orders"]
     assert fakes.replicas.listed == ["orders", b"i" * 16]
+
+
+def test_list_offsets_refuses_partitions_that_are_named_twice() -> None:
+    topics = [
+        ListOffsetsTopic(
+            name="orders", partitions=tuple(ListOffsetsPartition(index=index, timestamp_ms=-1) for index in indexes)
+        )
+        for indexes in ((3, 1), (3,))
+    ]
+    response = ask(Fakes(), ListOffsetsRequest(topics=tuple(topics)))
+    found = [(part.index, part.error_code) for topic in response.topics for part in topic.partitions]
+    assert found == [(3, ErrorCode.INVALID_REQUEST), (1, ErrorCode.NONE), (3, ErrorCode.INVALID_REQUEST)]
 
 
 @pytest.mark.parametrize(

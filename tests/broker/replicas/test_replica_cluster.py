@@ -537,6 +537,8 @@ def test_offsets_by_name_and_by_time() -> None:
     assert ask(-5) == (0, -1, -1), "and none is anywhere else"
     assert ask(-6) == (0, -1, -1), "nor does one wait to be moved there"
     assert ask(-7)[0] == ask(-9)[0] == ErrorCode.UNSUPPORTED_VERSION, "as Kafka answers to a name that it does not know"
+    nowhere = node.run(node.data_plane.offset_queries.list_offset("nope", 0, -7))
+    assert nowhere.error_code == ErrorCode.UNSUPPORTED_VERSION, "before it looks for the topic"
 
 
 def test_the_latest_offset_is_not_available_until_the_high_watermark_is_known() -> None:  # ORACLES 3.9 [10]
