@@ -14,6 +14,10 @@ class Unavailable(QuorumlogError):
     """No broker could be reached, or no leader was found, in time."""
 
 
+class NoProtocol(Unavailable):
+    """No broker that answers speaks a protocol that carries this request. To ask again is of no use."""
+
+
 class WrongCluster(QuorumlogError):
     """A node of another cluster answered, and none of the one whose `cluster_id` was given. Nothing was asked of it."""
 

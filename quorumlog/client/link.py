@@ -10,7 +10,14 @@ import random
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any
 
-from quorumlog.client.errors import ClientClosed, QuorumlogError, RequestFailed, Unavailable, WrongCluster
+from quorumlog.client.errors import (
+    ClientClosed,
+    NoProtocol,
+    QuorumlogError,
+    RequestFailed,
+    Unavailable,
+    WrongCluster,
+)
 from quorumlog.client.link_proof import Proofs
 from quorumlog.client.metadata_cache import MetadataCache
 from quorumlog.client.options import CommonOptions, parse_bootstrap
@@ -18,7 +25,7 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
-from quorumlog.rpc.transport import Address, Connection, NotDelivered, RpcError, Transport
+from quorumlog.rpc.transport import Address, Connection, NotDelivered, NotServed, RpcError, Transport
 
 NODE_TIMEOUT_MS = 1_000  # of a node that is asked what every node can answer; doubled in each round over the nodes
 UNKNOWN_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
@@ -91,7 +98,8 @@ class Link:
         node_timeout_ms: how long each broker has in the first round, doubled in each further round; at most, and
         without it, the request timeout. avoid: brokers that are asked last. first: one that is asked first.
 
-        Raises WrongCluster if nodes of another cluster answered in a round, and none of the one that is meant.
+        Raises WrongCluster if nodes of another cluster answered in a round, and none of the one that is meant;
+        NoProtocol if no address of a round serves such a request; Unavailable when the time is over.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
@@ -101,6 +109,7 @@ class Link:
             patience_ms = self.options.request_timeout_ms
             if node_timeout_ms is not None:
                 patience_ms = min(patience_ms, node_timeout_ms << min(attempt, 10))
+            is_served = False  # by some node, as far as is known
             for address in self._candidates(avoid, first):
                 left_ms = deadline_ms - self.clock.now_ms()
                 if left_ms <= 0:
@@ -115,10 +124,13 @@ class Link:
                 except RpcError as error:
                     last = error
                     self._next += 1
+                    is_served = is_served or not isinstance(error, NotServed)
                     if not isinstance(error, NotDelivered):
                         on_unknown()
             if foreign is not None:
                 raise foreign
+            if isinstance(last, NotServed) and not is_served:
+                raise NoProtocol(str(last)) from last
             attempt += 1
             left_ms = deadline_ms - self.clock.now_ms()
             if left_ms <= 0:
@@ -202,14 +214,14 @@ class Link:
             await asyncio.sleep(self.backoff_ms(attempt) / 1000)
 
     async def until(self, ask: Callable[[], Awaitable[Any]], timeout_ms: int) -> Any:
-        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError, until the timeout."""
+        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError but NotServed, until the timeout."""
         deadline_ms = self.clock.now_ms() + timeout_ms
         attempt = 0
         while True:
             try:
                 return await ask()
             except (RequestFailed, RpcError) as error:
-                if isinstance(error, RequestFailed) and not error.code.retriable:
+                if isinstance(error, NotServed) or (isinstance(error, RequestFailed) and not error.code.retriable):
                     raise
                 if isinstance(error, RequestFailed) and error.code in UNKNOWN_TOPIC:
                     self.ask_another()

@@ -42,6 +42,10 @@ class NotDelivered(RpcError):
     """The peer has certainly not seen the request."""
 
 
+class NotServed(NotDelivered):
+    """The peer speaks no protocol that carries this request. To ask it again is of no use."""
+
+
 class OutcomeUnknown(RpcError):
     """The request may or may not have been carried out: a timeout, or a broken connection."""
 

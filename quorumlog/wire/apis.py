@@ -31,6 +31,7 @@ from quorumlog.wire.convert import list_offsets as to_times
 from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert import reassignments as to_reassignments
 from quorumlog.wire.convert import transactions as to_transactions
+from quorumlog.wire.header import API_VERSIONS_KEY
 from quorumlog.wire.plain.classic_groups import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
 from quorumlog.wire.plain.consumer_heartbeat import CONSUMER_HEARTBEAT
 from quorumlog.wire.plain.fetch import FETCH
@@ -315,8 +316,15 @@ def _transaction_rows() -> Iterator[Api]:
 
 APIS: tuple[Api, ...] = tuple(_rows())
 BY_KEY: dict[int, Api] = {api.key: api for api in APIS}
-BY_REQUEST: dict[type, Api] = {api.method.request: api for api in APIS}
-
+FEATURES = api_row(  # of the calling side; a listener answers ApiVersions by itself (local_apis.py)
+    API_VERSIONS_KEY,
+    "api_versions",
+    admin.DescribeFeaturesRequest,
+    (3, 4),
+    write=features.ask_announced,
+    read_answer=features.read_announced,
+)
+BY_REQUEST: dict[type, Api] = {api.method.request: api for api in (*APIS, FEATURES)}  # what a caller can send
 
 ALWAYS_USED = ("produce", "fetch", "list_offsets", "metadata", "init_producer_id")
 

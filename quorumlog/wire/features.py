@@ -11,7 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.admin import (
+    DescribedFeature,
+    DescribeFeaturesRequest,
+    DescribeFeaturesResponse,
+    FeatureUpdate,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
 from quorumlog.messages.common import FeatureRange
 from quorumlog.wire.convert.mirror import from_values, to_values
 from quorumlog.wire.schema import Values
@@ -20,6 +28,8 @@ METADATA_VERSION = "metadata.version"
 ON_WIRE = "quorumlog.metadata.version"
 KAFKAS_OWN = "Kafka's metadata.version"  # no feature of ours: the controller refuses it by this name
 UPGRADE, SAFE_DOWNGRADE = 1, 2  # Kafka's numbers
+SOFTWARE_NAME = "quorumlog"
+SOFTWARE_VERSION = "0.1.0"
 _TO_WIRE = {METADATA_VERSION: ON_WIRE, KAFKAS_OWN: METADATA_VERSION}
 _FROM_WIRE = {theirs: ours for ours, theirs in _TO_WIRE.items()}
 
@@ -57,6 +67,31 @@ def announced(features: Features, version: int) -> Values:
             if level > 0
         ],
     }
+
+
+def ask_announced(_request: DescribeFeaturesRequest, _version: int) -> Values:
+    """DescribeFeatures as a request of ApiVersions: what a node announces of features is what its answer would hold."""
+    return {"client_software_name": SOFTWARE_NAME, "client_software_version": SOFTWARE_VERSION}
+
+
+def read_announced(values: Values, _request: Any, _version: int) -> DescribeFeaturesResponse:
+    """Levels and ranges of the node that answered; what other nodes support is not announced.
+
+    A feature that may be off, and is, has no range in version 3.
+    """
+    code, epoch = values["error_code"], values.get("finalized_features_epoch", -1)
+    if code == ErrorCode.NONE and epoch < 0:
+        code = ErrorCode.LEADER_NOT_AVAILABLE  # as its DescribeFeatures says
+    if code != ErrorCode.NONE:
+        return DescribeFeaturesResponse(error_code=code, error_message="the node does not know the levels in force yet")
+    ranges = {one["name"]: (one["min_version"], one["max_version"]) for one in values.get("supported_features", ())}
+    levels = {one["name"]: one["max_version_level"] for one in values.get("finalized_features", ())}
+    found = []
+    for name in {**ranges, **levels}:
+        low, high = ranges.get(name, (0, levels.get(name, 0)))
+        level = levels.get(name, 0)
+        found.append(DescribedFeature(name=from_wire(name), min_level=low, max_level=high, finalized_level=level))
+    return DescribeFeaturesResponse(features=tuple(sorted(found, key=lambda one: one.name)), epoch=epoch)
 
 
 def read_request(values: Values, version: int) -> UpdateFeaturesRequest:

@@ -28,6 +28,7 @@ from quorumlog.rpc.transport import (
     Identity,
     Listener,
     NotDelivered,
+    NotServed,
     OnEnded,
     ProbeResult,
     RpcError,
@@ -190,9 +191,11 @@ class RoutingConnection:
         if type(request) in self._by_lane or (carried and self._grpc_address is None):
             return self._lane.call(request, timeout_ms)
         if self._grpc_address is None:
-            return _failed(
-                NotDelivered(f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC")
+            text = (
+                f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC: its node needs a "
+                "listener whose name begins with GRPC (docs/configuration.md, Listeners)"
             )
+            return _failed(NotServed(text))
         return self._by_grpc(self._grpc_address).call(request, timeout_ms)
 
     async def _watched(self, call: Awaitable[Any]) -> Any:

@@ -20,7 +20,7 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.transport import Address, Identity, NotDelivered, OutcomeUnknown
+from quorumlog.rpc.transport import Address, Identity, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog.turn import Turn
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_REQUEST
@@ -242,7 +242,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         version = api.version_for(call.request, min(api.newest, newest))
         if version < max(api.oldest, oldest):
             text = f"{self._caller.address} serves no version of {api.method.name} by the lane that is known here"
-            call.fail(NotDelivered(text))
+            call.fail(NotServed(text))
             return
         header = RequestHeader(api.key, version, self._new_id(), self._caller.client_id)
         try:

@@ -15,15 +15,13 @@ from quorumlog.wire.apis import APIS, BY_KEY
 from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.entities import request_shape, response_shape
-from quorumlog.wire.features import Features, announced
+from quorumlog.wire.features import SOFTWARE_NAME, SOFTWARE_VERSION, Features, announced
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_rest
 from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.sasl import SASL_VERSIONS
 from quorumlog.wire.schema import Shape, Values
 
 OLDEST, NEWEST = 0, 4
-SOFTWARE_NAME = "quorumlog"
-SOFTWARE_VERSION = "0.1.0"
 OUR_VERSION = 3  # of our own requests: the first with tags
 
 NO_FEATURES = Features()

@@ -24,6 +24,7 @@ from quorumlog.client.transactions.errors import (
     TransactionTimeout,
 )
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.admin import DescribeFeaturesRequest, DescribeFeaturesResponse
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -32,7 +33,7 @@ from quorumlog.messages.transactions import (
     EndTxnResponse,
     TxnOffsetCommitRequest,
 )
-from quorumlog.rpc.transport import OutcomeUnknown
+from quorumlog.rpc.transport import NotServed, OutcomeUnknown
 
 LEVELS = pytest.mark.parametrize("level", [0, 2])
 GROUP = GroupMetadata("g", 3, "m", "i")
@@ -121,6 +122,37 @@ def test_nothing_is_told_of_a_transaction_without_records(level: int) -> None:
 
     run(scenario)
     assert not cluster.asked(EndTxnRequest)
+
+
+def test_a_cluster_that_carries_no_transactions_to_this_client_is_named_at_once() -> None:
+    """Not after `max_block_ms`, and with the reason."""
+    cluster = TransactionalCluster()
+    reason = "b1:9092 serves DescribeFeatures neither by the lane nor by gRPC"
+    cluster.fault(DescribeFeaturesRequest, *[lambda _: NotServed(reason)] * 9)
+
+    async def scenario() -> None:
+        begun_s = asyncio.get_running_loop().time()
+        with pytest.raises(FatalTransactionError, match="neither by the lane nor by gRPC"):
+            async with make(cluster, max_block_ms=10_000) as producer, producer.transaction():
+                pass
+        assert asyncio.get_running_loop().time() - begun_s < 2
+
+    run(scenario)
+
+
+@LEVELS
+def test_a_level_is_not_taken_from_a_broker_that_does_not_know_it_yet(level: int) -> None:
+    """It has no metadata, and its answer no features: that is no level 0."""
+    cluster = TransactionalCluster(level=level)
+    early = DescribeFeaturesResponse(error_code=ErrorCode.LEADER_NOT_AVAILABLE)
+    cluster.fault(DescribeFeaturesRequest, *[lambda _: early] * 3)
+
+    async def scenario() -> None:
+        async with make(cluster) as producer, producer.transaction():
+            await producer.send("t", b"v", partition=0)
+
+    run(scenario)
+    assert {one.transaction_version for one in cluster.asked(ProduceRequest)} == {level}
 
 
 def test_calls_at_the_wrong_time() -> None:

@@ -26,6 +26,7 @@ from quorumlog.messages.admin import (
     AlterReplicaLogDirTopic,
     CreatePartitionsRequest,
     DeleteRecordsRequest,
+    DescribeFeaturesRequest,
     DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
     FeatureUpdate,
@@ -189,6 +190,7 @@ SUCCEEDS: dict[type, Ask] = {
     InitProducerIdRequest: lambda _: InitProducerIdRequest(),
     OffsetForLeaderEpochRequest: epoch_end,
     DescribeConfigsRequest: lambda wire: asking.configs(wire.topic),
+    DescribeFeaturesRequest: lambda _: DescribeFeaturesRequest(),
     AlterReplicaLogDirsRequest: lambda wire: AlterReplicaLogDirsRequest(
         dirs=(
             AlterReplicaLogDir(

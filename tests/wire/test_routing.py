@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import ZERO_UUID
+from quorumlog.messages.admin import DescribeFeaturesRequest
 from quorumlog.messages.cluster import DescribeClusterRequest, MetadataRequest
+from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
-from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, RpcError, Server
+from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, NotServed, RpcError, Server
 from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.features import FeatureNotice, Features
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
 
 LONG_MS = 10_000
@@ -30,6 +34,10 @@ HEARTBEAT = BrokerHeartbeatRequest(
     incarnation_id=ZERO_UUID,
 )
 FETCH = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1)
+SUPPORTED = (
+    FeatureRange(name="metadata.version", min_level=1, max_level=7),
+    FeatureRange(name="transaction.version", min_level=0, max_level=2),
+)
 
 
 def identity(node_id: int) -> Identity:
@@ -48,7 +56,8 @@ class Node:
         self.came: list[tuple[str, str]] = []
         self.numbers: list[int] = []
         self.servers: dict[str, Server] = {}
-        self.transport = RoutingTransport(identity(1))
+        self.notice = FeatureNotice()
+        self.transport = RoutingTransport(identity(1), features=self.notice)
 
     async def handle(self, context: Any, request: Any) -> Any:
         self.came.append((context.listener.name, type(request).__name__.removesuffix("Request")))
@@ -161,9 +170,30 @@ def test_a_request_that_no_wire_of_the_node_serves_is_not_delivered() -> None:
         async with node("L") as served:
             connection = RoutingTransport().connect(served.address("L"), internal=False)
             assert type(HEARTBEAT) not in BY_REQUEST
-            with pytest.raises(NotDelivered, match="neither by the lane nor by gRPC"):
+            with pytest.raises(NotServed, match="neither by the lane nor by gRPC: its node needs a listener"):
                 await connection.call(HEARTBEAT, LONG_MS)
             await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_the_levels_of_features_are_known_without_grpc() -> None:
+    """ApiVersions announces them; it is asked anew each time, since levels change."""
+
+    async def scenario() -> None:
+        async with node("L") as served:
+            connection = RoutingTransport().connect(served.address("L"), internal=False)
+            unknown = await connection.call(DescribeFeaturesRequest(), LONG_MS)
+            assert unknown.error_code == ErrorCode.LEADER_NOT_AVAILABLE
+            for level, epoch in ((1, 7), (2, 9)):
+                finalized = {"metadata.version": 5, "transaction.version": level}
+                served.notice.read = lambda now=Features(supported=SUPPORTED, finalized=finalized, epoch=epoch): now  # type: ignore[misc]
+                found = await connection.call(DescribeFeaturesRequest(), LONG_MS)
+                levels = {one.name: (one.min_level, one.max_level, one.finalized_level) for one in found.features}
+                assert levels == {"metadata.version": (1, 7, 5), "transaction.version": (0, 2, level)}
+                assert (found.error_code, found.epoch) == (0, epoch)
+            await connection.close()
+            assert served.came == [], "no handler is asked"
 
     asyncio.run(scenario())
 

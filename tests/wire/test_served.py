@@ -15,10 +15,11 @@ from quorumlog.messages.cluster import DescribeClusterRequest, MetadataRequest
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.wire import sasl, versions
-from quorumlog.wire.apis import BY_KEY, BY_REQUEST
+from quorumlog.wire.apis import BY_KEY, BY_REQUEST, FEATURES
 from quorumlog.wire.codec import WireRequest, decode_response
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.local_apis import LOCAL_APIS
 
 METADATA = MetadataRequest(all_topics=True)
 
@@ -311,5 +312,6 @@ def test_a_peer_that_takes_no_answers_is_cut_off_and_frees_what_it_held() -> Non
 
 
 def test_every_row_of_the_table_is_its_own_key() -> None:
-    assert all(BY_KEY[api.key] is api for api in BY_REQUEST.values())
+    assert all(BY_KEY[api.key] is api for api in BY_REQUEST.values() if api is not FEATURES)
+    assert FEATURES.key in LOCAL_APIS and FEATURES.key not in BY_KEY
     assert BY_REQUEST[DescribeClusterRequest].key == 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import NODE_TIMEOUT_MS, Link
+from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import DescribeFeaturesRequest, FindCoordinatorRequest, FindCoordinatorResponse
@@ -34,10 +34,11 @@ class Coordinators:
         self._nodes.pop(self._key(group_id), None)
 
     async def transaction_version(self, left_ms: int) -> int:
-        """The level in force; 0 of a cluster that knows no such feature. Raises Unavailable, RpcError."""
+        """The level in force; 0 where the feature is not known. Raises RequestFailed, Unavailable, RpcError."""
         response = await self._link.call_any(
             DescribeFeaturesRequest(), max(1, left_ms), node_timeout_ms=NODE_TIMEOUT_MS
         )
+        check(response)  # a broker that does not know the levels yet has none in its answer
         return next((one.finalized_level for one in response.features if one.name == FEATURE), 0)
 
     def _key(self, group_id: str | None) -> tuple[int, str]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
-from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
+from quorumlog.client.errors import ConfigError, NoProtocol, QuorumlogError, RequestFailed
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.group_offsets import check_offset
 from quorumlog.client.link import Link
@@ -19,8 +19,9 @@ from quorumlog.client.transactions.errors import (
 )
 from quorumlog.client.transactions.machine import Call, Offsets, Phase, TransactionMachine
 from quorumlog.client.transactions.verdicts import Verdict
+from quorumlog.errors import ErrorCode
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import NotDelivered, RpcError
+from quorumlog.rpc.transport import NotDelivered, NotServed, RpcError
 
 SOON_MS = 10  # the first wait for the transaction before; it is doubled each time, up to the back-off
 CLOSE_ABORT_MS = 5_000  # how long `close` waits for an abort; afterwards the transaction times out
@@ -209,6 +210,11 @@ class TransactionDriver:
 
     def _not_answered(self, call: Call, error: Exception) -> Verdict:
         self._last = f"{call.step.value}: {error}"
+        if isinstance(error, NoProtocol | NotServed):
+            self.machine.lost(call, was_sent=False)
+            text = f"the cluster serves no transactions to this client: {error}"
+            self.machine.fail(FatalTransactionError(text, ErrorCode.UNSUPPORTED_VERSION))
+            return Verdict.FATAL
         if isinstance(error, RpcError):
             self._coordinators.forget(call.group_id)
             self.machine.lost(call, was_sent=not isinstance(error, NotDelivered))
