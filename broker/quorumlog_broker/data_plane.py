@@ -164,7 +164,7 @@ class DataPlane:
         )
         live = LiveConfig(node_id, self.registry, cleaner or CleanerConfig())
         self.cleaner = CleanerManager(self.registry, clock, rng, live, make_cleaner, self._start)
-        self.blocked_retention: dict[PartitionKey, Blocked] = {}  # logs that keep all because of one record
+        self.blocked_retention: dict[PartitionKey, Blocked] = {}  # logs that keep all because of their records' times
         self.index_checks: dict[str, ScrubReport] = {}  # by path of the log directory
         self.compactions = ExplainedCompactions(self.registry, self.cleaner, clock)
         self.follower = Follower(clock, self.registry, step, config, self.store.fresh_id)

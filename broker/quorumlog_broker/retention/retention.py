@@ -63,7 +63,7 @@ async def retain_for_ever(
 
 
 class DirectoryRetention:
-    """Of one log directory. blocked: logs that keep everything because of one record, at the last look at each."""
+    """Of one log directory. blocked: logs that keep everything because of their times, at the last look at each."""
 
     def __init__(
         self, queue: DirectoryQueue, registry: Registry, step: StepReplica, blocked: dict[PartitionKey, Blocked]

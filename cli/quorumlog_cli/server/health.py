@@ -102,7 +102,7 @@ def problems(node: Node) -> list[str]:
 
 
 def blocked_retention(broker: Broker) -> list[str]:
-    """A text for each log that keeps everything because of one record, at most MAX_BLOCKED of them."""
+    """A text for each log that keeps everything because of its records' times, at most MAX_BLOCKED of them."""
     plane = broker.data_plane
     names = {key: replica.name for key in plane.blocked_retention if (replica := plane.registry.replicas.get(key))}
     texts = [plane.blocked_retention[key].describe(name) for key, name in list(names.items())[:MAX_BLOCKED]]

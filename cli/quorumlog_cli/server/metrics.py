@@ -156,7 +156,7 @@ class NodeCollector(Collector):
             )
             yield _gauge(
                 "retention_blocked_logs",
-                "Logs that keep everything because a record is dated ahead; the status says which.",
+                "Logs that keep everything as a record is dated ahead, or none has a timestamp; the status says which.",
                 len(broker.data_plane.blocked_retention),
             )
             yield _gauge(

@@ -233,6 +233,47 @@ def test_a_record_dated_ahead_is_told_as_what_keeps_the_log() -> None:
     assert [node.data_plane.blocked_retention for node in cluster.nodes.values()] == [{}, {}, {}]
 
 
+def test_records_without_a_timestamp_are_told_as_what_keeps_the_log() -> None:
+    """Nothing says how old they are, so `retention.ms` lets none of them go. One that has a time ends that."""
+    cluster = led(retention_ms="5000")
+    fill(cluster, 4)
+    fill(cluster, 8, -1)
+    cluster.run_for(60_000)
+    (start,) = set(starts(cluster))
+    assert start == 4
+    for node in cluster.nodes.values():
+        (blocked,) = node.data_plane.blocked_retention.values()
+        assert (blocked.base_offset, blocked.end_offset) == (4, 12)
+        text = blocked.describe("t-0")
+        assert "keeps all records from offset 4 on for ever: none of them has a timestamp" in text
+        assert "quorumlog topic truncate t -p 0 --before 12" in text and "message.timestamp.type=LogAppendTime" in text
+    fill(cluster, 1)
+    cluster.run_for(3 * RETENTION_CHECK_MS)
+    assert [node.data_plane.blocked_retention for node in cluster.nodes.values()] == [{}, {}, {}]
+    cluster.run_for(10_000)
+    assert starts(cluster) == [13, 13, 13]
+
+
+def test_a_record_dated_ahead_keeps_those_without_a_timestamp_before_it() -> None:
+    cluster = led(retention_ms="5000", message_timestamp_after_max_ms=str(2**62))
+    fill(cluster, 5, -1)
+    fill(cluster, 1, WALL_START_MS + 86_400_000)
+    fill(cluster, 5)
+    cluster.run_for(20_000)
+    assert starts(cluster) == [0, 0, 0]
+    (blocked,) = cluster.nodes[1].data_plane.blocked_retention.values()
+    assert blocked.timestamp == WALL_START_MS + 86_400_000 and blocked.base_offset == 0
+    assert 6 <= blocked.end_offset < 11, "behind the record, and not at the end"
+
+
+@pytest.mark.parametrize("policy", [{"retention_ms": "-1"}, {"cleanup_policy": "compact", "retention_ms": "5000"}])
+def test_records_without_a_timestamp_that_need_not_go_are_not_told(policy: dict[str, str]) -> None:
+    cluster = led(**policy)
+    fill(cluster, 3, -1)
+    cluster.run_for(3 * RETENTION_CHECK_MS)
+    assert not cluster.nodes[1].data_plane.blocked_retention
+
+
 @pytest.mark.parametrize("ahead_ms", [0, 3_600_000])
 def test_what_is_allowed_to_be_ahead_is_no_fault(ahead_ms: int) -> None:
     cluster = led(retention_ms="5000")
