@@ -6,7 +6,15 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import DAY_MS
-from quorumlog.messages.groups import OffsetDeleteRequest, OffsetDeleteTopic, OffsetFetchGroup
+from quorumlog.messages.groups import (
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteTopic,
+    OffsetFetchGroup,
+)
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import G
 from tests.broker.coordinator.test_consumer_migration import MixedWorld, mixed
@@ -72,9 +80,31 @@ def test_members_of_the_classic_protocol_may_send_any_version() -> None:
     assert code == E.NONE
 
 
-def test_each_partition_of_a_commit_is_judged_by_itself(world: ConsumerWorld) -> None:
+def codes_of(answer: OffsetCommitResponse) -> list[int]:
+    return [one.error_code for topic in answer.topics for one in topic.partitions]
+
+
+def test_one_stale_partition_refuses_the_whole_commit(world: ConsumerWorld) -> None:
+    """As Kafka 4.3, whose rule for each partition throws."""
+    records = len(world.log)
     answer = world.answers[world.commit({("foo", 0): 7, ("foo", 2): 8}, "m1", 2)]
-    assert [one.error_code for topic in answer.topics for one in topic.partitions] == [0, E.STALE_MEMBER_EPOCH]
+    assert codes_of(answer) == [E.STALE_MEMBER_EPOCH, E.STALE_MEMBER_EPOCH]
+    assert len(world.log) == records and world.fetched(("foo", 0))[("foo", 0)] == -1
+
+
+def test_metadata_that_is_too_large_refuses_its_partition_alone(world: ConsumerWorld) -> None:
+    """Of such a partition nothing else is asked."""
+    large = "x" * 5_000
+    topic = OffsetCommitTopic(
+        name="foo",
+        partitions=(
+            OffsetCommitPartition(index=0, committed_offset=7, committed_metadata=""),
+            OffsetCommitPartition(index=2, committed_offset=8, committed_metadata=large),
+        ),
+    )
+    request = OffsetCommitRequest(group_id=G, generation_id=2, member_id="m1", topics=(topic,))
+    answer = world.answers[world.call("commit_offsets", request)]
+    assert codes_of(answer) == [E.NONE, E.OFFSET_METADATA_TOO_LARGE]
 
 
 def test_a_topic_that_was_made_again_is_another_one(world: ConsumerWorld) -> None:
@@ -150,10 +180,26 @@ def test_a_classic_member_knows_its_generation_only() -> None:
     world = MixedWorld()
     joined = mixed(world)
     assert world.commit_code({("foo", 2): 7}, joined.member_id, 3) == E.NONE
-    for generation in (2, 4):
-        assert world.commit_code({("foo", 2): 7}, joined.member_id, generation) == E.ILLEGAL_GENERATION
+    for partition, generation in ((2, 2), (0, 3), (2, 4)):
+        code = E.NONE if (partition, generation) == (0, 3) else E.ILLEGAL_GENERATION
+        assert world.commit_code({("foo", partition): 7}, joined.member_id, generation) == code
     request = OffsetFetchGroup(group_id=G, member_id=joined.member_id, member_epoch=2)
     assert world.answers[world.call("fetch_offsets", request)].error_code == E.ILLEGAL_GENERATION
+
+
+def test_a_classic_member_commits_in_an_older_generation_what_it_has_had_since_then() -> None:
+    world = MixedWorld()
+    joined = mixed(world)
+    world.enter("m2")
+    world.told("m1", 3)
+    joined = world.classic_joins(joined.member_id, {"foo": {2, 3}})
+    assert joined.generation_id == 4
+    kept = min(world.synced_to(joined)["foo"])
+    assert world.commit_code({("foo", kept): 7}, joined.member_id, 3) == E.NONE
+    assert world.commit_code({("foo", kept): 7}, joined.member_id, 2) == E.ILLEGAL_GENERATION
+    assert world.commit_code({("foo", 0): 7}, joined.member_id, 3) == E.ILLEGAL_GENERATION, "of another member"
+    number = world.commit_in_transaction({("foo", kept): 8}, member_id=joined.member_id, generation_id=3)
+    assert world.answers[number].topics[0].partitions[0].error_code == E.NONE
 
 
 # --- deletion, expiry ---

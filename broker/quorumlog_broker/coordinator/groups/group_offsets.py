@@ -38,7 +38,11 @@ class GroupOffsets:
         consumers = self._registry.consumer(request.group_id)
         if consumers is not None:
             rule = commit_rule(consumers, self._settings.cluster, request)
-            response = yield from self._calls.commit_allowed(request, rule)
+            error = yield from self._calls.first_refusal(request.topics, rule)
+            if error != ErrorCode.NONE:
+                self._turn.answer(call.number, all_refused(request, error))
+                return
+            response = yield from self._calls.write(request)
             self._turn.answer_after_commit(call.number, response)
             return
         group = self._registry.known(request.group_id)

@@ -53,6 +53,7 @@ from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Pace, Steps
 
 BROKERS_RETENTION = -1
 GONE_MAX = 1_000  # ids of deleted topics that are remembered: calls that name one are on their way for seconds at most
+CHECKS_A_STEP = 4_096  # partitions
 COMMITS_A_STEP = UNITS_A_STEP // 2  # a commit takes twice as long as a look, with the batch that it leaves in
 
 Allowed = Callable[[OffsetCommitTopic, int], ErrorCode]
@@ -94,26 +95,47 @@ class OffsetCalls:
         member = group.members.get(request.member_id)
         if member is not None:
             self._rebalance.hear(group, member)
-        return self.commit_allowed(request, everything)
+        return self.write(request)
 
-    def commit_allowed(self, request: OffsetCommitRequest, allowed: Allowed) -> Sliced[OffsetCommitResponse]:
+    def first_refusal(self, topics: Iterable[OffsetCommitTopic], allowed: Allowed) -> Sliced[ErrorCode]:
+        """Of the first partition that may not be committed, for which the whole call is refused; NONE if there is none.
+
+        A partition whose metadata is too large is not looked at: it is refused by itself (Kafka's
+        `OffsetMetadataManager.commitOffset` and `commitTransactionalOffset`).
+        """
+        pace = Pace(CHECKS_A_STEP)
+        for topic in topics:
+            for one in topic.partitions:
+                error = ErrorCode.NONE if self._is_too_large(one) else allowed(topic, one.index)
+                if error != ErrorCode.NONE:
+                    return error
+                if pace.is_over():
+                    yield
+        return ErrorCode.NONE
+
+    def _is_too_large(self, one: OffsetCommitPartition) -> bool:
+        metadata = one.committed_metadata
+        return bool(metadata) and utf16_units(metadata or "") > self._config.metadata_max_bytes
+
+    def write(self, request: OffsetCommitRequest) -> Sliced[OffsetCommitResponse]:
+        """Of a call that was not refused."""
         expire = NO_TIMESTAMP
         if request.retention_time_ms != BROKERS_RETENTION:
             expire = self._turn.wall_ms + request.retention_time_ms
-        topics = yield from self._commit_each(request.group_id, request.topics, allowed, expire, None)
+        topics = yield from self._commit_each(request.group_id, request.topics, expire, None)
         return OffsetCommitResponse(topics=topics)
 
-    def commit_transactional(
-        self, request: TxnOffsetCommitRequest, allowed: Allowed, producer: Producer
+    def write_transactional(
+        self, request: TxnOffsetCommitRequest, producer: Producer
     ) -> Sliced[TxnOffsetCommitResponse]:
-        topics = yield from self._commit_each(request.group_id, request.topics, allowed, NO_TIMESTAMP, producer)
+        """Of a call that was not refused."""
+        topics = yield from self._commit_each(request.group_id, request.topics, NO_TIMESTAMP, producer)
         return TxnOffsetCommitResponse(topics=topics)
 
     def _commit_each(
         self,
         group_id: str,
         topics: Iterable[OffsetCommitTopic],
-        allowed: Allowed,
         expire: int,
         producer: Producer | None,
     ) -> Sliced[tuple[OffsetCommitTopicResult, ...]]:
@@ -124,8 +146,7 @@ class OffsetCalls:
             write = self._writer(group_id, topic, expire, producer, writes)
             partitions = []
             for one in topic.partitions:
-                error = allowed(topic, one.index) or write(one)
-                partitions.append(OffsetCommitPartitionResult(index=one.index, error_code=error))
+                partitions.append(OffsetCommitPartitionResult(index=one.index, error_code=write(one)))
                 if pace.is_over():
                     self._append(group_id, writes)
                     yield
@@ -155,16 +176,15 @@ class OffsetCalls:
         name, wall_ms = topic.name, self._turn.wall_ms
         topic_id = topic.topic_id or ZERO_UUID
         begin, end = begin_of_keys(group_id, name), end_of(wall_ms, topic_id)
-        max_metadata = self._config.metadata_max_bytes
         most = self._config.max_offsets
         has_room = self._table.has_room(group_id, len(topic.partitions), most)
 
         def write(one: OffsetCommitPartition) -> ErrorCode:
             if topic_id in self._gone:
                 return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            metadata = one.committed_metadata or ""
-            if metadata and utf16_units(metadata) > max_metadata:
+            if self._is_too_large(one):
                 return ErrorCode.OFFSET_METADATA_TOO_LARGE
+            metadata = one.committed_metadata or ""
             if not has_room and not self._table.takes(group_id, (name, one.index), most):
                 return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
             if expire == NO_TIMESTAMP:

@@ -7,8 +7,6 @@ offsets.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import OffsetCommitPartitionResult, OffsetCommitTopicResult
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -17,10 +15,8 @@ from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
 from quorumlog_broker.coordinator.groups.offset_calls import Allowed, OffsetCalls, everything
 from quorumlog_broker.coordinator.groups.offset_table import OffsetTable
 from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn
-from quorumlog_broker.coordinator.steps import Pace, Steps
+from quorumlog_broker.coordinator.steps import Steps
 from quorumlog_broker.produce.transactional import EndTransaction
-
-CHECKS_A_STEP = 4_096  # partitions
 
 
 def _says_nothing(request: TxnOffsetCommitRequest) -> bool:
@@ -55,11 +51,11 @@ class TransactionalOffsets:
         producer = Producer(request.producer_id, request.producer_epoch)
         self._committing.append(producer.producer_id)
         try:
-            error = yield from _first_refusal(request, allowed)
+            error = yield from self._calls.first_refusal(request.topics, allowed)
             if error != ErrorCode.NONE:
                 self.refuse(call, request, error)
                 return
-            response = yield from self._calls.commit_transactional(request, allowed, producer)
+            response = yield from self._calls.write_transactional(request, producer)
         finally:
             self._committing.remove(producer.producer_id)
         self._turn.answer_after_commit(call.number, response)
@@ -87,15 +83,3 @@ class TransactionalOffsets:
         producer = Producer(ending.producer_id, ending.producer_epoch)
         self._turn.write_marker(ending.marker, producer, self._table.pending.groups_of(ending.producer_id))
         self._turn.answer_after_commit(call.number, ErrorCode.NONE)
-
-
-def _first_refusal(request: TxnOffsetCommitRequest, allowed: Allowed) -> Generator[None, None, ErrorCode]:
-    pace = Pace(CHECKS_A_STEP)
-    for topic in request.topics:
-        for one in topic.partitions:
-            error = allowed(topic, one.index)
-            if error != ErrorCode.NONE:
-                return error
-            if pace.is_over():
-                yield
-    return ErrorCode.NONE

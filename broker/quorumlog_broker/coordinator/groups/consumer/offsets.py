@@ -1,5 +1,6 @@
 """Who may commit and read offsets of a consumer group: a member in its epoch, and in an older one for what it still has
-since then (KIP-1251)."""
+since then (KIP-1251). Members of the classic protocol, too, under the name of their generation: Kafka 4.3's
+`ConsumerGroup.validateOffsetCommit` asks for both in the same way. One partition refuses the whole call."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ NO_GENERATION = -1
 
 
 def commit_rule(group: ConsumerGroup, cluster: Cluster, request: OffsetCommitRequest) -> Allowed:
-    """Of each partition: whether it may be committed."""
+    """Of each partition: whether it may be committed; one that may not refuses the call."""
     if request.generation_id < 0 and not group.members:
         return _always(ErrorCode.NONE)  # whatever it calls itself: it may assign its partitions itself
     member = group.members.get(request.member_id)
@@ -51,17 +52,17 @@ def _of_member(group: ConsumerGroup, cluster: Cluster, member_id: str, epoch: Ep
     if member is None:
         return _always(ErrorCode.UNKNOWN_MEMBER_ID)
     current = group.current_of(member_id)
+    is_classic = member.classic_member_metadata is not None
+    refusal = ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
     if epoch == current.epoch:
         return _always(ErrorCode.NONE)
-    if member.classic_member_metadata is not None:
-        return _always(ErrorCode.ILLEGAL_GENERATION)
     if epoch > current.epoch:
-        return _always(ErrorCode.STALE_MEMBER_EPOCH)
+        return _always(refusal)
 
     def allowed(topic: OffsetCommitTopic, index: int) -> ErrorCode:
         topic_id = topic.topic_id or _id_of(topic.name, cluster)
         since = current.assigned.get((topic_id, index), current.revoking.get((topic_id, index)))
-        return ErrorCode.NONE if since is not None and since <= epoch else ErrorCode.STALE_MEMBER_EPOCH
+        return ErrorCode.NONE if since is not None and since <= epoch else refusal
 
     return allowed
 
