@@ -58,12 +58,13 @@ from quorumlog_broker.replicas.log_ends import LogEnds
 from quorumlog_broker.replicas.opening import Opening
 from quorumlog_broker.replicas.opening_progress import OpeningProgress, report_until_open
 from quorumlog_broker.replicas.own_life import OwnLife
+from quorumlog_broker.replicas.own_settings import rate_set
 from quorumlog_broker.replicas.placements import Placements
 from quorumlog_broker.replicas.producer_report import ProducerReport
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.replicas.stepper import PartitionStepper
-from quorumlog_broker.replicas.throttle import Throttles, rate_set
+from quorumlog_broker.replicas.throttle import Throttles
 from quorumlog_broker.replicas.topic_settings import TopicSettings
 from quorumlog_broker.replicas.unreadable import UnreadableLogs
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
@@ -267,7 +268,7 @@ class DataPlane:
         self._start(report_until_open(self.opening, progress, self._clock), "opening of the logs")
         for queue in self.store.queues.values():
             self._look_after(queue)
-        self._start(expire_producers_for_ever(registry, config, self._clock), "producer expiry")
+        self._start(expire_producers_for_ever(self._node_id, registry, config, self._clock), "producer expiry")
         self.cleaner.begin()
 
     @property

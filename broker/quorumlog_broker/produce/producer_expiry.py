@@ -1,6 +1,7 @@
 """Idempotent producers that have been silent for `producer.id.expiration.ms` are forgotten, log by log.
 
-Each replica does this by itself, in its directory's worker; leader and followers need not agree on the moment.
+Each replica does this by itself, in its directory's worker; leader and followers need not agree on the moment. The
+setting can be changed while the broker runs, and counts from the next look on.
 """
 
 from __future__ import annotations
@@ -10,25 +11,32 @@ from collections import deque
 from functools import partial
 
 from quorumlog.clock import Clock
-from quorumlog.ids import Uuid
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.live_settings import PRODUCER_EXPIRATION
 from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog_broker.replicas.own_settings import producer_setting
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 
 
-async def expire_producers_for_ever(registry: Registry, config: ReplicationConfig, clock: Clock) -> None:
+async def expire_producers_for_ever(
+    node_id: NodeId, registry: Registry, config: ReplicationConfig, clock: Clock
+) -> None:
     """One log at a time in each directory.
 
     If a thousand logs were in the worker's queue at once, appends and logs to be opened would wait behind them.
     """
     rounds: dict[Uuid, deque[Replica]] = {}  # the logs that are still to be done, by directory
 
+    def expiration_ms() -> int:
+        return producer_setting(registry.image, node_id, PRODUCER_EXPIRATION, config.producer_id_expiration_ms)
+
     def do_next(directory_id: Uuid, _outcome: object = None) -> None:
         waiting = rounds[directory_id]
         while waiting:
             replica = waiting.popleft()
             if replica.log is not None and replica.queue is not None and not replica.is_frozen:
-                work = partial(replica.log.expire_producers, clock.now_ms(), config.producer_id_expiration_ms)
+                work = partial(replica.log.expire_producers, clock.now_ms(), expiration_ms())
                 next_one = partial(do_next, directory_id)
                 replica.queue.run_in_background(work, done=next_one, failed=next_one)
                 return
@@ -38,7 +46,7 @@ async def expire_producers_for_ever(registry: Registry, config: ReplicationConfi
         while True:
             await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
             for replica in registry.replicas.values():
-                replica.sequences.expire_verifications(clock.now_ms(), config.producer_id_expiration_ms)
+                replica.sequences.expire_verifications(clock.now_ms(), expiration_ms())
             for directory_id, replicas in _by_directory(registry).items():
                 if directory_id not in rounds:
                     rounds[directory_id] = replicas

@@ -22,19 +22,14 @@ from quorumlog.throttle_settings import (
     names_replica,
 )
 from quorumlog_broker.partition.key import PartitionKey
+from quorumlog_broker.replicas.own_settings import rate_set
 from quorumlog_broker.replicas.rate_quota import RateQuota
-from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
 
 
 class HasImage(Protocol):
     @property
     def image(self) -> Image: ...
-
-
-def rate_set(image: Image, node_id: NodeId, name: str) -> int | None:
-    """What is set first: for this broker, for all brokers. None: neither is."""
-    layers = (image.configs.get((BROKER_RESOURCE, broker)) for broker in (str(node_id), CLUSTER_DEFAULT))
-    return next((int(layer[name]) for layer in layers if layer and name in layer), None)
 
 
 class ReplicationThrottle:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE, DECIDED_TOGETHER, of_one_broker
 from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NodeId
+from quorumlog.live_settings import IDLE
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.throttle_settings import NOT_IN_A_FILE
 from quorumlog.topic_config import MAX_INT, TOPIC_CONFIGS, ConfigKey, Kind
@@ -48,6 +49,13 @@ class Layers:
         """The rates of replication, which no file has: nothing else shows that one was left behind."""
         for name, key in NOT_IN_A_FILE.items():
             yield _described(key, name, self._below())
+
+    def of_idle(self) -> Iterator[DescribedConfig]:
+        """What was set and has no effect, so that nobody takes it for lost."""
+        layers = self._below()
+        for name, key in IDLE.items():
+            if any(name in values for _, values in layers):
+                yield _described(key, name, layers)
 
     def own(self, in_file: DescribedConfig) -> DescribedConfig:
         """A setting of the broker itself. in_file: as its file has it. What can be changed while it runs is layered."""

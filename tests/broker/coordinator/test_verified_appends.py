@@ -108,6 +108,7 @@ class World:
                 cast(ProducePath, self.path),
                 cast(Verifier, self.coordinator),
                 self.config,
+                verifies=lambda: self.config.enable,
                 clock=cast(Any, type("Clock", (), {"now_ms": lambda _: int(loop.time() * 1000)})()),
                 turn=Turn(),
                 nursery=nursery,

@@ -59,7 +59,7 @@ class Expiry:
         registry = Registry()
         registry.replicas = dict(self.node.replicas)
         self.node.loop.deliver(
-            lambda: self.node.nursery.start(expire_producers_for_ever(registry, CONFIG, clock), "expiry")
+            lambda: self.node.nursery.start(expire_producers_for_ever(1, registry, CONFIG, clock), "expiry")
         )
 
 

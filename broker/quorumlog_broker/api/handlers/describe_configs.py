@@ -79,7 +79,7 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"this is broker {services.node_id}; ask broker {asked.resource_name} itself"
         )
-    return [*map(layers.own, services.settings), *layers.of_broker(), *layers.of_throttles()]
+    return [*map(layers.own, services.settings), *layers.of_broker(), *layers.of_throttles(), *layers.of_idle()]
 
 
 def _shown(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribedConfig:

@@ -55,7 +55,7 @@ async def _verified(services: Services, request: TxnOffsetCommitRequest) -> Guar
         producer_id, epoch, now_ms = request.producer_id, request.producer_epoch, services.clock.now_ms()
         return coordinator.begin_verification(producer_id, epoch, now_ms, epoch_per_transaction=adds)
 
-    if not (adds or transactions.verification.enable):
+    if not (adds or transactions.verifies):
         return take_guard()
     producer = Producer(request.transactional_id, request.producer_id, request.producer_epoch, adds)
     code, guard = await ask_patiently(

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId
+from quorumlog.live_settings import VERIFICATION
 from quorumlog.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -26,6 +27,7 @@ from quorumlog_broker.produce.end_markers import EndMarkers
 from quorumlog_broker.produce.own_appends import OwnAppends
 from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.produce.transactional import EndTransaction
+from quorumlog_broker.replicas.own_settings import producer_setting
 from quorumlog_quorum.metadata.image import Image
 
 MARKER_TIMEOUT_MS = 2_000  # that a marker waits for the in-sync replicas, and with it others of the same leader
@@ -53,7 +55,7 @@ class Transactions:
         turn: Turn,
         nursery: Nursery,
     ) -> None:
-        self._node_id, self._groups, self.verification = node_id, groups, verification
+        self._node_id, self._groups, self.verification, self._image = node_id, groups, verification, image
         self.markers = EndMarkers(produce_path, self._end_in_groups, timeout_ms=MARKER_TIMEOUT_MS)
         self.peers = Peers(
             node_id,
@@ -83,12 +85,23 @@ class Transactions:
             nursery=nursery,
         )
         self.appends = VerifiedAppends(
-            produce_path, self.verifier, verification, clock=clock, turn=turn, nursery=nursery
+            produce_path,
+            self.verifier,
+            verification,
+            verifies=lambda: self.verifies,
+            clock=clock,
+            turn=turn,
+            nursery=nursery,
         )
 
     async def close(self) -> None:
         """Close the connections to other brokers."""
         await self.peers.close()
+
+    @property
+    def verifies(self) -> bool:
+        """A leader asks about producers that add their partitions themselves; can be changed while the broker runs."""
+        return bool(producer_setting(self._image(), self._node_id, VERIFICATION, self.verification.enable))
 
     @property
     def _caller(self) -> Caller:

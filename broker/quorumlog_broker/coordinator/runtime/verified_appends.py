@@ -90,11 +90,13 @@ class VerifiedAppends:
         verifier: Verifier,
         config: VerificationConfig,
         *,
+        verifies: Callable[[], bool],
         clock: Clock,
         turn: Turn,
         nursery: Nursery,
     ) -> None:
-        self._path, self._verifier, self._config = path, verifier, config
+        """verifies: whether producers that add their partitions themselves are asked about, now."""
+        self._path, self._verifier, self._config, self._verifies = path, verifier, config, verifies
         self._clock, self._turn, self._nursery = clock, turn, nursery
         self._waiting: dict[_Key, list[_Held]] = {}  # no empty ones
         self._held = 0
@@ -126,7 +128,7 @@ class VerifiedAppends:
         guard = self._path.begin_verification(topic, index, header, epoch_per_transaction=sender.adds)
         append = _Append(records, header, acks, timeout_ms)
         waiting = self._waiting.get(key)
-        if waiting is None and (guard is None or not (sender.adds or self._config.enable)):
+        if waiting is None and (guard is None or not (sender.adds or self._verifies())):
             return self._append(key, append, guard)
         if self._held >= self._config.max_waiting:
             text = f"{self._held} batches wait for the coordinators of their transactions already; send it again soon"

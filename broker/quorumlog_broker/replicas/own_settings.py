@@ -1,0 +1,29 @@
+"""What was changed of a broker's own settings while it runs: for this broker, else for all brokers (KIP-226)."""
+
+from __future__ import annotations
+
+from quorumlog.errors import ApiError
+from quorumlog.ids import NodeId
+from quorumlog.live_settings import PRODUCER_SETTINGS
+from quorumlog.topic_config import parse_text
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
+
+
+def text_set(image: Image, node_id: NodeId, name: str) -> str | None:
+    """None: it was not changed, and that of the broker's file counts."""
+    layers = (image.configs.get((BROKER_RESOURCE, broker)) for broker in (str(node_id), CLUSTER_DEFAULT))
+    return next((layer[name] for layer in layers if layer and name in layer), None)
+
+
+def rate_set(image: Image, node_id: NodeId, name: str) -> int | None:
+    text = text_set(image, node_id, name)
+    return None if text is None else int(text)
+
+
+def producer_setting(image: Image, node_id: NodeId, name: str, in_file: int) -> int:
+    """name: of PRODUCER_SETTINGS. What is not understood is ignored: a newer controller may allow it."""
+    text = text_set(image, node_id, name)
+    try:
+        return in_file if text is None else int(parse_text(PRODUCER_SETTINGS[name], text))
+    except ApiError:
+        return in_file

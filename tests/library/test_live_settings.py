@@ -1,0 +1,108 @@
+"""Settings of brokers that Kafka takes at run time: each is taken here, too, or left out for a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorumlog.broker_config import BROKER_CONFIGS, stored_name_of
+from quorumlog.errors import ApiError
+from quorumlog.live_settings import IDLE, PRODUCER_SETTINGS
+from quorumlog.topic_config import parse_text
+from quorumlog_cli.server.foreign_keys import IDLE as IDLE_IN_A_FILE
+from quorumlog_cli.server.keys import NODE_KEYS
+
+OF_KAFKA = [
+    "background.threads",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.type",
+    "compression.zstd.level",
+    "config.providers",
+    "cordoned.log.dirs",
+    "follower.fetch.last.tiered.offset.enable",
+    "follower.replication.throttled.rate",
+    "group.consumer.assignment.interval.ms",
+    "group.coordinator.cached.buffer.max.bytes",
+    "leader.replication.throttled.rate",
+    "listener.security.protocol.map",
+    "listeners",
+    "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size",
+    "log.cleaner.delete.retention.ms",
+    "log.cleaner.io.buffer.load.factor",
+    "log.cleaner.io.buffer.size",
+    "log.cleaner.io.max.bytes.per.second",
+    "log.cleaner.max.compaction.lag.ms",
+    "log.cleaner.min.cleanable.ratio",
+    "log.cleaner.min.compaction.lag.ms",
+    "log.cleaner.threads",
+    "log.cleanup.policy",
+    "log.flush.interval.messages",
+    "log.flush.interval.ms",
+    "log.index.interval.bytes",
+    "log.index.size.max.bytes",
+    "log.local.retention.bytes",
+    "log.local.retention.ms",
+    "log.message.timestamp.after.max.ms",
+    "log.message.timestamp.before.max.ms",
+    "log.message.timestamp.type",
+    "log.preallocate",
+    "log.retention.bytes",
+    "log.retention.ms",
+    "log.roll.jitter.ms",
+    "log.roll.ms",
+    "log.segment.bytes",
+    "log.segment.delete.delay.ms",
+    "max.connection.creation.rate",
+    "max.connections",
+    "max.connections.per.ip",
+    "max.connections.per.ip.overrides",
+    "message.max.bytes",
+    "metric.reporters",
+    "min.insync.replicas",
+    "num.io.threads",
+    "num.network.threads",
+    "num.recovery.threads.per.data.dir",
+    "num.replica.fetchers",
+    "principal.builder.class",
+    "producer.id.expiration.ms",
+    "remote.fetch.max.wait.ms",
+    "remote.list.offsets.request.timeout.ms",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+    "transaction.partition.verification.enable",
+    "unclean.leader.election.enable",
+]
+"""`DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS` of Kafka 4.3.1, without ssl, sasl, remote.log, shares and streams."""
+
+NOT_TAKEN = {
+    "config.providers": "refused in a file, too: a value ${...} would be taken as it stands",
+    "group.consumer.assignment.interval.ms": "of the file; a group has its own, which can be changed",
+    "listener.security.protocol.map": "listeners are opened at the start",
+    "listeners": "listeners are opened at the start",
+    "max.connections": "of the file: a listener has its limit when it is opened",
+    "num.recovery.threads.per.data.dir": "of the file: the pool is made at the start",
+}
+
+
+@pytest.mark.parametrize("name", OF_KAFKA)
+def test_what_kafka_takes_at_run_time_is_taken_or_left_out_for_a_reason(name: str) -> None:
+    if name in NOT_TAKEN:
+        with pytest.raises(ApiError, match="not a setting that can be changed while brokers run"):
+            stored_name_of(name)
+    else:
+        assert stored_name_of(name) in BROKER_CONFIGS
+
+
+def test_what_has_no_effect_has_none_in_a_file_either() -> None:
+    assert IDLE.keys() <= IDLE_IN_A_FILE.keys()
+
+
+def test_defaults_are_those_of_a_file() -> None:
+    for name, key in PRODUCER_SETTINGS.items():
+        in_file = NODE_KEYS[name]
+        assert in_file.default is not None and in_file.parse(in_file.default) == parse_text(key, key.default)
+
+
+@pytest.mark.parametrize("name", [*PRODUCER_SETTINGS, *IDLE])
+def test_defaults_are_allowed(name: str) -> None:
+    parse_text(BROKER_CONFIGS[name], BROKER_CONFIGS[name].default)
