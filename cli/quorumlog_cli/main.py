@@ -82,6 +82,12 @@ VERBS = (
     Verb("storage", "quorumlog_cli.commands.storage", "Format a node's directories and show their owner.", FILES),
     Verb("server", "quorumlog_cli.commands.server", "Run one node in the foreground; check its configuration.", FILES),
     Verb("profile", "quorumlog_cli.commands.profile", "Choose the cluster that commands use.", SETTINGS),
+    Verb(
+        "completion",
+        "quorumlog_cli.commands.completion",
+        "Print a script with which a shell completes commands.",
+        SETTINGS,
+    ),
     Verb("version", "quorumlog_cli.commands.version", "Show the versions to name in a bug report.", SETTINGS),
 )
 _HOMES = {verb.name: verb.home for verb in VERBS}
