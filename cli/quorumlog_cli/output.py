@@ -167,6 +167,14 @@ def say(text: str) -> None:
         print(text, file=sys.stderr)
 
 
+def tell(text: str, document: Any) -> None:
+    """What a command has done: a message for people, a document for programs."""
+    if is_json():
+        show_json(document)
+    else:
+        say(text)
+
+
 def counted(count: int, thing: str) -> str:
     """1 record, 2 records."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"

@@ -258,6 +258,7 @@ def test_leaders_are_elected(admin: Admin, capsys: pytest.CaptureFixture[str]) -
     assert admin.elected == [(ElectionType.PREFERRED, None), (ElectionType.UNCLEAN, [("t", 1)])]
     main(["partition", "elect-leader", "--all", "--dry-run", "-b", "h:1"])
     assert "would elect leaders of t-0\n" in capsys.readouterr().err
+    assert run(capsys, "elect-leader", "--all", "--dry-run") == {"would_elect": ["t-0"]}
     admin.refused["t", 1] = PartitionOutcome(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "not in sync")
     assert main(["partition", "elect-leader", "--all", "-b", "h:1"]) == 9
 

@@ -48,7 +48,7 @@ def test_the_first_minutes(person: Person) -> None:
     assert [len(partition["replicas"]) for partition in described["partitions"]] == [3, 3, 3]
     assert sum(partition["end_offset"] for partition in described["partitions"]) == 1
 
-    before = person.asks("quorum", "status")
+    before = person.asks("quorum", "wait-healthy")
     assert before["healthy"] and before["leader"] in (1, 2, 3)
     assert "TopicRecord" in person.types("metadata", "dump")
     segments = [str(path) for path in sorted(person.root.glob("n1/data/hello-*/*.log"))]

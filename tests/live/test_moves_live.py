@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -91,12 +92,13 @@ def test_a_move_goes_on_over_a_kill_and_loses_nothing(cluster: LocalCluster) -> 
         (there,) = places(cluster, other, name)
         files = cluster.nodes.layout.node(other)
         elsewhere = files.folder / "more" if there == Path(files.data) else Path(files.data)
-        moved = ql(cluster, "log-dirs", "move", name, str(elsewhere), "--node", str(other))
-        assert moved.returncode == 0 and str(elsewhere) in moved.stdout + moved.stderr, moved
+        moved = ql(cluster, "log-dirs", "move", name, str(elsewhere), "--node", str(other), "-o", "json")
+        document = {"topic": topic.name, "partition": 0, "node_id": other, "path": str(elsewhere)}
+        assert moved.returncode == 0 and json.loads(moved.stdout) == {**document, "state": "moved"}, moved
         assert places(cluster, other, name) == [elsewhere]
         assert ql(cluster, "log-dirs", "move", name, str(there), "--node", str(other), "--no-wait").returncode == 0
-        cancelled = ql(cluster, "log-dirs", "cancel", name)
-        assert cancelled.returncode == 0, cancelled
+        cancelled = ql(cluster, "log-dirs", "cancel", name, "-o", "json")
+        assert cancelled.returncode == 0 and json.loads(cancelled.stdout) == {**document, "state": "stays"}, cancelled
         assert places(cluster, other, name) == [elsewhere]
         writer.stop()
         assert not writer.failed and writer.acknowledged > 0, writer.failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -84,8 +85,9 @@ def test_a_directory_that_is_there_again_comes_back_without_a_restart(cluster: L
         (node.folder / "away").rename(more)
         listed = ql(cluster, "log-dirs", "list")
         assert listed.returncode == 5 and "offline" in listed.stdout, listed
-        brought = ql(cluster, "log-dirs", "online", str(more))
+        brought = ql(cluster, "log-dirs", "online", str(more), "-o", "json")
         assert brought.returncode == 0, brought
+        assert json.loads(brought.stdout) == {"node_id": victim, "path": str(more), "state": "online"}
         assert ql(cluster, "log-dirs", "list").returncode == 0
         assert cluster.nodes.offline(victim) == []
         cluster.wait_healthy(60)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from quorumlog_cli import output
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
@@ -41,21 +42,25 @@ def move(
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Move a replica to another log directory of its broker, while it serves.
 
     Without --node, one broker only may have the directory PATH and the replica. A move survives a restart of the
     broker; `log-dirs list` shows it, `log-dirs cancel` ends it. Exit code 5: the replica did not move.
     """
+    output.use(output_format)
     topic, index = split(partition)
     with connected(find_target(servers, profile, options)) as cluster:
         node_id = node if node is not None else only_node(cluster.admin, topic, index, path)
         cluster.admin.alter_replica_log_dirs({(topic, index, node_id): path})
         if no_wait:
-            output.say(f"{partition} of node {node_id} moves to {path}")
+            output.tell(
+                f"{partition} of node {node_id} moves to {path}", document_of(topic, index, node_id, path, "moves")
+            )
             return
         wait(cluster.admin, node_id, topic, index, path)
-    output.say(f"{partition} of node {node_id} is in {path}")
+    output.tell(f"{partition} of node {node_id} is in {path}", document_of(topic, index, node_id, path, "moved"))
 
 
 def cancel(
@@ -64,8 +69,10 @@ def cancel(
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
 ) -> None:
     """End the move of a replica: its copy is deleted, and it stays where it is."""
+    output.use(output_format)
     topic, index = split(partition)
     with connected(find_target(servers, profile, options)) as cluster:
         found = {
@@ -81,7 +88,14 @@ def cancel(
             raise CliError(Exit.PRECONDITION, f"{partition} is being moved on brokers {sorted(found)}; give --node ID")
         ((node_id, place),) = found.items()
         cluster.admin.alter_replica_log_dirs({(topic, index, node_id): place.path})
-    output.say(f"{partition} of node {node_id} stays in {place.path}")
+    output.tell(
+        f"{partition} of node {node_id} stays in {place.path}", document_of(topic, index, node_id, place.path, "stays")
+    )
+
+
+def document_of(topic: str, index: int, node_id: int, path: str, state: str) -> dict[str, Any]:
+    """What became of a replica, for programs."""
+    return {"topic": topic, "partition": index, "node_id": node_id, "path": path, "state": state}
 
 
 def split(partition: str) -> tuple[str, int]:

@@ -63,21 +63,23 @@ def online(
     servers: ServersOption = None,
     profile: ProfileOption = None,
     options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Bring a repaired log directory back online, without a restart of its node.
 
     Every log in it is verified from its first byte before it serves; its replicas come back as followers. Without
     --node, PATH must be offline on one broker only.
     """
+    output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         admin = cluster.admin
         node_id = node if node is not None else _only_node(_rows(admin, None), path)
         admin.bring_log_dir_online(node_id, path)
         if no_wait:
-            output.say(f"node {node_id} verifies {path}")
+            output.tell(f"node {node_id} verifies {path}", {"node_id": node_id, "path": path, "state": VERIFYING})
             return
         _wait(admin, node_id, path)
-    output.say(f"{path} of node {node_id} is online")
+    output.tell(f"{path} of node {node_id} is online", {"node_id": node_id, "path": path, "state": ONLINE})
 
 
 def _wait(admin: Admin, node_id: int, path: str) -> None:

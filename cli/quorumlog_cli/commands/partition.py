@@ -117,8 +117,8 @@ def elect_leader(
         found = {(topic.name, one.index): one for topic in admin.list_topics() for one in topic.partitions}
         keys = None if everywhere else chosen_partitions(found, partitions or ())
         if dry_run:
-            needed = [key for key in keys or sorted(found) if _needs(found[key], unclean)]
-            output.say(f"would elect leaders of {', '.join(f'{t}-{n}' for t, n in needed) or 'no partition'}")
+            needed = [f"{name}-{index}" for name, index in keys or sorted(found) if _needs(found[name, index], unclean)]
+            output.tell(f"would elect leaders of {', '.join(needed) or 'no partition'}", {"would_elect": needed})
             return
         outcomes = admin.elect_leaders(ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED, keys)
     _tell(outcomes)

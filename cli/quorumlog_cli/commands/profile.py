@@ -64,12 +64,13 @@ def show(
 
 
 @app.command()
-def use(name: NameArgument) -> None:
+def use(name: NameArgument, output_format: OutputOption = Format.TABLE) -> None:
     """Make a profile the current one."""
+    output.use(output_format)
     _must_exist(name, read_user())
     path = user_file(os.environ)
     write_text(path, with_current(read_text(path), name))
-    output.say(f"commands now use profile {name!r}")
+    output.tell(f"commands now use profile {name!r}", {"current": name, "file": str(path)})
     _tell_here()
 
 
@@ -78,11 +79,13 @@ def create(
     name: NameArgument,
     servers: Annotated[str, typer.Option("--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…")],
     options: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Options of the client.")] = None,
+    output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Add or replace a profile, and make it the current one.
 
     It notes the id of the cluster that answers now (or -X cluster.id=ID): commands refuse another one at its addresses.
     """
+    output.use(output_format)
     if not is_legal_name(name):
         raise CliError(Exit.USAGE, f"{name!r} is not a legal profile name: use letters, digits, - and _ only")
     path = user_file(os.environ)
@@ -92,19 +95,23 @@ def create(
         values["cluster_id"] = cluster_id
     write_text(path, with_current(with_profile(read_text(path), name, values), name))
     known = f"it means cluster {values['cluster_id']}" if "cluster_id" in values else UNKNOWN_CLUSTER
-    output.say(f"profile {name!r} is in {path} and in use; {known}")
+    output.tell(
+        f"profile {name!r} is in {path} and in use; {known}",
+        {"current": name, "file": str(path), "cluster_id": values.get("cluster_id")},
+    )
     _tell_here()
 
 
 @app.command()
-def delete(name: NameArgument) -> None:
+def delete(name: NameArgument, output_format: OutputOption = Format.TABLE) -> None:
     """Remove a profile."""
+    output.use(output_format)
     user = read_user()
     _must_exist(name, user)
     path = user_file(os.environ)
     text = without_profile(read_text(path), name)
     write_text(path, with_current(text, "") if user.current == name else text)
-    output.say(f"profile {name!r} is removed")
+    output.tell(f"profile {name!r} is removed", {"deleted": name, "file": str(path)})
 
 
 UNKNOWN_CLUSTER = "no broker answered, so that it means any cluster there: create it again once one does"

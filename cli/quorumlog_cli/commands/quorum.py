@@ -105,7 +105,7 @@ def wait_healthy(
             last = str(error)
         else:
             if not document["hints"]:
-                output.say(f"healthy: leader {document['leader']}, epoch {document['epoch']}")
+                output.tell(f"healthy: leader {document['leader']}, epoch {document['epoch']}", document)
                 return
             last = "; ".join(document["hints"])
         time.sleep(POLL_S)

@@ -28,15 +28,17 @@ def start(
     options: Annotated[
         list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Override one key; may be repeated.")
     ] = None,
+    output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Run a node in the foreground. SIGTERM or Ctrl-C stop it after it has handed over its leaderships.
 
-    Its directories must be formatted (quorumlog storage format). The log goes to stderr (log.format=json for programs).
-    stdout gets a LISTENING line with the addresses, and a READY line once the node serves. metrics.port opens /readyz,
-    /healthz and /metrics.
+    Its directories must be formatted (quorumlog storage format). The log goes to stderr (log.format=json or -o json for
+    programs). stdout gets a LISTENING line with the addresses, and a READY line once the node serves, each a word and a
+    JSON object. metrics.port opens /readyz, /healthz and /metrics.
     """
+    output.use(output_format)
     command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
-    for option in options or ():
+    for option in (*(options or ()), *(["log.format=json"] if output.is_json() else [])):
         command += ["-X", option]
     sys.stdout.flush()
     os.execv(sys.executable, command)  # the node replaces this process, so signals and exit code are the node's

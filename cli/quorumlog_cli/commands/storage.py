@@ -103,9 +103,14 @@ def format_storage(
 
 
 @app.command("random-uuid")
-def random_uuid_command() -> None:
+def random_uuid_command(output_format: OutputOption = Format.TABLE) -> None:
     """Print a new cluster id."""
-    print(format_uuid(_random_uuid()))
+    output.use(output_format)
+    made = format_uuid(_random_uuid())
+    if output.is_json():
+        output.show_json({"cluster_id": made})
+    else:
+        print(made)
 
 
 @app.command()
