@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
 import typer
 
-from quorumlog_cli.main import VERBS, app
+from quorumlog_cli.main import VERBS, app, load
 
 
 class Option(NamedTuple):
@@ -45,7 +44,7 @@ def all_commands() -> list[Command]:
     found = [Command((), root.help or "", root.epilog or "", is_group=True, words=words, options=_options(root))]
     for verb in VERBS:
         if not verb.hidden:
-            found += _below(typer.main.get_command(importlib.import_module(verb.home).app), (verb.name,))
+            found += _below(load(verb.name), (verb.name,))
     return found
 
 

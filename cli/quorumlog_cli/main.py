@@ -105,11 +105,17 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, _load(name) if name in _HOMES else command, rest
+        return name, load(name) if name in _HOMES else command, rest
 
 
-def _load(name: str) -> Any:
-    return typer.main.get_command(importlib.import_module(_HOMES[name]).app)
+def load(name: str) -> Any:
+    """The command of a verb, with its examples."""
+    from quorumlog_cli.examples import show_in_help
+
+    home = _HOMES[name]
+    command = typer.main.get_command(importlib.import_module(home).app)
+    show_in_help(command, (next(verb.name for verb in VERBS if verb.home == home),))
+    return command
 
 
 app = typer.Typer(

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from quorumlog.ids import parse_uuid
+from quorumlog_cli import connect
 from quorumlog_cli.command_tree import Command, all_commands
+from quorumlog_cli.commands import quorum, up
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.examples import LINES
 from quorumlog_cli.main import main
 
 COMMANDS = [command for command in all_commands() if not command.is_group]
@@ -51,3 +59,70 @@ def test_a_node_logs_for_programs(words: list[str], want: list[str], monkeypatch
     monkeypatch.setattr(os, "execv", lambda path, command: begun.append(command))
     assert main(["server", "start", "-c", "server.properties", *words]) == 0
     assert begun == [[sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", "server.properties", *want]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.path))
+def test_every_command_shows_examples(command: Command) -> None:
+    title, *examples = command.epilog.split("\n\n")
+    assert title == ("Examples:" if len(examples) > 1 else "Example:") and examples
+    assert all(arguments_of(line)[: len(command.path)] == command.path for line in examples)
+
+
+def nobody_answers(*_: object) -> None:
+    raise CliError(Exit.UNREACHABLE, "nobody answers")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the examples are typed: their files are there, no broker answers, no process starts."""
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(connect, "reach", nobody_answers)
+    monkeypatch.setattr(up, "_find_or_create", nobody_answers)
+    monkeypatch.setattr(os, "execv", nobody_answers)
+    monkeypatch.setattr(
+        quorum, "time", SimpleNamespace(monotonic=itertools.count(step=10).__next__, sleep=lambda _: None)
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    for folder in (".", "node1", "node3"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "server.properties").write_text(
+            "process.roles=broker,controller\nnode.id=3\nlog.dirs=data\nmetadata.log.dir=node1/meta\n"
+            "listeners=CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093\n"
+            "controller.quorum.bootstrap.servers=127.0.0.1:9093\n"
+        )
+    (tmp_path / "cluster.secret").write_text("x" * 64)
+    (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.usefixtures("place")
+def test_a_command_takes_its_examples(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are read by the rules of a shell; whatever a command then says, it is not that it was called wrongly."""
+    code = main(list(arguments_of(line.replace("$ID", "AAAAAAAAAAAAAAAAAAAAAQ"))))
+    assert code not in (Exit.USAGE, Exit.FAILED), capsys.readouterr().err
+
+
+def arguments_of(line: str) -> tuple[str, ...]:
+    """Of the one call of quorumlog in a line of shell."""
+    words = shlex.shlex(line, posix=True, punctuation_chars=True)
+    words.whitespace_split = True
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if set(word) <= set("|<>&;"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    ((_, *arguments),) = [part for part in parts if part[:1] == ["quorumlog"]]
+    return tuple(arguments)
+
+
+def test_every_example_belongs_to_a_command() -> None:
+    shown = [line for command in COMMANDS for line in command.epilog.split("\n\n")[1:]]
+    assert sorted(shown) == sorted(LINES)
+
+
+def test_examples_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["txn", "list", "--help"]) == 0
+    assert "quorumlog transaction list --state ongoing" in capsys.readouterr().out

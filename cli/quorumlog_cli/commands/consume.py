@@ -26,13 +26,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 POLL_MS = 500
-EPILOG = (
-    "Examples: quorumlog consume orders -e -o json. quorumlog consume orders refunds --group billing. "
-    "quorumlog consume audit --group check -O end -n 10."
-)
 
 
-@app.command(epilog=EPILOG)
+@app.command()
 def consume(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC")],
     group: Annotated[

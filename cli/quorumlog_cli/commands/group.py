@@ -39,15 +39,9 @@ STATES = (
     "Assigning", "CompletingRebalance", "Empty", "PreparingRebalance", "Reconciling", "Stable",
 )  # fmt: skip
 TYPES = ("classic", "consumer")
-LIST_EPILOG = "Examples: quorumlog group list. quorumlog group list --state stable,empty --type consumer -o json."
-DESCRIBE_EPILOG = (
-    "Examples: quorumlog group describe billing. quorumlog group describe billing --members --verbose. "
-    "quorumlog group describe --all-groups --state -o json."
-)
-DELETE_OFFSETS_EPILOG = "Example: quorumlog group delete-offsets billing --topic orders --topic refunds:0,1."
 
 
-@app.command("list", epilog=LIST_EPILOG)
+@app.command("list")
 def list_(
     states: Annotated[
         list[str] | None,
@@ -73,7 +67,7 @@ def list_(
     output.show(("GROUP", "TYPE", "PROTOCOL", "STATE"), [dashes(list(row.values())) for row in documents], documents)
 
 
-@app.command(epilog=DESCRIBE_EPILOG)
+@app.command()
 def describe(
     groups: Annotated[list[str] | None, typer.Argument(metavar="GROUP...", help="The groups.")] = None,
     all_groups: Annotated[bool, typer.Option("--all-groups", help="Every group.")] = False,
@@ -171,7 +165,7 @@ WHY = {
 }
 
 
-@app.command("delete-offsets", epilog=DELETE_OFFSETS_EPILOG)
+@app.command("delete-offsets")
 def delete_offsets(
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The group.")],
     topics: TopicsOption,
@@ -214,11 +208,6 @@ def _exit_for(results: dict[Any, str | None]) -> None:
         raise typer.Exit(Exit.PARTIAL if len(failed) < len(results) else all_)
 
 
-LAG_EPILOG = "Examples: quorumlog group lag billing. quorumlog group lag billing --threshold 1000 || page-somebody."
-RESET_EPILOG = (
-    "Examples: quorumlog group reset-offsets --group billing --topic orders --to-earliest (only shows). "
-    "The same with --execute. quorumlog group reset-offsets --all-groups --all-topics --by-duration PT1H --export."
-)
-app.command(epilog=LAG_EPILOG)(lag)
-app.command("reset-offsets", epilog=RESET_EPILOG)(reset_offsets)
+app.command()(lag)
+app.command("reset-offsets")(reset_offsets)
 app.command("reset", hidden=True)(reset_offsets)

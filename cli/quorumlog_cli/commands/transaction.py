@@ -34,15 +34,12 @@ app = typer.Typer(
 )
 
 STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
-LIST_EPILOG = "Example: quorumlog transaction list --state ongoing --duration-filter 60000 (open for over a minute)."
-DESCRIBE_EPILOG = "Example: quorumlog transaction describe billing-1."
-PRODUCERS_EPILOG = "Example: quorumlog transaction describe-producers --topic orders --partition 0."
 
 TopicOption = Annotated[str, typer.Option("--topic", "-t", metavar="TOPIC", help="The topic.")]
 PartitionOption = Annotated[int, typer.Option("--partition", "-p", metavar="N", min=0, help="Its partition.")]
 
 
-@app.command("list", epilog=LIST_EPILOG)
+@app.command("list")
 def list_(
     duration_ms: Annotated[
         int | None,
@@ -72,7 +69,7 @@ def list_(
     output.show(LIST_COLUMNS, rows, [row._asdict() for row in rows])
 
 
-@app.command(epilog=DESCRIBE_EPILOG)
+@app.command()
 def describe(
     transactional_id: Annotated[str, typer.Argument(metavar="TRANSACTIONAL_ID", help="The id.")],
     servers: ServersOption = None,
@@ -98,7 +95,7 @@ def _described_document(row: DescriptionRow) -> dict[str, Any]:
     return {**row._asdict(), "partitions": partitions}
 
 
-@app.command("describe-producers", epilog=PRODUCERS_EPILOG)
+@app.command("describe-producers")
 def describe_producers(
     topic: TopicOption,
     partition: PartitionOption,
@@ -122,10 +119,5 @@ def describe_producers(
     output.show(PRODUCER_COLUMNS, cells, [row._asdict() for row in rows])
 
 
-ABORT_EPILOG = (
-    "Examples: quorumlog transaction abort --transactional-id billing-1. "
-    "quorumlog transaction abort --topic orders --partition 0 --start-offset 4711 (of what find-hanging shows)."
-)
-HANGING_EPILOG = "Examples: quorumlog transaction find-hanging --broker-id 1. With --topic orders, only its partitions."
-app.command(epilog=ABORT_EPILOG)(abort)
-app.command("find-hanging", epilog=HANGING_EPILOG)(find_hanging)
+app.command()(abort)
+app.command("find-hanging")(find_hanging)

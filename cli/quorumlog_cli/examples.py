@@ -1,0 +1,161 @@
+"""Examples of each command, which `--help` shows below its options.
+
+They can be pasted into a shell: what explains one is a comment. A test parses each with the command's own parser.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TEXT = """
+quorumlog up -d                                  # three nodes, in the background
+quorumlog up -d -n 1 --port 19092                # one node, at ports of your choice
+quorumlog status
+quorumlog status --data ../other/.quorumlog -o json
+quorumlog logs 2 -f                              # of node 2, as they come
+quorumlog logs --level warning -n 100
+quorumlog kill 2                                 # look at: quorumlog status
+quorumlog pause 2                                # quorumlog resume 2 continues it
+quorumlog resume 2
+quorumlog restart 2
+quorumlog down
+quorumlog purge --yes                            # all records are gone
+
+quorumlog topic create orders --partitions 6 -r 3
+quorumlog topic create prices -c cleanup.policy=compact --if-not-exists
+quorumlog topic list
+quorumlog topic list --internal -o json
+quorumlog topic describe orders
+quorumlog topic delete orders --if-exists
+quorumlog topic alter orders --partitions 12 --dry-run
+quorumlog topic alter orders -c retention.ms=86400000
+quorumlog topic truncate orders --before 1000 -p 0
+quorumlog topic offsets orders
+quorumlog topic offsets orders --at 1767225600000      # of the first record from this time on, in ms since 1970
+echo hello | quorumlog produce orders
+quorumlog produce orders -K : < lines.txt        # KEY:VALUE in each line
+quorumlog consume orders -e -o json
+quorumlog consume orders refunds --group billing
+quorumlog consume audit --group check -O end -n 10
+
+quorumlog group list
+quorumlog group list --state stable,empty --type consumer -o json
+quorumlog group describe billing
+quorumlog group describe billing --members --verbose
+quorumlog group describe --all-groups --state -o json
+quorumlog group delete billing
+quorumlog group delete-offsets billing --topic orders --topic refunds:0,1
+quorumlog group lag billing
+quorumlog group lag billing --threshold 1000 || page-somebody
+quorumlog group reset-offsets --group billing --topic orders --to-earliest             # only shows
+quorumlog group reset-offsets --group billing --topic orders --to-earliest --execute
+quorumlog group reset-offsets --all-groups --all-topics --by-duration PT1H --export > offsets.csv
+quorumlog transaction list --state ongoing --duration-filter 60000       # open for over a minute
+quorumlog transaction describe billing-1
+quorumlog transaction describe-producers --topic orders --partition 0
+quorumlog transaction abort --transactional-id billing-1
+quorumlog transaction abort --topic orders --partition 0 --start-offset 4711           # of what find-hanging shows
+quorumlog transaction find-hanging --broker-id 1
+quorumlog transaction find-hanging --topic orders
+
+quorumlog quorum status
+quorumlog quorum status --watch
+quorumlog quorum history
+quorumlog quorum history --from node1/meta       # of a node that does not run
+quorumlog quorum verify
+quorumlog quorum replication
+quorumlog quorum add-controller -c node3/server.properties -b host1:9092
+quorumlog quorum remove-controller --node-id 3 -b host1:9092
+quorumlog quorum transfer-leadership --to 2
+quorumlog quorum wait-healthy --timeout 60
+quorumlog broker list
+quorumlog broker describe 4
+quorumlog broker drain 4 --dry-run
+quorumlog broker drain 4 --wait --throttle 50000000
+quorumlog broker unregister 4 --dry-run
+quorumlog broker unregister 4 --yes
+quorumlog feature describe
+quorumlog feature upgrade --latest --dry-run
+quorumlog feature upgrade kraft.version=1
+quorumlog feature downgrade metadata.version=6 --dry-run
+quorumlog partition list
+quorumlog partition list orders --state under-replicated
+quorumlog partition apply plan.json --throttle 50000000 --rollback rollback.json --wait
+quorumlog partition move orders-3 --to 1,2,4 --wait
+quorumlog partition drain 4 --directory /disk2/data --wait
+quorumlog partition status
+quorumlog partition status --plan plan.json --wait --finish
+quorumlog partition cancel orders-3
+quorumlog partition cancel --all --dry-run
+quorumlog partition elect-leader --all           # the preferred replicas
+quorumlog partition elect-leader orders-3 --unclean      # records may be lost
+quorumlog partition plan balance --out plan.json
+quorumlog partition plan balance --by leaders --max-bytes 10000000000
+quorumlog partition plan add-broker 4 --out plan.json
+quorumlog partition plan drain 4 --out plan.json
+quorumlog partition plan move orders --to 1,2,3 --out plan.json
+quorumlog log-dirs list
+quorumlog log-dirs list --node 2 -o json
+quorumlog log-dirs move orders-3 /disk2/data --node 1
+quorumlog log-dirs cancel orders-3
+quorumlog log-dirs online /disk2/data --node 2
+quorumlog config get orders
+quorumlog config get 1 log.retention.ms --entity-type broker
+quorumlog config set orders retention.ms=86400000 cleanup.policy+=compact
+quorumlog config set billing consumer.session.timeout.ms=50000 --entity-type group
+quorumlog config unset orders retention.ms
+quorumlog metadata dump
+quorumlog metadata dump --image --from node1/meta
+quorumlog metadata snapshot list node1/meta
+quorumlog metadata snapshot verify -c node1/server.properties
+
+quorumlog log dump --print-data-log data/orders-0/00000000000000000000.log
+quorumlog log verify node1/data                  # of a node that is stopped
+quorumlog log verify node1/data node2/data --replicas
+quorumlog log segments data/orders-0
+quorumlog log index data/orders-0 --faults-only
+quorumlog log hexdump data/orders-0/00000000000000000000.log --offset 1000
+quorumlog log grep data/orders-0 --value alice -i
+quorumlog log grep data --key 'user-7.*' --count
+quorumlog log explain-compaction orders-0
+quorumlog log import kafka-logs/orders-0 kafka-logs/orders-1 --topic orders -r 3
+quorumlog log import --activate --topic orders
+quorumlog log export --topic orders -p 0 --out exported
+quorumlog storage random-uuid
+quorumlog storage format -c server.properties --standalone                # a cluster of one node
+quorumlog storage format -c server.properties -t "$ID" --secret-file cluster.secret -N    # joins a cluster
+quorumlog storage info -c server.properties
+quorumlog storage recover -c node1/server.properties --other node3/meta             # only says what it would do
+quorumlog storage recover -c node1/server.properties --other node3/meta --unsafe
+quorumlog storage adopt -c server.properties --cluster-incarnation "1.$ID" --end-offset 4711 --last-epoch 9
+quorumlog storage renew-quorum-state -c server.properties --epoch 10
+quorumlog storage accept-metadata-loss -c server.properties --unsafe
+quorumlog storage refetch-metadata -c server.properties
+quorumlog server start -c server.properties
+quorumlog server start -c server.properties -X log.format=json
+quorumlog server config lint -c server.properties
+quorumlog server config show -c server.properties
+quorumlog server config explain log.retention.hours
+
+quorumlog profile list
+quorumlog profile show
+quorumlog profile use local
+quorumlog profile create staging -b host1:9092,host2:9092
+quorumlog profile delete staging
+quorumlog completion bash > ~/.local/share/bash-completion/completions/quorumlog
+quorumlog version
+"""
+LINES = tuple(line for line in _TEXT.splitlines() if line)
+
+
+def show_in_help(command: Any, path: tuple[str, ...]) -> None:
+    """Let a command, or each command of a group, show its examples. path: the words that call it."""
+    for name, child in getattr(command, "commands", {}).items():
+        show_in_help(child, (*path, name))
+    if found := [line for line in LINES if _call(line)[: len(path)] == path and not hasattr(command, "commands")]:
+        command.epilog = "\n\n".join(["Examples:" if len(found) > 1 else "Example:", *found])
+
+
+def _call(line: str) -> tuple[str, ...]:
+    """The words behind `quorumlog`."""
+    return tuple(line.partition("quorumlog ")[2].split())
