@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 from quorumlog.nursery import Nursery
@@ -11,10 +11,16 @@ from quorumlog.rpc.transport import Cancel, OnEnded, OutcomeUnknown
 
 
 def begin_by_task(call: Awaitable[Any], ended: OnEnded, nursery: Nursery, name: str) -> Cancel:
-    """nursery: of the connection; if that closes first, the call has failed with OutcomeUnknown."""
-    is_given_up = False
+    """nursery: of the connection; if that closes first, the call has failed with OutcomeUnknown.
+
+    A task that is cancelled before its first step runs nothing of its code. So who cancels waits for that step, and the
+    nursery, which does not, is heard of by the task's end.
+    """
+    is_given_up = has_begun = False
 
     async def wait() -> None:
+        nonlocal has_begun
+        has_begun = True
         response: Any = None
         failure: Exception | None = None
         try:
@@ -29,9 +35,21 @@ def begin_by_task(call: Awaitable[Any], ended: OnEnded, nursery: Nursery, name: 
     def cancel() -> None:
         nonlocal is_given_up
         is_given_up = True
-        task.cancel()
+        if has_begun:
+            task.cancel()
+        else:
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+    def over(_: asyncio.Task[None]) -> None:
+        if has_begun:
+            return
+        if isinstance(call, Coroutine):
+            call.close()
+        if not is_given_up:
+            ended(None, OutcomeUnknown(f"{name}: the connection was closed"))
 
     task = nursery.start(wait(), name)
+    task.add_done_callback(over)
     return cancel
 
 

@@ -229,6 +229,11 @@ class RoutingConnection:
                 answer = await call.routed
         except TimeoutError:
             raise NotDelivered(f"{self.address}: not connected within {timeout_ms} ms") from None
+        except asyncio.CancelledError:
+            if call.routed.cancelled() or not call.routed.done() or call.routed.exception() is not None:
+                raise
+            _cancel_again()  # it was routed just before: its wire knows how to give it up
+            answer = call.routed.result()
         return await answer
 
     async def _decide(self) -> None:
@@ -252,6 +257,14 @@ class RoutingConnection:
             call = self._undecided.popleft()
             if not call.routed.done():
                 call.routed.set_exception(NotDelivered(f"{self.address}: {reason}"))
+
+
+def _cancel_again() -> None:
+    """Let the next wait of this task raise the cancellation that was caught, and count it once."""
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    task.cancel()
 
 
 async def _failed(error: RpcError) -> Any:

@@ -25,15 +25,21 @@ PIECE_BYTES = 64 * 1024
 
 
 def send(transport: asyncio.Transport, frame: Frame) -> None:
-    """A closing transport drops the frame, as asyncio does. One without a socket gets it by `writelines`."""
+    """A closing transport drops the frame. One without a socket gets it by `writelines`.
+
+    asyncio drops it, too, but complains of each write from the fifth on, and a turn may have many calls to send.
+    """
+    if transport.is_closing():
+        return
     socket = transport.get_extra_info("socket")
     if socket is None:
         transport.writelines(frame)
         return
-    if len(frame) > 1 and transport.get_write_buffer_size() == 0 and not transport.is_closing():
+    if len(frame) > 1 and transport.get_write_buffer_size() == 0:
         frame = _rest(frame, _write_now(socket.fileno(), frame))
     for buffer in copied(frame) if _TRANSPORT_KEEPS_BUFFERS else frame:
-        transport.write(buffer)
+        if not transport.is_closing():
+            transport.write(buffer)
 
 
 def copied(frame: Frame) -> Iterator[bytearray]:

@@ -45,6 +45,7 @@ from quorumlog.rpc.transport import (
     RpcError,
     Server,
 )
+from tests.left_behind import complaints
 
 LONG_MS = 10_000  # longer than any test waits
 SHORT_MS = 300
@@ -511,6 +512,34 @@ def test_closing_the_connection_fails_begun_calls(world: World) -> None:
             assert isinstance((await outcomes.only())[1], OutcomeUnknown)
 
     world.run(scenario())
+
+
+def test_a_begun_call_that_is_given_up_at_once_leaves_nothing(world: World) -> None:
+    async def scenario() -> None:
+        async with served(world, Recorder()) as (_, connection):
+            given_up, next_one = Outcomes(), Outcomes()
+            connection.begin(fetch(), LONG_MS, given_up.ended)()
+            connection.begin(fetch(), LONG_MS, next_one.ended)
+            assert (await next_one.only())[1] is None
+            assert given_up.told == []
+
+    with complaints() as left_behind:
+        world.run(scenario())
+    assert left_behind == []
+
+
+def test_closing_at_once_fails_begun_calls(world: World) -> None:
+    async def scenario() -> None:
+        async with served(world, Recorder()) as (_, connection):
+            outcomes = Outcomes()
+            connection.begin(fetch(), LONG_MS, outcomes.ended)
+            await connection.close()
+            await asyncio.sleep(0)
+            assert [type(error) for _, error in outcomes.told] in ([OutcomeUnknown], [NotDelivered])
+
+    with complaints() as left_behind:
+        world.run(scenario())
+    assert left_behind == []
 
 
 # ---- 4: records

@@ -20,9 +20,10 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, NotServed, RpcError, Server
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.apis import BY_REQUEST, load_newest
 from quorumlog.wire.features import FeatureNotice, Features
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
+from tests.left_behind import complaints
 
 LONG_MS = 10_000
 HEARTBEAT = BrokerHeartbeatRequest(
@@ -245,3 +246,32 @@ def test_a_lane_that_breaks_is_noticed_once() -> None:
             await connection.close()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("names", [("G", "L"), ("G",), ("L",)], ids="".join)
+@pytest.mark.parametrize("request_", [FETCH, DescribeClusterRequest()], ids=lambda one: type(one).__name__)
+def test_a_call_that_is_cancelled_as_it_is_routed_leaves_nothing(names: tuple[str, ...], request_: Any) -> None:
+    """As a client's task does that is closed at that moment."""
+    load_newest()  # which a busy machine needs seconds for
+
+    async def scenario() -> None:
+        async with node(*names) as served:
+            connection = RoutingTransport().connect(served.address(names[-1]), internal=False)
+            loop, route = asyncio.get_running_loop(), connection._route
+
+            def routed(request: Any, timeout_ms: int) -> Any:
+                loop.call_soon(task.cancel)  # before the task has heard of it
+                return route(request, timeout_ms)
+
+            connection._route = routed  # type: ignore[method-assign]
+            task = asyncio.ensure_future(connection.call(request_, LONG_MS))
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert task.cancelling() == 1
+            connection._route = route  # type: ignore[method-assign]
+            assert (await connection.call(request_, LONG_MS)).error_code == 0
+            await connection.close()
+
+    with complaints() as left_behind:
+        asyncio.run(scenario())
+    assert left_behind == []

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from quorumlog.wire import sending
 from quorumlog.wire.codec import Frame
 from quorumlog.wire.sending import PIECE_BYTES, copied, send
+from tests.left_behind import complaints
 
 
 def frames(seed: int, largest_bytes: int) -> list[Frame]:
@@ -119,3 +120,22 @@ def test_a_peer_that_has_left_is_noticed_by_the_transport() -> None:
         return await lost
 
     assert isinstance(asyncio.run(run()), OSError | None)
+
+
+def test_a_peer_that_has_left_is_no_reason_to_complain() -> None:
+    """asyncio warns "socket.send() raised exception." from the fifth write on after one that failed."""
+
+    async def scenario() -> None:
+        ours, peer = socket.socketpair()
+        ours.setblocking(False)
+        transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
+        peer.close()
+        for _ in range(20):
+            send(transport, [b"x"])
+            send(transport, [b"x"] * 20)
+        await asyncio.sleep(0)
+        assert transport.is_closing()
+
+    with complaints() as left_behind:
+        asyncio.run(scenario())
+    assert left_behind == []
