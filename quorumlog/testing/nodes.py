@@ -29,6 +29,7 @@ from quorumlog.testing.layout import (
     read_layout,
 )
 from quorumlog.testing.node_config import properties_of
+from quorumlog.testing.port_holder import holder_of
 from quorumlog.testing.ports import PortPicker, taken_ports
 from quorumlog.testing.probe import Readiness, ask_findings, ask_ready
 from quorumlog.testing.processes import ProcessId, is_flocked, read_pid_file, start, write_pid_file
@@ -282,8 +283,8 @@ def _check_ports(nodes: Sequence[NodeFiles]) -> None:
     for node in nodes:
         if taken := taken_ports(node.ports):
             raise PortTaken(
-                f"port {taken[0]} of node {node.node_id} is in use by another program, perhaps another local cluster; "
-                "stop it first"
+                f"port {taken[0]} of node {node.node_id} is in use by {holder_of(taken[0])}; stop that, or start this "
+                "cluster at other ports while all its nodes are stopped: quorumlog up --port PORT"
             )
 
 

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from quorumlog.testing.port_holder import holder_of
+
 HOST = "127.0.0.1"
 FIRST = 9_092
 ROW = 5  # ports of one node
@@ -82,7 +84,10 @@ class PortPicker:
         if ports.all[-1] > MAX_PORT:
             raise NoFreePorts(f"there is no port {ports.all[-1]}: choose a lower first port")
         if taken := taken_ports(ports):
-            raise NoFreePorts(f"port {taken[0]} is in use, of {first} to {ports.all[-1]}: choose another first port")
+            raise NoFreePorts(
+                f"port {taken[0]}, of {first} to {ports.all[-1]}, is in use by {holder_of(taken[0])}: choose another "
+                "first port"
+            )
         if not self._lock(first):
             raise NoFreePorts(
                 f"ports {first} to {ports.all[-1]} belong to another local cluster: choose another first port"

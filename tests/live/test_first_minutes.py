@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 import pytest
 
 from quorumlog import Cluster
+from quorumlog.testing.layout import read_layout
+from quorumlog.testing.ports import HOST, PortPicker
 from quorumlog.testing.waiting import wait_until
 from tests.live.person import COMMAND_S, Person
 
@@ -79,14 +82,30 @@ def test_data_stays_when_a_cluster_comes_back(person: Person) -> None:
     person.types("produce", "auto", stdin="kept\n")  # the topic is created automatically, as in Kafka
     person.types("down")
     person.types("up", "-d", "-n", "3", want=6)
-    person.types("up", "-d")
-    assert person.types("consume", "auto", "-e") == "kept\n"
+    with socket.create_server((HOST, read_layout(person.root).nodes[0].ports.client)) as taken:
+        port = taken.getsockname()[1]
+        said = person.hears("up", "-d", want=6)
+        assert f"port {port} of node 1 is in use by process {os.getpid()} " in said and "up --port" in said
+        other = free_port()
+        (node,) = person.asks("up", "-d", "--port", str(other))["nodes"]
+        assert node["client"] == f"{HOST}:{other}"
+        assert person.types("consume", "auto", "-e") == "kept\n"
+        assert f"at ports from {other} on" in person.hears("up", "-d", "--port", str(port + 1000), want=6)
     document = person.types("consume", "auto", "-e", "-J")
     person.types("produce", "again", "-J", stdin=document)
     assert person.types("consume", "again", "-O", "-1", "-e", "-f", "%t %s") == "again kept"
     person.types("topic", "delete", "again", "nope", want=9)
     person.types("purge", "--yes")
     assert not person.root.exists()
+
+
+def free_port() -> int:
+    """Of a row that no cluster holds."""
+    picker = PortPicker()
+    try:
+        return picker.pick(1)[0].client
+    finally:
+        picker.close()
 
 
 @pytest.mark.timeout(240)

@@ -21,6 +21,7 @@ from quorumlog_cli.local.find import DataOption
 from quorumlog_cli.local.follow import Stopped, follow, stop_signals
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.here import FOLDER
+from quorumlog_cli.local.new_ports import give_ports
 from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.profile_of import select_local
 from quorumlog_cli.local.ready import wait_ready
@@ -45,9 +46,7 @@ def up(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port", min=1024, max=MAX_PORT, help="The first new node's port for clients; node 2 has 100 more."
-        ),
+        typer.Option("--port", min=1024, max=MAX_PORT, help="The first node's port for clients; node 2 has 100 more."),
     ] = None,
     level: Annotated[
         str, typer.Option("--log-level", help="Lowest level of the nodes' log lines shown in the foreground.")
@@ -56,17 +55,17 @@ def up(
 ) -> None:
     """Start a cluster here: three nodes, on free ports from 9092 on, with their data in ./.quorumlog.
 
-    An existing cluster is started again with its data, also where its directory was moved. A copy of a directory holds
-    the same cluster: it does not start while the original runs. Only directories created by this command are ever
-    formatted. In the foreground, Ctrl-C and a closed terminal stop the nodes that it started; nodes that ran before run
-    on, and all data stays.
+    An existing cluster is started again with its data, also where its directory was moved. While it is stopped, --port
+    gives it other ports. A copy of a directory holds the same cluster: it does not start while the original runs. Only
+    directories created by this command are ever formatted. In the foreground, Ctrl-C and a closed terminal stop the
+    nodes that it started; nodes that ran before run on, and all data stays.
     """
     output.use(output_format)
     picker = PortPicker(port)
     try:
         with stop_signals():
             cluster = _find_or_create((data or Path(FOLDER)).absolute(), nodes, options, picker)
-            check_port(cluster, port)
+            take_ports(cluster, picker, port)
             run(cluster, background, level)
     except Stopped as error:
         raise KeyboardInterrupt from error
@@ -99,15 +98,12 @@ def _existing(cluster: LocalNodes, count: int | None, options: list[str] | None)
     return cluster
 
 
-def check_port(cluster: LocalNodes, port: int | None) -> None:
-    """Raises CliError if the cluster has other ports than those that begin with `port`."""
+def take_ports(cluster: LocalNodes, picker: PortPicker, port: int | None) -> None:
+    """Give an existing cluster the ports from `port` on, which the picker begins with. Raises CliError, NoFreePorts."""
     has = cluster.layout.nodes[0].ports.client
     if port not in (None, has):
-        raise CliError(
-            Exit.PRECONDITION,
-            f"the cluster in {cluster.layout.root} has ports from {has} on, not {port}",
-            "omit --port, or choose another folder with --data",
-        )
+        give_ports(cluster, picker)
+        output.say(f"  ports       from {port} on, no longer from {has} on")
 
 
 def _key_and_value(text: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 from quorumlog.testing.layout import Layout, LayoutError, has_cluster, read_layout
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local.new_ports import with_planned_ports
 from quorumlog_cli.profile import Profiles
 from quorumlog_cli.profile_file import read_user
 from quorumlog_cli.server.config_file import read_config
@@ -25,7 +26,7 @@ def settle(nodes: LocalNodes) -> str:
 
     Raises CliError(PRECONDITION) if a node would write elsewhere, or if another copy of the cluster runs.
     """
-    layout = nodes.layout
+    layout = nodes.layout = with_planned_ports(nodes.layout)
     check_paths(layout)
     copies = copies_of(layout, _profiles().by_name.values())
     for copy in copies:

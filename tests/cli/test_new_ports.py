@@ -1,0 +1,137 @@
+"""`up --port` on a cluster that exists: every file that names its ports, interruptions, and what is refused."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quorumlog.records.control import KRaftVersion, Voter, VoterEndpoint, Voters, control_batch
+from quorumlog.testing import port_holder
+from quorumlog.testing.layout import read_layout
+from quorumlog.testing.nodes import LocalNodes
+from quorumlog.testing.ports import HOST, STEP, NodePorts, PortPicker
+from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local import new_ports
+from quorumlog_cli.local.format_all import format_all
+from quorumlog_cli.local.new_ports import give_ports, with_planned_ports
+from quorumlog_cli.local.place import settle
+from quorumlog_cli.offline.metadata_log import DIRECTORY
+from quorumlog_cli.server.config_file import read_config
+
+COUNT = 3
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[LocalNodes]:
+    """Formatted, and never started."""
+    picker = PortPicker()
+    try:
+        yield LocalNodes.create(tmp_path / "c", COUNT, {"num.partitions": "9092"}, picker, format_all)
+    finally:
+        picker.close()
+
+
+def shifted(nodes: LocalNodes) -> list[NodePorts]:
+    """Each node gets the ports that the next one may have."""
+    return [NodePorts.row(node.ports.client + STEP) for node in nodes.layout.nodes]
+
+
+class Picks(PortPicker):
+    """What it is told, also where others have them: nothing is started here."""
+
+    def __init__(self, ports: list[NodePorts]) -> None:
+        super().__init__()
+        self._ports = ports
+
+    def pick(self, count: int) -> list[NodePorts]:
+        assert count == len(self._ports)
+        return self._ports
+
+
+def the_files_agree(nodes: LocalNodes, ports: list[NodePorts]) -> None:
+    layout = read_layout(nodes.layout.root)
+    assert [node.ports for node in layout.nodes] == ports
+    for node in layout.nodes:
+        config = read_config(str(node.config), (), {})
+        found = {listener.address.port for listener in config.listeners} | {config.metrics_port}
+        assert found == set(node.ports.all)
+        assert [voter.address.port for voter in config.voters] == [one.internal for one in ports]
+        assert config.num_partitions == 9092
+
+
+def test_every_file_gets_the_new_ports(nodes: LocalNodes) -> None:
+    ports = shifted(nodes)
+    give_ports(nodes, Picks(ports))
+    assert [node.ports for node in nodes.layout.nodes] == ports
+    the_files_agree(nodes, ports)
+    assert not [*nodes.layout.root.rglob("*.tmp"), *nodes.layout.root.rglob(new_ports.PLAN)]
+
+
+@pytest.mark.parametrize("written", range(COUNT + 1))
+def test_a_change_that_was_interrupted_is_finished_by_the_next_start(
+    nodes: LocalNodes, written: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """written: how many of the nodes' files were written."""
+    ports, write, left = shifted(nodes), new_ports._write_whole, [written + 1]
+
+    def interrupted(path: Path, text: str) -> None:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        write(path, text)
+
+    def no_marker(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(new_ports, "_write_whole", interrupted)
+        patched.setattr("quorumlog.testing.layout.Layout.write_marker", no_marker)
+        give_ports(nodes, Picks(ports))
+    again = LocalNodes.open(nodes.layout.root)
+    settle(again)
+    assert [node.ports for node in again.layout.nodes] == ports
+    the_files_agree(nodes, ports)
+    assert with_planned_ports(again.layout) is again.layout
+
+
+def untouched(nodes: LocalNodes, reason: str) -> None:
+    before = {path: path.read_text() for path in nodes.layout.root.rglob("*") if path.is_file()}
+    with pytest.raises(CliError, match=reason) as refused:
+        give_ports(nodes, Picks(shifted(nodes)))
+    assert refused.value.code is Exit.PRECONDITION and refused.value.hint
+    assert {path: path.read_text() for path in nodes.layout.root.rglob("*") if path.is_file()} == before
+
+
+def test_a_cluster_that_runs_keeps_its_ports(nodes: LocalNodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "serving", lambda: [2])
+    untouched(nodes, "nodes 2 of the cluster .* run")
+
+
+def test_a_file_whose_ports_stand_elsewhere_is_not_changed(nodes: LocalNodes) -> None:
+    config = nodes.layout.nodes[1].config
+    config.write_text(config.read_text().replace("listeners=", "listeners=\\\n "))
+    untouched(nodes, "was edited: its ports are not all in the lines")
+
+
+def test_voters_in_the_metadata_log_keep_their_addresses(nodes: LocalNodes) -> None:
+    log = nodes.layout.nodes[2].data / DIRECTORY
+    log.mkdir()
+    voter = Voter(1, bytes([1]) * 16, (VoterEndpoint("INTERNAL", HOST, 9093),), 0, 1)
+    batch = control_batch([KRaftVersion(1), Voters((voter,))], base_offset=0, timestamp_ms=1, leader_epoch=1)
+    (log / f"{0:020d}.log").write_bytes(batch)
+    before = nodes.layout.nodes[0].config.read_text()
+    with pytest.raises(CliError, match=r"has kraft\.version 1") as refused:
+        give_ports(nodes, Picks(shifted(nodes)))
+    assert refused.value.code is Exit.PRECONDITION and nodes.layout.nodes[0].config.read_text() == before
+
+
+def test_nobody_holds_a_free_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((HOST, 0)) as server:
+        port = server.getsockname()[1]
+        assert "pytest" in port_holder.holder_of(port)
+        monkeypatch.setattr(port_holder, "_processes", list)  # the process of another user
+        assert port_holder.holder_of(port) == "another program"
+    assert port_holder.holder_of(port) == "another program"
