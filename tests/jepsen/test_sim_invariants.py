@@ -40,6 +40,7 @@ from quorumlog_broker.partition.partition import Role
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.epochs import EpochStart
 from quorumlog_storage.indexes.transaction_index import AbortedTransaction, encode_entries
+from quorumlog_storage.log import Log
 from quorumlog_storage.producers.transactions import Unstable
 
 SEED = 1  # of small segments, so that they have index entries, and of tails with room
@@ -173,6 +174,20 @@ def test_a_log_start_that_falls_is_found_unless_the_log_was_renamed(scene: Scene
     scene.offsets._starts[key] = {log: 1}
     scene.offsets.after(scene.lead, [scene.led])
     assert scene.found() == {"log-start-falls"}
+
+
+def test_the_start_of_a_failed_replica_is_not_that_of_the_log_after_it(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory was replaced under the process, which has the old log in memory."""
+    assert scene.led.log is not None
+    monkeypatch.setattr(scene.led.core, "failed", True)
+    with monkeypatch.context() as old:
+        old.setattr(Log, "start_offset", 1)
+        scene.offsets.after(scene.lead, [scene.led])
+    monkeypatch.setattr(scene.led.core, "failed", False)
+    scene.offsets.after(scene.lead, [scene.led])
+    assert not scene.findings
 
 
 # --- epochs and indexes ---

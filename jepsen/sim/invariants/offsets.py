@@ -4,7 +4,8 @@
   aside and copied anew is another log. Where committed records were lost, as durability.py allows it, a replica may
   have to cut them, so that log is left out from then on.
 - log-start-falls: the start of a log never falls, in one process or in those after it on the same disk, until its
-  directory is renamed: then the log is set aside or deleted.
+  directory is renamed or replaced: then the log is set aside, deleted or gone. A replica that has failed keeps the
+  start that it had in memory, while its directory may have become another one; so it is left out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class OffsetInvariants:
         for replica in changed:
             if replica.log is not None:
                 self._on_high_watermark(machine, replica, replica.log)
-                self._on_start(machine, replica, replica.log)
+                if replica.is_usable:
+                    self._on_start(machine, replica, replica.log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         if kind in ("rename", "replace") and (place := place_of(path)) is not None and not place.file:
