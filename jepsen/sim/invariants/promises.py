@@ -5,8 +5,9 @@ Checks the bytes on the wire, decoded by the production codec, against the disk 
 - sync-before-replica-fetch: a fetch acknowledges only synced records (written ones, where the topic leaves durability
   to the page cache). A fetch of an earlier leadership is left out: it was made then, and waited on the host until its
   connection stood. The follower may have truncated its log for the next leader since, as it may while a fetch is on its
-  way. The leader epoch in the fetch protects against both: no leader of a later epoch takes it, and what an earlier one
-  commits needs the next leader, which was in the ISR.
+  way; or it is no replica any more, and its log is gone. The leader epoch in the fetch protects against all of
+  these: no leader of a later epoch takes it, and what an earlier one commits needs the next leader, which was in the
+  ISR.
 """
 
 from __future__ import annotations
@@ -81,8 +82,12 @@ class Promises(VotePromises):
 
 def _is_of_an_earlier_leadership(machine: Machine, key: PartitionKey, fetch: FetchPartition) -> bool:
     plane = data_plane_of(machine)
-    replica = None if plane is None else plane.registry.replicas.get(key)
-    return replica is not None and replica.core.leader_epoch > fetch.current_leader_epoch
+    if plane is None:
+        return False
+    replica, known = plane.registry.replicas.get(key), plane.registry.image.partition(*key)
+    if replica is not None:
+        return replica.core.leader_epoch > fetch.current_leader_epoch
+    return known is not None and known.leader_epoch > fetch.current_leader_epoch
 
 
 def _topic_name(machine: Machine, topic_id: bytes) -> str:
