@@ -374,6 +374,16 @@ def test_before_the_metadata_is_read_clients_of_coordinators_come_again(asked: A
     assert codes_of(fakes, asked) <= {E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE}
 
 
+def test_before_the_metadata_is_read_each_group_has_its_own_error() -> None:
+    """A client of gRPC finds the answer of each group that it asked about, as one of the lane does."""
+    fakes = Fakes()
+    fakes.subscription.image = image_of([])
+    fakes.clock = Passing()
+    asked = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id="a"), OffsetFetchGroup(group_id="b")))
+    answered = [(one.group_id, one.error_code) for one in ask(fakes, asked).groups]
+    assert answered == [(group, E.COORDINATOR_LOAD_IN_PROGRESS) for group in ("a", "b")]
+
+
 def test_before_the_metadata_is_read_no_coordinator_is_found() -> None:
     fakes = Fakes()
     fakes.subscription.image = image_of([])

@@ -65,7 +65,10 @@ async def handle_offset_fetch(services: Services, context: Context, request: Off
         check_topic_count(() if group.topics is None else group.topics.topics, services.limits)
     for group in request.groups[:1]:
         await services.groups.until_loaded(group.group_id)
-    image = services.coordinators_image()
+    try:
+        image = services.coordinators_image()
+    except ApiError as error:
+        return OffsetFetchResponse(groups=tuple(_not_fetched(group, error) for group in request.groups))
     method = GroupShard.fetch_stable_offsets if request.require_stable else GroupShard.fetch_offsets
 
     def begin_one(group: OffsetFetchGroup) -> PendingAnswer:
