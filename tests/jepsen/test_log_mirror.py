@@ -164,6 +164,23 @@ class TopicWorld(World):
         self.log.sync()
 
 
+def test_what_lies_in_a_directory_of_another_node_is_not_the_log() -> None:
+    """Somebody has put a copy of another node's directory in the place of the second one."""
+    world = TopicWorld()
+    world.fill()
+    world.disk.make_directory("/e")
+    foreign = Log.open(world.disk, "/e/t-0", LogConfig())
+    write_unsynced_topic_id(world.disk, "/e/t-0", OLD)
+    mirrors = [
+        LogMirror(world.disk, PATH, topic_id=OLD, others=["/e/t-0"], is_own=is_own)
+        for is_own in (lambda _: True, lambda path: path != "/e")
+    ]
+    assert [(one.end, one.path) for one in mirrors] == [(foreign.end_offset, "/e/t-0"), (12, PATH)]
+    world.disk.remove_tree(PATH)
+    mirrors[1].forget()
+    assert not mirrors[1].is_here
+
+
 def test_a_mirror_is_of_one_topic_id() -> None:
     world = TopicWorld()
     world.fill()

@@ -4,8 +4,10 @@ Each batch has a chained hash over all bytes up to its end. Two logs agree up to
 are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see; `durable_end()` is what would survive
 a power cut.
 
-A log may lie in one of several log directories. While it moves, a complete copy is the log as soon as its source has
-left: the copy has the mark then, and no directory has the log's live name (quorumlog_storage/moves/promotion.py).
+A log may lie in one of several log directories. What lies in a directory of another node, which somebody has put there
+by mistake, is not this node's log: no process starts with it. While a log moves, a complete copy is the log as soon as
+its source has left: the copy has the mark then, and no directory has the log's live name
+(quorumlog_storage/moves/promotion.py).
 
 A power cut may leave the first segments empty and later ones whole, where a topic leaves durability to the page cache.
 That is a hole, and the log ends before it; unless the records in between may be gone, for then the empty segments had
@@ -64,6 +66,7 @@ class LogMirror:
         *,
         topic_id: Uuid | None = None,
         others: Sequence[str] = (),
+        is_own: Callable[[str], bool] = lambda _: True,
         chain_before: Callable[[Offset], bytes] = lambda _: b"",
         may_begin_at: Callable[[Offset], bool] = lambda _: True,
     ) -> None:
@@ -72,13 +75,15 @@ class LogMirror:
         on_written: called once for every batch, when it is appended. A batch that is appended after the files changed
         in another way and before the next access may be left out.
         topic_id: None for a log that has none. others: paths where it may lie instead of `path`.
+        is_own: whether a log directory, such as "/data/d0", is one of this node.
         chain_before: of the committed records before a log's first offset; not called for 0.
         may_begin_at: asked whether the records before an offset may be gone, where segments before it are empty.
         """
         self.path = path  # where it lies, as it was read last
         self._paths = (path, *others)
         self._disk, self._on_batch, self._on_written = disk, on_batch, on_written
-        self._topic_id, self._chain_before, self._may_begin_at = topic_id, chain_before, may_begin_at
+        self._topic_id, self._is_own = topic_id, is_own
+        self._chain_before, self._may_begin_at = chain_before, may_begin_at
         self._base, self._base_chain = 0, b""
         self._batches: list[Batch] = []
         self._ends: list[Offset] = []  # of the batches
@@ -195,7 +200,7 @@ class LogMirror:
         self.path = self._where()
         directory = _directory(self._disk.root, self.path, durable=False)
         names = [name for name in sorted(directory.current) if name.endswith(SEGMENT_SUFFIX)] if directory else []
-        self._is_here = directory is not None and self._topic_id == topic_id_of(self._disk, self.path)
+        self._is_here = directory is not None and self._is_it(self.path, durable=False)
         if not self._is_here:
             return
         first = next((name for name in names if self._size_of(name)), names[-1] if names else "")
@@ -226,7 +231,8 @@ class LogMirror:
                     yield copy
 
     def _is_it(self, path: str, durable: bool) -> bool:
-        return topic_id_of(self._disk, path, durable=durable) == self._topic_id
+        found = topic_id_of(self._disk, path, durable=durable)
+        return found == self._topic_id and self._is_own(path.rpartition("/")[0])
 
     def _size_of(self, file: str) -> int:
         node = self._node(file)

@@ -12,6 +12,7 @@ from functools import partial
 from jepsen.checkers.findings import Findings
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, DATA, DIRECTORIES, METADATA_LOG
+from jepsen.sim.truth.directory_ids import is_of_node
 from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, Batch, LogMirror, topic_id_of
 from jepsen.sim.truth.log_truth import LogTruth
 from jepsen.sim.truth.places import is_copy, live_name, place_of
@@ -66,6 +67,7 @@ class Mirrors:
             lambda batch: self.on_written(machine, log, batch),
             topic_id=bytes.fromhex(topic_id) if topic_id else None,
             others=[f"{directory}/{name}" for directory in DIRECTORIES[1:]],
+            is_own=partial(is_of_node, machine),
             chain_before=partial(self._chain_before, machine, log),
             may_begin_at=partial(self._may_begin, machine, log),
         )
