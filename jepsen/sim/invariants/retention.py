@@ -2,7 +2,8 @@
 
 - start-follows-deletions: a log begins later than before only where someone asked for it, where another replica was
   right to do so first, or where a policy lets the records go. That policy was in force on this broker a short while
-  ago: `retention.ms`, and every record is older; or `retention.bytes`, and what is left holds so many bytes.
+  ago: `retention.ms`, and every record is older; or `retention.bytes`, and what is left holds so many bytes. Records
+  that might go before this do not count: only those between the last allowed start and this one.
 - expired-records-go: at the end, no log begins with a segment that has been expired for longer than some passes take.
 
 A clock that was ahead may have been believed, so ages are judged by the latest wall time that this machine ever had.
@@ -64,14 +65,14 @@ class RetentionInvariants:
 
     def _may_begin_at(self, machine: Machine, log: str, start: Offset) -> bool:
         """Whether a policy explains that a log has no segment before `start`."""
-        name = log.partition("@")[0]
-        newest_ms = self._mirrors.truth(log).newest_between(0, start)
+        name, truth = log.partition("@")[0], self._mirrors.truth(log)
+        newest_ms = truth.newest_between(truth.deleted_before, start)
         wall_ms, left_bytes = (
             self._wall_ms.get(machine.host, machine.clock.wall_ms()),
             max(_bytes_from(machine, f"{directory}/{name}", start) for directory in DIRECTORIES),
         )
         for policy in self._in_force(machine, log):
-            too_old = 0 <= policy.retention_ms < wall_ms - newest_ms
+            too_old = newest_ms >= 0 and 0 <= policy.retention_ms < wall_ms - newest_ms
             too_large = 0 <= policy.retention_bytes <= left_bytes
             if too_old or too_large:
                 self.moves += 1
