@@ -2,6 +2,8 @@
 
 A member of the consumer protocol owns a unit from the answer that gives it until it gives the unit up, or until its
 session has run out since it sent the last heartbeat that was answered: its coordinator heard of it later than that.
+A coordinator that loads answers each heartbeat of the classic protocol that all is well, as Kafka's does, and knows
+nobody yet. So such an answer counts only if it comes before the session has run out.
 
 - group-units-shared (12): no unit has two owners at a time.
 - group-owner-fenced (17): no member commits for a unit that another one owns, or has owned since. An answer that comes
@@ -66,6 +68,11 @@ class Claims:
         until_ns = min([sent_ns + self._session_ns, *self._ends_ns.values()])
         for claim in self._claims.values():
             claim.until_ns = until_ns
+
+    def extend_in_time(self, sent_ns: int) -> None:
+        """`extend`, by an answer that a coordinator which loads may have given: not once the session has run out."""
+        if all(self._now_ns() < claim.until_ns for claim in self._claims.values()):
+            self.extend(sent_ns)
 
     def ends(self, unit: int, at_ns: int) -> None:
         """It has to be given up by then: a member that does not loses all that it has."""

@@ -70,3 +70,16 @@ def test_what_a_member_takes_for_its_own() -> None:
     assert not claims.units and seen() == [(0, 2, 18), (1, 2, 9), (2, 2, 18)]
     claims.committed(1, A, 20)
     assert history.committed == [Committed(1, A, 20)]
+
+
+def test_an_answer_that_proves_nothing_gives_no_claim_back() -> None:
+    """A session of 10. A coordinator that loads says that all is well, also to a member that was removed."""
+    now, history = [2], OwnerHistory()
+    claims = Claims(history, lambda: now[0], 10)
+    claims.take([0], A, 1)
+    now[0] = 10
+    claims.extend_in_time(8)
+    assert history.claims[0].until_ns == 18
+    now[0] = 18
+    claims.extend_in_time(17)
+    assert history.claims[0].until_ns == 18 and claims.units == {0}

@@ -156,7 +156,7 @@ class ClassicMember:
         if code != ErrorCode.NONE:
             self._check(code)
             return False
-        self._claims.extend(sent_ns)
+        self._claims.extend_in_time(sent_ns)
         return await self._commit_all()
 
     async def _linger(self) -> None:
