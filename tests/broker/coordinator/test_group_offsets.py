@@ -312,3 +312,12 @@ def test_an_old_clients_retention_is_its_own(world: GroupWorld) -> None:
     world.pass_ms(1_000)
     world.call_expire()
     assert world.fetched() == {B: 6}
+
+
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**62, -(2**63), 0, -2])
+def test_any_retention_that_an_old_client_may_send_is_taken(world: GroupWorld, retention_ms: int) -> None:
+    """The largest one means for ever, and its end lies beyond the last time that a record can hold."""
+    assert world.commit_code({A: 5}, retention_time_ms=retention_ms) == E.NONE
+    world.pass_ms(1_000)
+    world.call_expire()
+    assert world.fetched() == ({A: 5} if retention_ms > 0 else {})

@@ -52,6 +52,7 @@ from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn, Write
 from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Pace, Steps
 
 BROKERS_RETENTION = -1
+LAST_TIME_MS = 2**63 - 1  # that a record can hold; old clients ask for the longest retention and mean for ever
 GONE_MAX = 1_000  # ids of deleted topics that are remembered: calls that name one are on their way for seconds at most
 CHECKS_A_STEP = 4_096  # partitions
 COMMITS_A_STEP = UNITS_A_STEP // 2  # a commit takes twice as long as a look, with the batch that it leaves in
@@ -121,7 +122,7 @@ class OffsetCalls:
         """Of a call that was not refused."""
         expire = NO_TIMESTAMP
         if request.retention_time_ms != BROKERS_RETENTION:
-            expire = self._turn.wall_ms + request.retention_time_ms
+            expire = min(max(0, self._turn.wall_ms + request.retention_time_ms), LAST_TIME_MS)
         topics = yield from self._commit_each(request.group_id, request.topics, expire, None)
         return OffsetCommitResponse(topics=topics)
 
