@@ -27,6 +27,7 @@ MODULES = {  # as in `dev`; others are ours
     "fuzz": "tests.scenarios.node_fuzz",
     "fuzz-parsers": "tests.parsers.fuzz",
     "spark-versions": "tests.spark.versions",
+    "differential": "differential",
     "test": "tests.run",
 }
 GRACE_S = 60.0  # for a slice that is interrupted: a node may take 40 s for a clean stop

@@ -143,6 +143,14 @@ def _inputs() -> tuple[Work, ...]:
             slice=500_000,
             command=lambda first, count: ("fuzz-parsers", "--inputs", str(count), "--first", str(first)),
         ),
+        Work(  # a sequence has several calls, so the seeds of a slice stay below first + count
+            name="differential",
+            covers="Apache Kafka and we answer the same requests alike, but for a table of differences with reasons",
+            unit="calls",
+            whole=20_000,
+            slice=2_000,
+            command=lambda first, count: ("differential", "--seed", str(first), "--count", str(count)),
+        ),
     )
 
 

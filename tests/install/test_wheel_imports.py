@@ -29,7 +29,7 @@ BEHIND = {
 }
 BY_PYTEST = "quorumlog/testing/plugin.py"  # loaded by pytest, so pytest is there
 EXTRAS = ("arrow", "spark", "java", "demo")  # what a user may ask for; the others are for development
-NEVER = ("applications", "bench", "jepsen", "tests")
+NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
 
 def import_names(requirements: set[str]) -> set[str]:

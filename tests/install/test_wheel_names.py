@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(TEST_S)
 OURS = "quorumlog"
 OTHERS = {"pyspark_quorumlog.py": "Spark finds the format by this name"}
 OTHER_SCRIPTS = {"ql": "the short name of the command"}
-STAY_IN_THE_SOURCE = ("applications", "bench", "docs", "jepsen", "proto", "tests")
+STAY_IN_THE_SOURCE = ("applications", "bench", "differential", "docs", "jepsen", "proto", "tests")
 
 
 def foreign_names(entries: Iterable[str]) -> list[str]:

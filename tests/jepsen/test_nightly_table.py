@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from differential.__main__ import main as differential_main
 from jepsen.__main__ import _chosen
 from jepsen.__main__ import main as jepsen_main
 from jepsen.crash.faults import Fault, Variant
@@ -72,6 +73,7 @@ def parsed(command: Command, patch: pytest.MonkeyPatch) -> argparse.Namespace:
                 "fuzz": fuzz_main,
                 "fuzz-parsers": fuzz_parsers_main,
                 "spark-versions": spark_versions_main,
+                "differential": lambda: differential_main([*command[1:]]),
                 "test": lambda: run_tests([*command[1:]]),
             }
             other.get(command[0], lambda: jepsen_main([*command]))()

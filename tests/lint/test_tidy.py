@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench", "applications")
-SPEAKERS = ("cli/", "bench/", "jepsen/", "applications/")  # may print
+PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench", "applications", "differential")
+SPEAKERS = ("cli/", "bench/", "jepsen/", "applications/", "differential/")  # may print
+EDGES = ("bench/", "jepsen/live/", "applications/", "differential/")
 CORES = (
     "storage/",
     "quorum/quorumlog_quorum/raft/",
@@ -50,7 +51,7 @@ class Module:
     @property
     def is_edge(self) -> bool:
         """Touches the machine, so it never runs in a simulation."""
-        return "/edge/" in self.path or self.path.startswith(("bench/", "jepsen/live/", "applications/"))
+        return "/edge/" in self.path or self.path.startswith(EDGES)
 
     def all(self, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
         return (node for node in ast.walk(self.tree) if isinstance(node, kinds))

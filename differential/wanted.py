@@ -1,0 +1,475 @@
+"""The differences that we want, each with its reason. What no row of this table explains is a finding.
+
+A row that explains nothing in a whole run of breadth and stories is named at its end: it may be out of date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from differential.compare import ABSENT, METADATA_TOPIC, NAMING, Difference
+from differential.conversation import CLOSED
+from differential.odd import tailed
+from differential.step import NO_ID, Batch, Step
+from quorumlog.records.batch import Codec
+
+Asked = Callable[[Step, Difference], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """name: of the row. api: kio's names, with "|" between them; "" for all. path: a regular expression for all of it.
+
+    if_: what else must hold of the request and the difference. with_: of any difference in the answer. goes_apart:
+    after it the two sides' states differ.
+    """
+
+    name: str
+    reason: str
+    api: str = ""
+    path: str
+    if_: Asked = lambda _step, _found: True
+    with_: Callable[[Difference], bool] | None = None
+    goes_apart: bool = False
+
+    def explains(self, step: Step, found: Difference, every: Sequence[Difference]) -> bool:
+        """every: all differences of this answer."""
+        if self.api and step.api not in self.api.split("|"):
+            return False
+        if self.with_ is not None and not any(self.with_(other) for other in every):
+            return False
+        return re.fullmatch(self.path, found.path) is not None and self.if_(step, found)
+
+
+def _is_name(step: Step) -> bool:
+    """Of the client's software, as KIP-511 has it."""
+    names = (step.values["client_software_name"], step.values["client_software_version"])
+    return all(re.fullmatch(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?", name or "") for name in names)
+
+
+def _only_ours(_step: Step, found: Difference) -> bool:
+    return bool(found.theirs == ABSENT)
+
+
+def _only_theirs(_step: Step, found: Difference) -> bool:
+    return bool(found.ours == ABSENT)
+
+
+def _is_other_order(step: Step, found: Difference) -> bool:
+    """Both refuse, and each error is one that a request with several mistakes may get."""
+    return (found.theirs, found.ours) in SEVERAL.get(step.api, ())
+
+
+def _has_tail(step: Step) -> bool:
+    return any(one.damage is tailed for one in _batches(step) if isinstance(one, Batch))
+
+
+def _batches(step: Step) -> list[Any]:
+    return [data["records"] for topic in step.values["topic_data"] or () for data in topic["partition_data"] or ()]
+
+
+def _names_twice(values: Any) -> bool:
+    """Some array of the request has two elements of one name, or twice the same number or text."""
+    if isinstance(values, dict):
+        return any(_names_twice(value) for value in values.values())
+    if not isinstance(values, list | tuple):
+        return False
+    names = [
+        repr([one[name] for name in NAMING if name in one]) if isinstance(one, dict) else repr(one) for one in values
+    ]
+    return len(dict.fromkeys(names)) < len(names) or any(_names_twice(value) for value in values)
+
+
+def _is_empty(ours: Any) -> bool:
+    """An element that holds nothing but its name."""
+    return isinstance(ours, dict) and [] in ours.values() and "error_code" not in ours
+
+
+def _takes_away(step: Step) -> bool:
+    return any(
+        one["config_operation"] == 1 for resource in step.values["resources"] for one in resource["configs"] or ()
+    )
+
+
+def _uses_zstd(step: Step) -> bool:
+    return any(isinstance(one, Batch) and one.codec is Codec.ZSTD for one in _batches(step))
+
+
+def _lacks_producer(step: Step, _found: Difference) -> bool:
+    return any(isinstance(one, Batch) and one.transactional for one in _batches(step))
+
+
+def _asks_elsewhere(step: Step) -> bool:
+    asked = [(topic["topic_name"], topic["partitions"]) for topic in step.values["topics"] or ()]
+    return asked != [(METADATA_TOPIC, [{"partition_index": 0}])]
+
+
+def _names_ids(step: Step) -> bool:
+    return any(not topic["name"] or topic["topic_id"] != NO_ID for topic in step.values["topics"] or ())
+
+
+def _has_cursor_elsewhere(step: Step) -> bool:
+    cursor = step.values["cursor"]
+    return cursor is not None and cursor["topic_name"] not in [topic["name"] for topic in step.values["topics"] or ()]
+
+
+# Theirs and ours, by API. 3: unknown topic, 21: acks, 35: version or level, 40: setting, 42: another field, 47 to 49:
+# transactional producer, 69: unknown group, 104: another cluster, 112: unknown assignor.
+SEVERAL = {
+    "create_topics": ((38, 17), (17, 38), (40, 38), (38, 40), (17, 40), (40, 17)),
+    "remove_raft_voter": ((42, 35), (104, 35)),
+    "update_features": ((95, 42),),
+    "add_raft_voter": ((42, 35), (104, 35)),
+    "alter_configs": ((40, 3), (42, 3), (17, 3)),
+    "incremental_alter_configs": ((40, 3), (42, 3), (17, 3), (40, 42)),
+    "consumer_group_heartbeat": ((112, 69),),
+    "list_offsets": ((35, 3),),
+    "produce": ((3, 21), (3, 42)),
+    "txn_offset_commit": ((3, 47), (3, 48), (3, 49)),
+}
+KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' metrics, group
+OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
+NOT_TOLD = -(2**31)
+# by their keys: client quotas, SCRAM, delegation tokens, telemetry, share groups, streams groups, client metrics
+LEFT_OUT_APIS = "17|36|38|39|40|41|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
+
+WANTED: tuple[Wanted, ...] = (
+    Wanted(
+        name="explained",
+        path=r"(.*\.)?(batch_index_)?error_message",
+        if_=lambda _step, found: found.theirs in (None, "") and found.ours == "<text>",
+        reason="we say what is wrong and what to do where Kafka says nothing",
+    ),
+    Wanted(
+        name="settings of ours",
+        api="create_topics|describe_configs",
+        path=rf".*\.configs\[({OUR_SETTINGS})\]",
+        if_=_only_ours,
+        reason="settings that Kafka does not have, beside its own",
+    ),
+    Wanted(
+        name="features of ours",
+        api="api_versions",
+        path=r"(supported|finalized)_features(\[.*)?",
+        reason="each names levels of its own metadata; of Kafka's we have those of groups and transactions",
+    ),
+    Wanted(
+        name="named twice",
+        path=r".*",
+        if_=lambda step, _found: _names_twice(step.values),
+        reason="what is named twice is answered twice; Kafka takes the last one, refuses one, or answers once",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="nothing asked of a topic",
+        path=r".*\[[^\]]*\]",
+        if_=lambda _step, found: found.theirs == ABSENT and _is_empty(found.ours),
+        reason="a topic of which no partition is named is answered as such; Kafka leaves it out",
+    ),
+    Wanted(
+        name="client names",
+        api="api_versions",
+        path=r".*",
+        if_=lambda step, _found: step.version >= 3 and not _is_name(step),
+        reason="KIP-511 lets a broker refuse a client for its name; we use the name for nothing, and refuse nobody",
+    ),
+    Wanted(
+        name="calls of brokers",
+        api="add_partitions_to_txn|write_txn_markers",
+        path=r".*",
+        if_=lambda step, _found: step.api == "write_txn_markers" or step.version >= 4,
+        reason="only brokers, which have the cluster's secret, may; Kafka without an authorizer serves anybody",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="no time to wait",
+        api="create_topics|delete_topics|create_partitions|elect_leaders|alter_partition_reassignments",
+        path=r".*",
+        if_=lambda step, _found: step.values.get("timeout", 1) <= 0,
+        reason="without time to wait Kafka answers REQUEST_TIMED_OUT, and may obey; we say what was done",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="other resources",
+        api="describe_configs",
+        path=r"results\[(8|16):.*",
+        reason="loggers of a virtual machine and subscriptions to clients' metrics are not part of quorumlog",
+    ),
+    Wanted(
+        name="no error, no message",
+        api="find_coordinator",
+        path=r"(coordinators\[.*\]\.)?error_message",
+        if_=lambda _step, found: found.ours is None,
+        reason="Kafka sends the text NONE, or an empty one, where there is no error",
+    ),
+    Wanted(
+        name="unknown server error",
+        path=r".*",
+        with_=lambda other: other.path.endswith("error_code") and other.theirs == -1,
+        reason="an exception that Kafka did not expect; we say what is wrong",
+    ),
+    Wanted(
+        name="results of features",
+        api="update_features",
+        path=r"results\[.*",
+        if_=_only_ours,
+        reason="Kafka refuses the whole request since 4.0, and we also say which feature is wrong",
+    ),
+    Wanted(
+        name="operations of what is not there",
+        api="consumer_group_describe|describe_groups",
+        path=r"groups\[.*\]\.authorized_operations",
+        if_=lambda _step, found: found.theirs == NOT_TOLD,
+        reason="whoever asks what it may do with a group that is not there is told so; Kafka says nothing",
+    ),
+    Wanted(
+        name="one of several mistakes",
+        path=r".*error_code",
+        if_=_is_other_order,
+        reason="of several mistakes in one request each side names one; which comes first nobody promises",
+    ),
+    Wanted(
+        name="ids of topics before version 12",
+        api="metadata",
+        path=r".*",
+        if_=lambda step, _found: step.version in (10, 11) and _names_ids(step),
+        reason="versions 10 and 11 have the ids of topics; Kafka refuses them there because of a mistake of its own",
+    ),
+    Wanted(
+        name="where to go on",
+        api="fetch|produce",
+        path=r"(responses\[.*\]\.(current_leader|log_start_offset))|node_endpoints",
+        if_=lambda _step, found: found.theirs in (ABSENT, -1),
+        reason="with an error we also name the leader and where the log begins; Kafka does for fewer errors",
+    ),
+    Wanted(
+        name="sessions of nothing",
+        api="fetch",
+        path=r"session_id",
+        if_=lambda step, found: (
+            found.ours == 0 and not any(topic["partitions"] for topic in step.values["topics"] or ())
+        ),
+        reason="no session is kept for a request that names no partition",
+    ),
+    Wanted(
+        name="transactions that are not there",
+        api="describe_transactions",
+        path=r"transaction_states\[.*",
+        if_=lambda _step, found: any(
+            isinstance(one, dict) and one["error_code"] == 105 for one in (found.theirs, found.ours)
+        ),
+        reason="numbers of a transaction that is not there are -1, not 0, which would be a producer's id",
+    ),
+    Wanted(
+        name="isolation of an unknown kind",
+        api="fetch",
+        path=r".*",
+        if_=lambda step, _found: step.values["isolation_level"] not in (0, 1),
+        reason="it is refused in every version; Kafka takes it where the client is an older one",
+    ),
+    Wanted(
+        name="no aborted transactions",
+        api="fetch",
+        path=r"responses\[.*\]\.aborted_transactions",
+        if_=lambda _step, found: (found.theirs, found.ours) == ([], None),
+        reason="an empty list and none mean the same; with an error Kafka sends the one, we the other",
+    ),
+    Wanted(
+        name="members of refused heartbeats",
+        api="consumer_group_heartbeat|join_group",
+        path=r"member_id",
+        if_=lambda _step, found: not found.theirs or not found.ours,
+        reason="a refusal may repeat the member's id, or not; a client knows its own",
+    ),
+    Wanted(
+        name="operations of topics that are not there",
+        api="metadata|describe_topic_partitions",
+        path=r"topics\[.*\]\.topic_authorized_operations",
+        if_=lambda _step, found: found.ours == NOT_TOLD,
+        reason="what may be done with a topic that is not there is not told",
+    ),
+    Wanted(
+        name="the one quorum",
+        api="describe_quorum",
+        path=r".*",
+        if_=lambda step, found: "error_message" in found.path or _asks_elsewhere(step),
+        reason="there is one quorum, and it is described whatever topic or partition is named",
+    ),
+    Wanted(
+        name="a cursor elsewhere",
+        api="describe_topic_partitions",
+        path=r".*",
+        if_=lambda step, _found: _has_cursor_elsewhere(step),
+        reason="a cursor at a topic that is not asked for means the next one by name; Kafka refuses it",
+    ),
+    Wanted(
+        name="names that no topic can have",
+        api="describe_producers",
+        path=r".*error_code",
+        if_=lambda _step, found: (found.theirs, found.ours) == (17, 3),
+        reason="such a topic is unknown, as others are",
+    ),
+    Wanted(
+        name="no error, empty message",
+        api="describe_configs",
+        path=r"results\[.*\]\.(error_message|configs\[.*\]\.documentation)",
+        if_=lambda _step, found: {found.theirs, found.ours} == {None, ""},
+        reason="null and an empty text both say that there is none",
+    ),
+    Wanted(
+        name="unknown ids",
+        api="metadata|delete_topics",
+        path=r"(topics|responses)\[.*<.*>\]",
+        if_=lambda _step, found: any(
+            isinstance(one, dict) and one["error_code"] == 100 for one in (found.theirs, found.ours)
+        ),
+        reason="the name of a topic whose id is unknown is empty, not null",
+    ),
+    Wanted(
+        name="replicas that are none",
+        api="fetch",
+        path=r".*",
+        if_=lambda step, _found: step.values["replica_id"] >= 0,
+        reason="only a broker, which has the cluster's secret, fetches as a replica",
+    ),
+    Wanted(
+        name="epochs of a pattern",
+        api="consumer_group_heartbeat",
+        path=r"member_epoch",
+        if_=lambda step, _found: step.values["subscribed_topic_regex"] is not None,
+        reason="a pattern is matched at once, and the epoch is that of its topics; Kafka matches it a moment later",
+    ),
+    Wanted(
+        name="one resource of an unknown kind",
+        api="describe_configs",
+        path=r"results\[.*",
+        if_=lambda step, _found: any(one["resource_type"] not in KINDS for one in step.values["resources"] or ()),
+        reason="each resource is answered by itself; Kafka refuses all of them for one of an unknown kind",
+    ),
+    Wanted(
+        name="taking away what there cannot be",
+        api="incremental_alter_configs",
+        path=r"responses\[.*",
+        if_=lambda step, found: (found.theirs, found.ours) in ((0, 40), (None, "<text>")) and _takes_away(step),
+        reason="to take away a setting that the resource does not know is a mistake; Kafka does nothing and says yes",
+    ),
+    Wanted(
+        name="settings of what we leave out",
+        api="describe_configs|create_topics",
+        path=r"(.*\.)?configs\[(share|streams|errors)\..*\](\..*)?",
+        if_=lambda _step, found: found.theirs != ABSENT,
+        reason="settings of share groups and streams groups, which are not part of quorumlog",
+    ),
+    Wanted(
+        name="settings of a broker",
+        api="describe_configs",
+        path=r"results\[4:.*\]\.configs\[.*\].*",
+        reason="a broker describes its own settings; docs/configuration.md tells what becomes of each key of Kafka's",
+    ),
+    Wanted(
+        name="synonyms",
+        api="describe_configs",
+        path=r"results\[2:.*\]\.configs\[.*\]\.synonyms\[.*",
+        reason="each names the settings that it would take the value from, and these are not the same",
+    ),
+    Wanted(
+        name="bytes behind a batch",
+        api="produce",
+        path=r"responses\[.*",
+        if_=lambda step, _found: _has_tail(step),
+        reason="a batch that is not whole is refused; Kafka drops it in silence",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="an instance that joins again",
+        api="consumer_group_heartbeat",
+        path=r".*",
+        if_=lambda step, _found: step.values["instance_id"] is not None and step.values["member_epoch"] == 0,
+        with_=lambda other: (other.theirs, other.ours) == (111, 0),
+        reason="a static member whose answer was lost joins again by its own id; Kafka lets its session end first",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="ids of no topic",
+        api="offset_fetch|offset_commit|delete_topics",
+        path=r"(groups\[.*\]\.)?(topics|responses)\[.*",
+        if_=lambda step, _found: step.version >= 6,
+        with_=lambda other: other.path.endswith(("topics[]", "[].name")) or "[]." in other.path,
+        reason="a topic that is named by neither name nor id is one that is not there; OffsetFetch 10 leaves it out",
+    ),
+    Wanted(
+        name="zstd from older producers",
+        api="produce",
+        path=r"responses\[.*",
+        if_=lambda step, _found: step.version < 7 and _uses_zstd(step),
+        reason="who sends zstd can write it; Kafka takes it from version 7 of Produce on",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="half a producer",
+        api="init_producer_id",
+        path=r".*",
+        if_=lambda step, _found: step.values["transactional_id"] is None,
+        with_=lambda other: (other.theirs, other.ours) == (42, 0),
+        reason="without a transactional id a producer gets a new id, whatever it says that it had (KIP-360)",
+    ),
+    Wanted(
+        name="no feature",
+        api="update_features",
+        path=r".*error_code",
+        if_=lambda step, found: (found.theirs, found.ours) == (0, 42) and not step.values["feature_updates"],
+        reason="an update that names no feature is a mistake; Kafka says yes",
+    ),
+    Wanted(
+        name="no assignments",
+        api="create_partitions",
+        path=r"results\[.*",
+        if_=lambda step, _found: any(topic["assignments"] == [] for topic in step.values["topics"] or ()),
+        reason="an empty list of assignments is none; Kafka wants as many as there are new partitions",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="an unknown kind of election",
+        api="elect_leaders",
+        path=r"replica_election_results\[.*",
+        if_=lambda step, _found: step.values["election_type"] not in (0, 1),
+        reason="it is refused once, for the whole request",
+    ),
+    Wanted(
+        name="groups without a name",
+        api="add_offsets_to_txn",
+        path=r"error_code",
+        if_=lambda step, found: not step.values["group_id"] and found.ours == 24,
+        reason="a group's name is never empty; Kafka takes it here and refuses it with the offsets",
+    ),
+    Wanted(
+        name="unknown kinds",
+        api="create_acls|delete_acls|describe_acls",
+        path=r"",
+        if_=lambda _step, found: found.theirs == CLOSED,
+        reason="Kafka closes the connection where an enumeration has an unknown value; we answer",
+    ),
+    Wanted(
+        name="transactions without a producer",
+        api="produce",
+        path=r"responses\[.*",
+        if_=_lacks_producer,
+        reason="a transactional batch without a producer's id belongs to no transaction; Kafka appends it all the same",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="APIs that we leave out",
+        api="api_versions",
+        path=rf"api_keys\[({LEFT_OUT_APIS})\]",
+        if_=_only_theirs,
+        reason="quotas, SCRAM, delegation tokens, telemetry, share groups and streams groups are not part of quorumlog",
+    ),
+)
+
+
+def explaining(step: Step, found: Difference, every: Sequence[Difference] = ()) -> Wanted | None:
+    """The first row that explains it. every: all differences of its answer."""
+    return next((one for one in WANTED if one.explains(step, found, every)), None)
