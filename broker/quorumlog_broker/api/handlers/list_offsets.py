@@ -2,8 +2,9 @@
 
 Only a broker that has proven which one it is learns of offsets above the high watermark. Any other caller that names a
 `replica_id` is answered as a consumer. A partition that this broker is about to lead is waited for, within the
-request's time-out (`replicas/upcoming.py`). A partition that a request names twice is refused, as in Kafka. A topic that
-is named by its id is that one only: in metadata that are behind, its name may still be that of a former one (KIP-516).
+request's time-out (`replicas/upcoming.py`). A partition that a request names twice is refused, as in Kafka. A topic
+that is named by its id is that one only: in metadata that are behind, its name may still be that of a former one
+(KIP-516).
 """
 
 from __future__ import annotations
