@@ -142,20 +142,28 @@ def test_full_batches_are_pipelined_after_the_first_acknowledgement() -> None:
         async with make(cluster, batch_size=100) as producer:
             for i in range(30):
                 await producer.send("t", str(i))
-            await asyncio.sleep(0.01)
+            await _reached(cluster, 1)
             under_way.append(_produces(cluster))
             cluster.gate.set()
             cluster.gate = None
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             cluster.gate = asyncio.Event()
-            await asyncio.sleep(0.01)
+            await _reached(cluster, 6)
             under_way.append(_produces(cluster))
             cluster.gate.set()
 
     run(scenario())
     assert under_way == [1, 6]
     assert cluster.values("t", 0) == [str(i).encode() for i in range(30)]
+
+
+async def _reached(cluster: FakeCluster, requests: int) -> None:
+    """Waits for so many, and then a moment longer, in which there might be more."""
+    async with asyncio.timeout(10):
+        while _produces(cluster) < requests:
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
 
 
 def _produces(cluster: FakeCluster) -> int:
