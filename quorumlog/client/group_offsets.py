@@ -110,7 +110,7 @@ async def fetch_offsets_of_lives(
     names = list(dict.fromkeys(topic for topic, _ in keys))
 
     async def ask() -> tuple[dict[TopicPartition, CommittedOffset], dict[str, Uuid]]:
-        await link.refresh(names)
+        await link.refresh(names, create=False)
         ids = {name: link.cache.life_of(name).topic_id for name in names}
         return await _ask(coordinator, group_id, topics_to_fetch(keys, ids), require_stable=True), ids
 

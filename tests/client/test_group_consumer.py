@@ -27,6 +27,7 @@ from quorumlog.client.errors import (
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
+from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
     GroupHeartbeatRequest,
@@ -753,5 +754,17 @@ def test_a_member_that_only_closes_commits_nothing_of_a_former_topic() -> None:
             cluster.make_anew("t", NEW_ID, 1)
             await consumer._link.refresh(["t"])
         assert not any(isinstance(request, OffsetCommitRequest) for _, request in cluster.requests)
+
+    run(scenario())
+
+
+def test_a_question_about_committed_offsets_makes_no_topic() -> None:
+    cluster = filled(partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            assert await consumer.committed([("mistyped", 0)]) == {}
+        asked = [request for _, request in cluster.requests if isinstance(request, MetadataRequest)]
+        assert asked and not any(request.allow_auto_topic_creation for request in asked)
 
     run(scenario())
