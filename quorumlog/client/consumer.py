@@ -240,6 +240,10 @@ class AsyncConsumer(GroupMember):
             self._loop.arrived.clear()
             if self._closed:
                 raise ClientClosed("the consumer is closed")
+            replaced = self._loop.take_replaced()
+            if replaced is not None:
+                self._told(replaced)
+                raise replaced
             if self._loop.chunks:
                 return self._loop.take()
             if self._at_end:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from quorumlog.client.errors import QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.link import Link
+from quorumlog.client.metadata_cache import NO_ID
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset, resolve_offsets
 from quorumlog.client.options import ISOLATION_LEVELS, ConsumerOptions
 from quorumlog.client.progress import Progress
@@ -79,6 +80,7 @@ class FetchLoop:
         self.chunks: deque[Chunk] = deque()
         self.error: Exception | None = None
         self.paused: set[TopicPartition] = set()
+        self._untold = False  # a topic was replaced, and its reader has perhaps not got the error yet
         self.arrived = asyncio.Event()
         self._ahead: dict[TopicPartition, int] = {}
         self._buffered = 0
@@ -144,6 +146,14 @@ class FetchLoop:
         error, self.error = self.error, None
         return error or next((p.broken for p in self.positions.values() if p.broken is not None), None)
 
+    def take_replaced(self) -> TopicReplaced | None:
+        """What the reader has to be told now, though there are chunks: none of them is of that topic."""
+        if not self._untold:
+            return None
+        ahead = {topic for (topic, _), count in self._ahead.items() if count}
+        errors = [one.broken for one in self.positions.values() if one.told_of == NO_ID and one.topic not in ahead]
+        return next((error for error in errors if isinstance(error, TopicReplaced)), None)
+
     def replaced(self, key: TopicPartition) -> TopicReplaced | None:
         """What the reader of this partition has to be told, and has not been told yet."""
         position = self.positions.get(key)
@@ -160,9 +170,10 @@ class FetchLoop:
         goes_on = self._options.auto_offset_reset != "none"
         for position in self.positions.values():
             if (position.topic, position.topic_id) == (error.topic, error.topic_id):
-                position.told_of, position.broken = error.new_id, error
-                if goes_on and position.stop_offset is None:
-                    position.broken, position.begins_anew = None, True
+                position.told_of = error.new_id
+                position.begins_anew = goes_on and position.stop_offset is None
+                position.broken = None if position.begins_anew or position.finished else error
+        self._untold = any(isinstance(one.broken, TopicReplaced) for one in self.positions.values())
         self._wake.set()
 
     @property
@@ -221,7 +232,7 @@ class FetchLoop:
             position.topic_id = position.topic_id or self._link.cache.life_of(position.topic).topic_id
             error = self.replaced(position.key)
             if error is not None and not position.finished and position.broken is None:
-                position.broken = error
+                position.broken, self._untold = error, True
                 self.arrived.set()
 
     async def _begin_anew(self, position: Position) -> None:

@@ -134,4 +134,5 @@ class Position:
     def begin_anew(self, offset: Offset, topic_id: Uuid) -> None:
         """Read another life of the topic."""
         self.reset(offset)
-        self.topic_id, self.begins_anew, self.failures, self.high_watermark = topic_id, False, 0, -1
+        self.topic_id, self.told_of, self.begins_anew = topic_id, NO_ID, False
+        self.failures, self.high_watermark = 0, -1

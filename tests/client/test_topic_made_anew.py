@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from fake_cluster import TOPIC_ID, FakeCluster, TestClock
+from fake_cluster import TOPIC_ID, FakeCluster, FakeLog, TestClock
 
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import TopicReplaced
@@ -127,6 +127,52 @@ def test_without_a_reset_nothing_is_read_until_the_application_says_where(option
                     await polled(consumer, 1)
             await consumer.seek("t", 0, 40)
             assert (await polled(consumer, 1))[0] == b"new-40"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("reset", ["earliest", "none"])
+def test_a_busy_topic_does_not_keep_the_error_back(reset: str) -> None:
+    cluster = FakeCluster(partitions=1)
+    cluster.topics["busy"], cluster.ids["busy"] = [FakeLog(leader=2)], b"b" * 16
+    write(cluster, b"old", range(35))
+
+    record = Record(offset=0, timestamp_ms=5, key=None, value=b"busy")
+    for _ in range(60):
+        cluster.topics["busy"][0].append(encode_batch([record]))
+
+    async def scenario() -> None:
+        async with make(cluster, auto_offset_reset=reset, max_partition_fetch_bytes=1) as consumer:
+            await consumer.assign([("t", 0, 35), ("busy", 0, 0)])
+            await polled(consumer, 1)
+            cluster.make_anew("t", NEW_ID, 1)
+            await consumer._link.refresh(["t"])
+            found: list[int] = []
+            for _ in range(30):
+                await asyncio.sleep(0.02)  # so that there is always a record ahead
+                try:
+                    found.append(len(await consumer.poll(1)))
+                except TopicReplaced:
+                    found.append(-1)
+            assert found.count(-1) == 1 and found.count(1) == 29
+
+    run(scenario())
+
+
+def test_a_read_that_has_reached_its_stop_ends_well() -> None:
+    cluster = FakeCluster(partitions=2)
+    write(cluster, b"old", range(35))
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.assign([("t", 0, 0), ("t", 1, 0)], stop="latest")
+            await polled(consumer, 35)
+            cluster.make_anew("t", NEW_ID, 2)
+            await consumer._link.refresh(["t"])
+            assert await consumer.poll(timeout_ms=20) == [] and consumer.finished
+            with pytest.raises(TopicReplaced):
+                await consumer.seek("t", 1, 0)
+            assert await consumer.poll(timeout_ms=20) == [] and consumer.finished
 
     run(scenario())
 
