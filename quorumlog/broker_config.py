@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from quorumlog.cleaner_settings import CLEANER_SETTINGS
 from quorumlog.directory_settings import DIRECTORY_SETTINGS
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.live_settings import IDLE, PRODUCER_SETTINGS
+from quorumlog.live_settings import IDLE, IN_FORCE
 from quorumlog.throttle_settings import THROTTLE_SETTINGS
 from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey
 
@@ -69,7 +69,7 @@ CHANGEABLE: Mapping[str, ConfigKey] = {
     **CLEANER_SETTINGS,
     **DIRECTORY_SETTINGS,
     **THROTTLE_SETTINGS,
-    **PRODUCER_SETTINGS,
+    **IN_FORCE,
     **IDLE,
 }  # of the broker itself
 BROKER_CONFIGS: Mapping[str, ConfigKey] = {**TOPIC_CONFIGS, **CHANGEABLE}  # by the names that are stored

@@ -11,10 +11,15 @@ from collections.abc import Mapping
 
 from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind
 
+ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
 PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 VERIFICATION = "transaction.partition.verification.enable"
 
-_PRODUCERS = (
+_IN_FORCE = (
+    ConfigKey(
+        name=ASSIGNMENT_INTERVAL, kind=Kind.WHOLE, default="1000", maximum=MAX_INT,
+        doc="Least time between two assignments of a group that has no such time of its own.",
+    ),
     ConfigKey(
         name=PRODUCER_EXPIRATION, kind=Kind.WHOLE, default="86400000", minimum=1, maximum=MAX_INT,
         doc="A partition forgets a producer that is silent for this long.",
@@ -25,7 +30,7 @@ _PRODUCERS = (
         "itself.",
     ),
 )  # fmt: skip
-PRODUCER_SETTINGS: Mapping[str, ConfigKey] = {key.name: key for key in _PRODUCERS}
+IN_FORCE: Mapping[str, ConfigKey] = {key.name: key for key in _IN_FORCE}
 
 
 def _idle(name: str, kind: Kind, default: str, minimum: int = 0, maximum: int = MAX_INT) -> ConfigKey:

@@ -6,7 +6,7 @@ import pytest
 
 from quorumlog.broker_config import BROKER_CONFIGS, stored_name_of
 from quorumlog.errors import ApiError
-from quorumlog.live_settings import IDLE, PRODUCER_SETTINGS
+from quorumlog.live_settings import IDLE, IN_FORCE
 from quorumlog.topic_config import parse_text
 from quorumlog_cli.server.foreign_keys import IDLE as IDLE_IN_A_FILE
 from quorumlog_cli.server.keys import NODE_KEYS
@@ -76,7 +76,6 @@ OF_KAFKA = [
 
 NOT_TAKEN = {
     "config.providers": "refused in a file, too: a value ${...} would be taken as it stands",
-    "group.consumer.assignment.interval.ms": "of the file; a group has its own, which can be changed",
     "listener.security.protocol.map": "listeners are opened at the start",
     "listeners": "listeners are opened at the start",
     "max.connections": "of the file: a listener has its limit when it is opened",
@@ -98,11 +97,11 @@ def test_what_has_no_effect_has_none_in_a_file_either() -> None:
 
 
 def test_defaults_are_those_of_a_file() -> None:
-    for name, key in PRODUCER_SETTINGS.items():
+    for name, key in IN_FORCE.items():
         in_file = NODE_KEYS[name]
         assert in_file.default is not None and in_file.parse(in_file.default) == parse_text(key, key.default)
 
 
-@pytest.mark.parametrize("name", [*PRODUCER_SETTINGS, *IDLE])
+@pytest.mark.parametrize("name", [*IN_FORCE, *IDLE])
 def test_defaults_are_allowed(name: str) -> None:
     parse_text(BROKER_CONFIGS[name], BROKER_CONFIGS[name].default)

@@ -14,7 +14,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.live_settings import PRODUCER_EXPIRATION
 from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_broker.replicas.own_settings import producer_setting
+from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 
@@ -29,7 +29,7 @@ async def expire_producers_for_ever(
     rounds: dict[Uuid, deque[Replica]] = {}  # the logs that are still to be done, by directory
 
     def expiration_ms() -> int:
-        return producer_setting(registry.image, node_id, PRODUCER_EXPIRATION, config.producer_id_expiration_ms)
+        return own_setting(registry.image, node_id, PRODUCER_EXPIRATION, config.producer_id_expiration_ms)
 
     def do_next(directory_id: Uuid, _outcome: object = None) -> None:
         waiting = rounds[directory_id]

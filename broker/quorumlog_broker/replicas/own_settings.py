@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import PRODUCER_SETTINGS
+from quorumlog.live_settings import IN_FORCE
 from quorumlog.topic_config import parse_text
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
 
@@ -20,10 +20,10 @@ def rate_set(image: Image, node_id: NodeId, name: str) -> int | None:
     return None if text is None else int(text)
 
 
-def producer_setting(image: Image, node_id: NodeId, name: str, in_file: int) -> int:
-    """name: of PRODUCER_SETTINGS. What is not understood is ignored: a newer controller may allow it."""
+def own_setting(image: Image, node_id: NodeId, name: str, in_file: int) -> int:
+    """name: of IN_FORCE. What is not understood is ignored: a newer controller may allow it."""
     text = text_set(image, node_id, name)
     try:
-        return in_file if text is None else int(parse_text(PRODUCER_SETTINGS[name], text))
+        return in_file if text is None else int(parse_text(IN_FORCE[name], text))
     except ApiError:
         return in_file

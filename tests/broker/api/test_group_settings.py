@@ -113,6 +113,15 @@ def test_a_group_is_described_by_all_its_settings() -> None:
     assert unnamed.error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_a_group_is_described_by_what_was_changed_of_all_groups() -> None:
+    fakes = Fakes()
+    record = ConfigRecord(resource_type=4, resource_name="", name=f"group.{INTERVAL}", value="2500")
+    fakes.subscription.image = image_of([record], usual_image())
+    request = DescribeConfigsRequest(resources=(ConfigResource(resource_type=GROUP, resource_name="g"),))
+    (found,) = ask(fakes.services(), request).results
+    assert {one.name: one.value for one in found.configs}[INTERVAL] == "2500"
+
+
 VALUES = st.dictionaries(
     st.sampled_from([*GROUP_SETTINGS, "consumer.of.the.future"]),
     st.integers(-1, 10**6).map(str) | st.sampled_from(["", "many", "1e3"]),

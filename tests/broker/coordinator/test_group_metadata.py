@@ -24,7 +24,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 
-GROUP, TOPIC = 32, 2
+GROUP, TOPIC, BROKER = 32, 2, 4
 
 
 def on_rack(node_id: int, rack: str | None) -> MetadataRecord:
@@ -37,7 +37,7 @@ USUAL = [on_rack(1, "a"), on_rack(2, "b"), on_rack(3, None), *topic_records("ord
 class World:
     def __init__(self, records: Sequence[MetadataRecord] = USUAL) -> None:
         self.image: Image = EMPTY
-        self.groups = GroupMetadata(ConsumerGroupConfig())
+        self.groups = GroupMetadata(1, ConsumerGroupConfig())
         self.apply(*records)
 
     def apply(self, *records: MetadataRecord) -> int:
@@ -114,3 +114,17 @@ def test_settings_of_a_group_are_within_the_limits_of_the_file() -> None:
     assert world.groups.group_setting("other", name) is None
     world.apply(dataclasses.replace(SESSION, value="1"))
     assert world.groups.group_setting("g", name) == 45_000
+
+
+def test_the_interval_of_all_groups_may_change_while_the_broker_runs() -> None:
+    """That of the group itself comes first, then that of this broker, of all brokers, and of the file."""
+    world, name = World(), "consumer.assignment.interval.ms"
+    assert world.groups.group_setting("g", name) == ConsumerGroupConfig().assignment_interval_ms
+    of_all = ConfigRecord(resource_type=BROKER, resource_name="", name=f"group.{name}", value="2000")
+    world.apply(of_all)
+    assert world.groups.group_setting("g", name) == 2_000
+    world.apply(dataclasses.replace(of_all, resource_name="1", value="3000"))
+    world.apply(dataclasses.replace(of_all, resource_name="2", value="9000"))
+    assert world.groups.group_setting("g", name) == 3_000
+    world.apply(ConfigRecord(resource_type=GROUP, resource_name="g", name=name, value="4000"))
+    assert [world.groups.group_setting(group, name) for group in ("g", "other")] == [4_000, 3_000]

@@ -13,7 +13,7 @@ from quorumlog.live_settings import PRODUCER_EXPIRATION, VERIFICATION
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.api.handlers import HANDLERS
-from quorumlog_broker.replicas.own_settings import producer_setting
+from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY
 from quorumlog_storage.log import Log
 
@@ -23,13 +23,13 @@ def setting(name: str, value: str, broker: str = CLUSTER_DEFAULT) -> ConfigRecor
 
 
 def test_that_of_the_broker_comes_before_that_of_all_and_of_the_file() -> None:
-    assert producer_setting(EMPTY, 1, PRODUCER_EXPIRATION, 7) == 7
+    assert own_setting(EMPTY, 1, PRODUCER_EXPIRATION, 7) == 7
     of_all = image_of([setting(PRODUCER_EXPIRATION, "8")])
-    assert producer_setting(of_all, 1, PRODUCER_EXPIRATION, 7) == 8
+    assert own_setting(of_all, 1, PRODUCER_EXPIRATION, 7) == 8
     of_one = image_of([setting(PRODUCER_EXPIRATION, "9", "1")], of_all)
-    assert [producer_setting(of_one, node, PRODUCER_EXPIRATION, 7) for node in (1, 2)] == [9, 8]
+    assert [own_setting(of_one, node, PRODUCER_EXPIRATION, 7) for node in (1, 2)] == [9, 8]
     strange = image_of([setting(PRODUCER_EXPIRATION, "soon")])
-    assert producer_setting(strange, 1, PRODUCER_EXPIRATION, 7) == 7, "of a newer controller"
+    assert own_setting(strange, 1, PRODUCER_EXPIRATION, 7) == 7, "of a newer controller"
 
 
 def test_producers_expire_by_the_changed_setting(monkeypatch: pytest.MonkeyPatch) -> None:

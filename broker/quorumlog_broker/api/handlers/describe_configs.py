@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_settings import in_file
+from quorumlog.live_settings import ASSIGNMENT_INTERVAL
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,
@@ -18,6 +19,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
+from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.topic_settings import Layers, of_all_brokers, of_group
 
@@ -69,7 +71,9 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
     if asked.resource_type == GROUP_RESOURCE:
         if not asked.resource_name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a group is needed")
-        return of_group(image, asked.resource_name, in_file(services.consumer_groups))
+        ours = services.consumer_groups
+        interval_ms = own_setting(image, services.node_id, ASSIGNMENT_INTERVAL, ours.assignment_interval_ms)
+        return of_group(image, asked.resource_name, in_file(replace(ours, assignment_interval_ms=interval_ms)))
     if asked.resource_type != BROKER_RESOURCE:
         text = f"resource type {asked.resource_type}: 2 is a topic, 4 a broker, 32 a group"
         raise ApiError(ErrorCode.INVALID_REQUEST, text)

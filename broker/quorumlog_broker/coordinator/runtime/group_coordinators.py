@@ -40,7 +40,7 @@ class GroupCoordinators(Coordinators[GroupCoordinator]):
         """in_service: no other broker can have taken over, as far as this one knows."""
         super().__init__(node_id=node_id, image=image, appends=appends, clock=clock, turn=turn, nursery=nursery)
         self._config, self._rng, self._in_service = config, rng, in_service
-        self._cluster = GroupMetadata(config.consumer)
+        self._cluster = GroupMetadata(node_id, config.consumer)
 
     def _make(self, replica: Replica, leader_epoch: Epoch) -> GroupCoordinator:
         return GroupCoordinator(

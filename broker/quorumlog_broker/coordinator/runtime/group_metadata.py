@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.group_config import ConsumerGroupConfig
-from quorumlog.group_settings import setting_of
-from quorumlog.ids import Uuid
+from quorumlog.group_settings import ASSIGNMENT_INTERVAL, setting_of
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.live_settings import ASSIGNMENT_INTERVAL as ASSIGNMENT_INTERVAL_OF_ALL
 from quorumlog_broker.coordinator.groups.consumer.cluster import Topic
+from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, GROUP_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
@@ -20,9 +22,10 @@ from quorumlog_quorum.metadata.registration import PartitionRegistration
 class GroupMetadata:
     """A `Cluster`. version: rises by 1 with each change."""
 
-    def __init__(self, config: ConsumerGroupConfig) -> None:
+    def __init__(self, node_id: NodeId, config: ConsumerGroupConfig) -> None:
+        """node_id: of this broker, whose own settings count."""
         self.version = 0
-        self._config = config
+        self._node_id, self._config = node_id, config
         self._image = EMPTY
         self._topics: dict[str, Topic] = {}  # those that were asked for in this version
         self._names: tuple[str, ...] | None = None
@@ -55,9 +58,12 @@ class GroupMetadata:
         return self._names
 
     def group_setting(self, group_id: str, name: str) -> int | None:
-        """Within the limits of this broker's file. None: the group has none."""
+        """Within the limits of this broker's file. None: the group has none, and that of all groups was not changed."""
         values = self._image.configs.get((GROUP_RESOURCE, group_id))
-        return None if values is None else setting_of(self._config, values, name)
+        own = None if values is None else setting_of(self._config, values, name)
+        if own is not None or name != ASSIGNMENT_INTERVAL:
+            return own
+        return own_setting(self._image, self._node_id, ASSIGNMENT_INTERVAL_OF_ALL, self._config.assignment_interval_ms)
 
     def _racks(self, partitions: list[tuple[int, PartitionRegistration]]) -> tuple[tuple[str, ...], ...]:
         """Of the replicas of each partition, sorted; empty if no broker has a rack."""

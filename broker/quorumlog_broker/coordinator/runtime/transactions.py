@@ -27,7 +27,7 @@ from quorumlog_broker.produce.end_markers import EndMarkers
 from quorumlog_broker.produce.own_appends import OwnAppends
 from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.produce.transactional import EndTransaction
-from quorumlog_broker.replicas.own_settings import producer_setting
+from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_quorum.metadata.image import Image
 
 MARKER_TIMEOUT_MS = 2_000  # that a marker waits for the in-sync replicas, and with it others of the same leader
@@ -101,7 +101,7 @@ class Transactions:
     @property
     def verifies(self) -> bool:
         """A leader asks about producers that add their partitions themselves; can be changed while the broker runs."""
-        return bool(producer_setting(self._image(), self._node_id, VERIFICATION, self.verification.enable))
+        return bool(own_setting(self._image(), self._node_id, VERIFICATION, self.verification.enable))
 
     @property
     def _caller(self) -> Caller:
