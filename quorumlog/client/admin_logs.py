@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from quorumlog.client.delete_records import delete_records
+from quorumlog.client.errors import RequestFailed
 from quorumlog.client.export_partition import ExportedPart, PartitionExport
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.import_topic import Source, TopicImport
@@ -62,7 +63,8 @@ class LogAdmin:
         """The log directories of every broker that is not fenced, by broker id.
 
         timeout_ms: of each broker; None: request.timeout.ms. silent: is given why a broker has not answered, and that
-        one is left out; a dead broker is not fenced before its session ends. Without it, raises RpcError.
+        one is left out; a dead broker is not fenced before its session ends, and one that has just started reads the
+        metadata first. Without it, raises RpcError and RequestFailed.
         """
         await self._link.refresh([])
         found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
@@ -71,12 +73,12 @@ class LogAdmin:
                 response: DescribeLogDirsResponse = await self._link.call_node(
                     node_id, DescribeLogDirsRequest(), timeout_ms
                 )
-            except RpcError as error:
-                if silent is None:
+                check(response)
+            except (RequestFailed, RpcError) as error:
+                if silent is None or (isinstance(error, RequestFailed) and not error.code.retriable):
                     raise
                 silent[node_id] = str(error)
                 continue
-            check(response)
             found[node_id] = response.directories
         return found
 

@@ -292,6 +292,14 @@ def test_directories_are_described_whole_or_as_requested() -> None:
     assert (healthy.total_bytes, healthy.usable_bytes, sick.error_code) == (10, 5, 56)
 
 
+def test_directories_are_not_called_empty_before_the_metadata_is_read() -> None:
+    fakes = Fakes()
+    fakes.subscription.image = image_of([])
+    with pytest.raises(ApiError, match="still reading the metadata log") as refused:
+        ask(fakes, DescribeLogDirsRequest())
+    assert refused.value.code == ErrorCode.LEADER_NOT_AVAILABLE
+
+
 def test_epoch_ends_are_given_by_topic() -> None:
     asked = EpochTopic(name="orders", partitions=(EpochPartition(index=2, current_leader_epoch=3, leader_epoch=1),))
     (topic,) = ask(Fakes(), OffsetForLeaderEpochRequest(topics=(asked,))).topics

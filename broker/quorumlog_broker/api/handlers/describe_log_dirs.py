@@ -1,4 +1,7 @@
-"""DescribeLogDirs: what lies in this broker's log directories, and how much space is left."""
+"""DescribeLogDirs: what lies in this broker's log directories, and how much space is left.
+
+Before the first metadata no log is open, and an answer would say that nothing lies there: it is refused as others are.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ async def handle_describe_log_dirs(
     services: Services, _context: Context, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     check_topic_count(request.topics, services.limits)
+    services.caught_up_image()
     directories = await services.directory_report.describe()
     if not request.all_topics:
         asked = {topic.name: topic.partitions for topic in request.topics}
