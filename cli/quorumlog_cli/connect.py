@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from quorumlog_cli import output
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.here import read_here
+from quorumlog_cli.lost_quorum import is_silence
 from quorumlog_cli.profile import Asked, Profiles, Target, names_another, resolve
 from quorumlog_cli.profile_file import read_project, read_user
 
@@ -78,16 +80,38 @@ def connected(target: Target, **more: object) -> Iterator[Cluster]:
     """Blocking clients of the target's cluster.
 
     Raises CliError(UNREACHABLE) at once if no address accepts, or if another cluster answers than the one that is
-    meant.
+    meant. Where a local cluster's quorum is lost, a call that got no answer ends in CliError(UNHEALTHY), which says so;
+    a command that did get one is told that it may be old.
     """
     from quorumlog.client.blocking import Cluster
 
     reach(target)
     options = {"default_api_timeout_ms": API_TIMEOUT_MS, "client_id": "quorumlog-cli", **target.options, **more}
-    with Cluster(target.bootstrap_servers, **options) as cluster:
-        if target.cluster_id:
-            _prove(cluster, target, options)
-        yield cluster
+    try:
+        with Cluster(target.bootstrap_servers, **options) as cluster:
+            if target.cluster_id:
+                _prove(cluster, target, options)
+            yield cluster
+    except Exception as error:
+        if is_silence(error) and (lost := _lost(target)):
+            raise CliError(Exit.UNHEALTHY, f"{lost[0]} ({error})", lost[1]) from error
+        raise
+    if not output.is_json() and (lost := _lost(target)):
+        output.say(f"hint   {lost[0]}. What was shown may be old; {lost[1]}")
+
+
+def _lost(target: Target) -> tuple[str, str] | None:
+    """What a lost quorum of this local cluster means, and what to do. None: it is not lost, or not known here."""
+    from quorumlog.testing.layout import has_cluster
+
+    if target.data_dir is None or not has_cluster(target.data_dir):
+        return None
+    from quorumlog.testing.nodes import LocalNodes
+    from quorumlog_cli.local.ready import hint_to_start, missing_quorum
+
+    nodes = LocalNodes.open(target.data_dir)
+    lost = missing_quorum(nodes)
+    return (lost, hint_to_start(nodes)) if lost else None
 
 
 def _prove(cluster: Cluster, target: Target, options: Mapping[str, Any]) -> None:

@@ -45,6 +45,12 @@ def test_a_lost_quorum_is_called_so(person: Person) -> None:
     assert said.returncode == 5 and "no leader of the quorum answers" in said.stderr
     assert len(said.stdout.splitlines()) == 2 + 3
 
+    said = person.does("topic", "list")
+    assert said.returncode == 0 and lost in said.stderr and "may be old" in said.stderr
+    for refused in (("config", "set", "t", "retention.ms=5000"), ("quorum", "status"), ("group", "list")):
+        said = person.does(*refused)
+        assert said.returncode == 5 and lost in said.stderr and "quorumlog up -d" in said.stderr, refused
+
     person.types("kill", str(alive))
     said = person.does("restart", str(alive))
     assert said.returncode == 5 and lost in said.stderr and "quorumlog up -d" in said.stderr
