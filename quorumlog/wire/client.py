@@ -115,6 +115,11 @@ class WireConnection:
             self._ordered = self._open()
         return self._ordered
 
+    @property
+    def is_unanswered(self) -> bool:
+        """The peer has accepted a connection, and has not introduced itself yet."""
+        return any(one.is_unanswered for one in (*self._pool, *([self._ordered] if self._ordered is not None else [])))
+
     async def negotiate(self, *, ordered: bool) -> Negotiated:
         """Ask the peer what it speaks. The socket stays open for later calls; ordered: for the ordered ones."""
         socket = self.ordered_socket() if ordered else self._free_socket()

@@ -22,12 +22,14 @@ _LENGTH = struct.Struct(">i")
 
 _LOOKS_LIKE = (
     (b"\x16\x03", "a TLS hello; this listener is plaintext"),
+    (b"\x15\x03", "a TLS alert; this client speaks without TLS"),
+    (b"HTTP", "an HTTP response"),
     (b"GET ", "an HTTP request"),
     (b"POST", "an HTTP request"),
     (b"HEAD", "an HTTP request"),
     (b"PUT ", "an HTTP request"),
     (b"PRI ", "HTTP/2 or gRPC; this listener speaks Kafka's protocol"),
-    (b"SSH-", "an SSH client"),
+    (b"SSH-", "SSH"),
 )
 
 

@@ -40,6 +40,7 @@ from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.client import WireConnection
 from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.socket_calls import SILENT
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(
@@ -149,6 +150,7 @@ class RoutingConnection:
         self._lane, self._connect_grpc = lane, connect_grpc
         self._by_lane, self._internal = by_lane, internal
         self._has_lane: bool | None = None  # None: not known yet
+        self._no_lane = ""  # why the peer has none
         self._grpc_address: Address | None = address if internal else None
         self._grpc: Connection | None = None
         self._undecided: deque[_Undecided] = deque()
@@ -202,9 +204,12 @@ class RoutingConnection:
         """If a peer without a lane cannot be reached by gRPC, the next call asks for its wires again."""
         try:
             return await call
-        except NotDelivered:
+        except NotDelivered as error:
             self._has_lane = None
-            raise
+            text = (
+                f"{self.address} serves neither Kafka's protocol ({self._no_lane}) nor gRPC ({error}): is it a broker?"
+            )
+            raise NotDelivered(text) from error
 
     def _by_grpc(self, address: Address) -> Connection:
         if self._grpc is None or self._grpc.address != address:
@@ -228,7 +233,8 @@ class RoutingConnection:
             async with asyncio.timeout_at(call.deadline_s):
                 answer = await call.routed
         except TimeoutError:
-            raise NotDelivered(f"{self.address}: not connected within {timeout_ms} ms") from None
+            why = SILENT if self._lane.is_unanswered else "is not connected within {} ms"
+            raise NotDelivered(f"{self.address} {why.format(timeout_ms)}") from None
         except asyncio.CancelledError:
             if call.routed.cancelled() or not call.routed.done() or call.routed.exception() is not None:
                 raise
@@ -243,7 +249,7 @@ class RoutingConnection:
             if not negotiated.reached:
                 self._fail_undecided(negotiated.reason)
                 return
-            self._has_lane = negotiated.is_lane
+            self._has_lane, self._no_lane = negotiated.is_lane, negotiated.reason
             if not self._internal:
                 self._grpc_address = negotiated.grpc_address
         while self._undecided:

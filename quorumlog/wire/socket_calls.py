@@ -35,6 +35,7 @@ from quorumlog.wire.sending import send
 
 _INTRODUCTION_ID = 0  # correlation id; those of calls begin at 1
 _MAX_ID = 2**31 - 1
+SILENT = "accepts connections, and has said nothing for {} ms (it may hang): is it a broker?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +111,20 @@ class SocketCalls(asyncio.BufferedProtocol):
             self._caller.log.is_not_proven(address, str(error), loop.time())
             self.end(f"{address} has not proven itself: {error}")
         except TimeoutError:
-            self.end(f"no connection to {address} within {self._limits.connect_timeout_ms} ms")
+            self.end(self._too_late())
         except OSError as error:
             self.end(f"no connection to {address}: {error.strerror or error}")
+
+    def _too_late(self) -> str:
+        limit_ms = self._limits.connect_timeout_ms
+        if self.is_unanswered:
+            return f"{self._caller.address} {SILENT.format(limit_ms)}"
+        return f"no connection to {self._caller.address} within {limit_ms} ms"
+
+    @property
+    def is_unanswered(self) -> bool:
+        """The peer has accepted the connection, and has not introduced itself yet."""
+        return self._transport is not None and not self.introduced.is_set()
 
     def end(self, reason: str) -> None:
         """Fail every call that has not ended, and close the socket. May be called again."""
