@@ -33,14 +33,15 @@ def commands_of(section: str) -> Iterator[str]:
 
 @dataclass
 class Operator:
-    """values: of the capitals in the page's commands, by name. said: output of each command, by the command as it is on
-    the page."""
+    """values: of the capitals in the page's commands, by name. said, told: output and error output of each command, by
+    the command as it is on the page."""
 
     root: Path
     ports: list[NodePorts]
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
+    told: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def with_three_nodes(cls, root: Path, picker: PortPicker) -> Operator:
@@ -123,6 +124,7 @@ class Operator:
                 self.wait(lambda node=int(found[1]): self.is_ready(node), f"node {found[1]} is ready")
                 continue
             self.said[command] = self.bash(self.filled_in(command), codes.get(command, 0))
+            self.told[command] = self.errors
             self._learn(command)
 
     def filled_in(self, command: str) -> str:

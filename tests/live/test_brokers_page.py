@@ -15,6 +15,7 @@ from upgrade_load import UpgradeLoad
 from quorumlog.client.admin import NewTopic
 from quorumlog.messages.cluster import ClusterBroker
 from quorumlog.testing.ports import PortPicker
+from quorumlog_quorum.metadata.features import LATEST_LEVEL
 
 TOPIC = "orders"
 PLACES = [(4, 1, 2), (1, 4, 3), (2, 3, 4)]
@@ -116,3 +117,13 @@ def test_nodes_restarted_one_by_one_fail_no_write_and_lose_none(operator: Operat
         read = Counter(record.value for record in consumer)
     assert [value for value in load.acked if read[value] != 1] == [], "each is there once"
     assert len(load.acked) > 300
+
+
+def test_nodes_are_upgraded(operator: Operator) -> None:
+    operator.stop(1)
+    operator.follow("Upgrade", {})
+    told = operator.told
+    assert "metadata.version" in operator.said["quorumlog feature describe -b SERVERS"]
+    assert "already" in told["quorumlog feature upgrade --latest -b SERVERS"], "a new cluster is at the latest level"
+    lowered = told["quorumlog feature downgrade metadata.version=3 --dry-run -b SERVERS"]
+    assert f"could go from level {LATEST_LEVEL} to 3" in lowered
