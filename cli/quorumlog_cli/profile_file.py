@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.profile import PROJECT_FILE, Profiles, parse_profiles
 
 _LEGAL_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -75,12 +76,19 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Atomic. Raises CliError before writing if the text could not be read back."""
+    """Atomic. Raises CliError before writing if the text could not be read back, and if it cannot be written."""
     parse_profiles(str(path), text)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text)
+        temporary.replace(path)
+    except OSError as error:
+        raise CliError(
+            Exit.PRECONDITION,
+            f"{path} cannot be written ({error.strerror})",
+            "QUORUMLOG_HOME=DIR keeps the profiles in another directory; -b names a cluster without one",
+        ) from error
 
 
 def _read(path: Path) -> Profiles:

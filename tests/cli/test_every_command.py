@@ -53,6 +53,16 @@ def test_profiles_and_ids_are_told_to_programs(
     assert len(parse_uuid(said(capsys, "storage", "random-uuid")["cluster_id"])) == 16
 
 
+def test_a_profile_that_cannot_be_written_says_where_it_could_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path / "file"))
+    assert main(["profile", "create", "a", "-b", "127.0.0.1:1"]) == Exit.PRECONDITION
+    said = capsys.readouterr().err
+    assert f"{tmp_path}/file/config.toml cannot be written" in said and "QUORUMLOG_HOME=DIR" in said
+
+
 @pytest.mark.parametrize(("words", "want"), [([], []), (["-o", "json"], ["-X", "log.format=json"])])
 def test_a_node_logs_for_programs(words: list[str], want: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[list[str]] = []

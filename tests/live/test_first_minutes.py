@@ -5,6 +5,7 @@ Uses only the command line, so that what the README promises is what is tested.
 
 from __future__ import annotations
 
+import itertools
 import os
 import pty
 import signal
@@ -20,6 +21,7 @@ import pytest
 from quorumlog import Cluster
 from quorumlog.testing.layout import read_layout
 from quorumlog.testing.ports import HOST, PortPicker
+from quorumlog.testing.processes import ProcessId
 from quorumlog.testing.waiting import wait_until
 from tests.live.person import COMMAND_S, Person
 
@@ -110,8 +112,10 @@ def free_port() -> int:
 
 @pytest.mark.timeout(240)
 def test_one_node_has_groups_and_transactions(person: Person) -> None:
-    """Their internal topics take the replicas that there are."""
-    person.types("up", "-d", "-n", "1")
+    """Their internal topics take the replicas that there are. No profile can be written here, and none is needed."""
+    (person.folder / "file").write_text("")
+    person.environment["QUORUMLOG_HOME"] = str(person.folder / "file")
+    assert "cannot be written" in person.hears("up", "-d", "-n", "1", want=0)
     (node,) = person.asks("status")["nodes"]
     with Cluster(node["client"]) as cluster, cluster.producer(transactional_id="writer") as producer:
         with producer.transaction():
@@ -122,29 +126,42 @@ def test_one_node_has_groups_and_transactions(person: Person) -> None:
         assert {len(part.replicas) for topic in internal for part in topic.partitions} == {1}
     (row,) = person.asks("group", "describe", "readers")
     assert row["topic"] == "orders" and row["current_offset"] in (1, 2), "behind the record, or its marker as well"
+    before = person.processes()
+    assert interrupted(person, "up", at="  Ctrl-C ends this view;").startswith("  found ")
+    assert person.processes() == before, "they ran before, and run on"
 
 
 def test_ctrl_c_in_the_foreground_leaves_nothing_behind(person: Person) -> None:
-    process = subprocess.Popen(
-        person.command("up", "-n", "1"),
+    nodes: list[ProcessId] = []
+    told = interrupted(person, "up", "-n", "1", at="  Ctrl-C stops the nodes.", just_before=nodes)
+    assert "quorumlog topic create hello" in told
+    assert len(nodes) == 1 and not nodes[0].alive
+
+
+def interrupted(person: Person, *words: str, at: str, just_before: list[ProcessId] | None = None) -> str:
+    """What a command says before the line that begins with `at`; there it gets a Ctrl-C, and ends by it.
+
+    just_before: gets the nodes that run then.
+    """
+    with subprocess.Popen(
+        person.command(*words),
         cwd=person.folder,
         env=person.environment,
-        stdout=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    try:
-        assert process.stderr is not None
-        told = "".join(iter(lambda: process.stderr.readline() if process.stderr else "", "  Ctrl-C stops the nodes.\n"))
-        assert "quorumlog topic create hello" in told
-        nodes = person.processes()
-        assert len(nodes) == 1
-        process.send_signal(signal.SIGINT)
-        assert process.wait(COMMAND_S) == 130
-        assert not any(node.alive for node in nodes)
-    finally:
-        process.kill()
-        process.communicate()
+    ) as process:
+        try:
+            assert process.stderr is not None
+            told = "".join(itertools.takewhile(lambda line: not line.startswith(at), process.stderr))
+            if just_before is not None:
+                just_before += person.processes()
+            process.send_signal(signal.SIGINT)
+            process.stderr.read()
+            assert process.wait(COMMAND_S) == 130
+        finally:
+            process.kill()
+    return told
 
 
 OF_A_TERMINAL = """
