@@ -269,14 +269,15 @@ def _goes_first(replica: Replica, queue: DirectoryQueue) -> bool:
 
 def _make_ready(replica: Replica, epoch: Epoch, leads: bool, *, defers_sync: bool = False) -> _Ready:
     """In the directory's worker. All its changes are durable when it returns; defers_sync: when the turn has ended."""
-    partition_log = replica.partition_log
+    partition_log, config = replica.partition_log, log_config(replica.config)
     if partition_log is None:
         assert replica.queue is not None
         directories = replica.queue.directory.partitions
         partition = (replica.topic, replica.key[1])
-        config = log_config(replica.config)
         partition_log = PartitionLog.open_or_create(directories, partition, replica.key[0], config)
         replica.partition_log = partition_log
+    elif partition_log.log.config != config:  # they changed while it was loaded, and nobody could tell it
+        partition_log.configure(config)
     if leads:
         epoch_start = partition_log.lead(epoch, defers_sync=defers_sync)
     else:

@@ -76,6 +76,22 @@ def test_partitions_and_logs_get_the_durability_setting() -> None:
     assert replica.log is not None and not replica.log.config.durable
 
 
+def test_a_log_that_was_loaded_with_older_settings_has_the_newer_ones_once_it_is_ready() -> None:
+    """Else its leader acknowledges what it has only written, although `durability` is `synced`."""
+    cluster = ReplicaCluster()
+    cluster.create_topic(durability="replicated")
+    cluster.wait_led(1)
+    cluster.produce(1, "a")
+    cluster.kill(2)
+    node = cluster.start(2)
+    cluster.run_until(lambda: (TOPIC_ID, 0) in node.replicas)
+    replica = node.replicas[TOPIC_ID, 0]
+    assert replica.partition_log is None and not replica.config.synced, "its log is being loaded"
+    change(cluster, TOPIC_RESOURCE, "t", "durability", "synced")
+    cluster.run_until(lambda: replica.log is not None)
+    assert replica.core.durable and replica.log is not None and replica.log.config.durable
+
+
 def test_followers_fetch_at_once_an_append_that_is_written_with_a_change() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic(durability="replicated")
