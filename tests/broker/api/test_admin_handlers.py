@@ -145,6 +145,25 @@ MADE: list[tuple[Any, Any, Image, Image]] = [
 ]
 
 
+@pytest.mark.parametrize("validate_only", [False, True])
+def test_a_new_topic_is_described_with_what_this_broker_s_file_sets(validate_only: bool) -> None:
+    """The controller that makes it does not have the file; a description afterwards shows the same."""
+    fakes = Fakes()
+    fakes.subscription.image = GROWN
+    told = (
+        DescribedConfig(name="retention.ms", value="5", source=1),
+        DescribedConfig(name="segment.bytes", value="1073741824", source=5),
+    )
+    new = CreateTopicResult(name="new", topic_id=NEW, configs=told)
+    refused = CreateTopicResult(name="odd", error_code=ErrorCode.INVALID_CONFIG)
+    fakes.controller.answers = [CreateTopicsResponse(topics=(new, refused))]
+    topics = (CreatableTopic(name="new"), CreatableTopic(name="odd"))
+    made, odd = ask(fakes, CreateTopicsRequest(topics=topics, timeout_ms=100, validate_only=validate_only)).topics
+    shown = {config.name: (config.value, config.source) for config in made.configs}
+    assert shown["segment.bytes"] == ("2097152", 4) and shown["retention.ms"] == ("5", 1)
+    assert shown["cleanup.policy"] == ("delete", 5) and odd is refused
+
+
 @pytest.mark.parametrize(
     ("request_", "answer", "before", "after"), MADE, ids=["CreateTopics", "DeleteTopics", "CreatePartitions"]
 )
