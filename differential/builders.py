@@ -17,6 +17,7 @@ from differential.step import NO_ID, Batch, Ref, Values
 from quorumlog.records.batch import Codec
 
 EPOCH_MS = 1_700_000_000_000  # of the first record; both sides get the same times
+SESSION = "session"  # the label of the fetch session of a sequence
 TOPIC, BROKER, GROUP = 2, 4, 32  # types of resources
 NODE = 1
 STRANGER = "stranger"  # no member has this id
@@ -157,11 +158,17 @@ def fetch(world: World) -> Values:
             "log_start_offset": -1, "partition_max_bytes": world.rng.choice((1_000_000, 100_000, 1, 0)),
         }  # fmt: skip
 
+    topics = topics_of(world, one)
+    session: Values = {"session_id": 0, "session_epoch": world.rng.choice((-1, -1, 0))}
+    forgotten: list[Values] = []
+    if world.rng.random() < 0.5:  # one session of each sequence goes on, and is begun where there is none
+        session = {"session_id": Ref("session", SESSION), "session_epoch": Ref("session epoch", SESSION)}
+        topics = world.rng.choice((topics, topics, []))
+        forgotten = world.rng.choice(([], [], numbered_topics(world)))
     return {
         "replica_id": -1, "max_wait": world.rng.choice((0, 20)), "min_bytes": world.rng.choice((0, 1)),
         "max_bytes": world.rng.choice((10_000_000, 1_000_000, 100)), "isolation_level": world.rng.choice((0, 1)),
-        "session_id": 0, "session_epoch": world.rng.choice((-1, -1, -1, 0)), "topics": topics_of(world, one),
-        "forgotten_topics_data": [], "rack_id": "",
+        "topics": topics, "forgotten_topics_data": forgotten, "rack_id": "", **session,
     }  # fmt: skip
 
 

@@ -29,6 +29,7 @@ NAMING = (
     "producer_id", "log_dir", "base_offset", "feature",
 )  # fmt: skip
 SEQUENCE = re.compile(r"d\d+-\d+-")
+MADE = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")  # what a side puts behind the name of an instance
 INTERNAL, METADATA_TOPIC = "__", "__cluster_metadata"
 LISTING = ("list_groups", "list_transactions")
 ABSENT = "<absent>"
@@ -84,9 +85,9 @@ def _session(value: Any, _book: Book) -> Any:
 
 
 def _member(value: Any, book: Book) -> Any:
-    if not value:
+    if not value or value == STRANGER:
         return value
-    own = value if SEQUENCE.match(value) or value == STRANGER else "another member"
+    own = MADE.sub("", value) if SEQUENCE.match(value) else "another member"
     return f"<{book.label_of('member', value) or own}>"
 
 

@@ -8,19 +8,21 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from differential.builders import SESSION
 from differential.compare import Difference, differences
 from differential.conversation import ANSWER_S, CLOSED, SILENT, Answer, Conversation, codes_of
 from differential.sequences import SETTING_STEPS, closing, prefix_of, sequence
 from differential.sides import Sides
-from differential.step import Book, Step, Values
+from differential.step import Book, Ref, Step, Values
 from differential.wanted import Wanted, explaining
 
 # What passes by itself: a coordinator that loads, a leader that begins, markers that are on their way.
 PASSING = (5, 6, 14, 15, 16, 41, 51)
 AGAIN_S = 0.1
+FIRST_WITH_SESSIONS = 7  # of Fetch
 AGAIN_MOST = 20
 READ_AGAIN_MOST = 2
-SETTLES_MOST = 8
+SETTLES_MOST = 50
 WAITS_S = 0.3  # for the answer of a member that joins, before the others go on
 READING = (
     "fetch", "list_offsets", "metadata", "offset_fetch", "find_coordinator", "describe_groups", "list_groups",
@@ -200,15 +202,18 @@ class Play:
         for side, answer in enumerate(answers):
             if not isinstance(answer, str):
                 learn(step, answer, self._books[side])
+        if step.api == "fetch" and len({_goes_on(answer) for answer in answers}) > 1:
+            for book in self._books:  # the sessions have gone apart
+                book.forget("session", SESSION)
+                book.forget("session epoch", SESSION)
         if step.api in ("create_topics", "delete_topics", "create_partitions"):
             for side, answer in enumerate(answers):
-                self._settle(side, step.api, answer)
+                self._settle(side, step, answer)
             time.sleep(AGAIN_S)
 
-    def _settle(self, side: int, api: str, changed: Answer) -> None:
-        """Learn the ids of the topics, and wait until the broker serves what the controller has made, but not for long:
-        what was only validated does not come."""
-        wanted = [] if isinstance(changed, str) or api != "create_topics" else changed["topics"]
+    def _settle(self, side: int, step: Step, changed: Answer) -> None:
+        """Learn the ids of the topics, and wait until the broker knows what the controller has made and deleted."""
+        made, gone = _changed(step, changed)
         for _ in range(SETTLES_MOST):
             answer = self._both[side].ask("metadata", 12, {"topics": None})
             assert not isinstance(answer, str), answer
@@ -216,7 +221,7 @@ class Play:
             for topic in answer["topics"]:
                 self._books[side].learn("topic", topic["name"], topic["topic_id"])
             is_led = not any(one["error_code"] for topic in answer["topics"] for one in (topic, *topic["partitions"]))
-            if is_led and all(topic["name"] in names for topic in wanted if not topic["error_code"]):
+            if is_led and all(name in names for name in made) and not any(name in names for name in gone):
                 break
             time.sleep(AGAIN_S)
 
@@ -236,9 +241,19 @@ class Play:
             conversation.ask("delete_topics", 5, closing(self._prefix))
 
 
+def _changed(step: Step, answer: Answer) -> tuple[list[str], list[str]]:
+    """The topics that a call has made, and those that it has deleted."""
+    if isinstance(answer, str) or step.values.get("validate_only"):
+        return [], []
+    done = [topic["name"] for topic in answer.get("topics") or answer.get("responses") or () if not topic["error_code"]]
+    return (done, []) if step.api == "create_topics" else ([], done if step.api == "delete_topics" else [])
+
+
 def learn(step: Step, answer: Values, book: Book) -> None:
     """Remember what the answer gives out."""
     label = step.label
+    if step.api == "fetch" and step.version >= FIRST_WITH_SESSIONS:
+        _learn_session(step, answer, book)
     if step.api in ("init_producer_id", "end_txn") and label:
         if not answer["error_code"] and answer.get("producer_id", -1) >= 0:
             book.learn("producer", label, answer["producer_id"])
@@ -251,6 +266,23 @@ def learn(step: Step, answer: Values, book: Book) -> None:
         if answer["member_id"]:
             book.learn("member", label, answer["member_id"])
         book.learn("generation", label, answer["member_epoch"])
+
+
+def _learn_session(step: Step, answer: Values, book: Book) -> None:
+    """Of the one session that goes on: its id, and the epoch that its next request has to name."""
+    if step.values["session_id"] != Ref("session", SESSION):
+        return
+    if _goes_on(answer):
+        book.learn("session epoch", SESSION, book.resolve(step.values["session_epoch"]) + 1)
+        book.learn("session", SESSION, answer["session_id"])
+    else:
+        book.forget("session", SESSION)
+        book.forget("session epoch", SESSION)
+
+
+def _goes_on(answer: Answer) -> bool:
+    """The session of a fetch."""
+    return not isinstance(answer, str) and bool(answer.get("session_id")) and not answer["error_code"]
 
 
 def _kind_of(one: Difference) -> str:

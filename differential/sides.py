@@ -24,6 +24,8 @@ SETTINGS = {
     "auto.create.topics.enable": "false",
     "default.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
+    "log.retention.check.interval.ms": "3600000",
+    "log.retention.ms": "-1",
     "min.insync.replicas": "1",
     "num.partitions": "1",
     "offsets.topic.num.partitions": "1",
@@ -60,7 +62,8 @@ class Sides:
 def started(kafka: Kafka, folder: Path) -> Iterator[Sides]:
     """Both in `folder`, which must not exist; stopped at the end of the block. Raises AssertionError if one does not
     serve within START_S."""
-    peer = KafkaPeer(kafka, folder / "kafka", nodes=1, changes=SETTINGS, options=SMALL_HEAP)
+    changes = {**SETTINGS, "log.initial.task.delay.ms": "3600000"}
+    peer = KafkaPeer(kafka, folder / "kafka", nodes=1, changes=changes, options=SMALL_HEAP)
     picker = PortPicker()
     try:
         peer.start()

@@ -16,7 +16,9 @@ from quorumlog.records.record import Record, write_record
 
 Values = dict[str, Any]
 NO_ID = bytes(16)
-UNKNOWN: dict[str, Any] = {"topic": NO_ID, "producer": -1, "epoch": -1, "member": "", "session": 0, "generation": -1}
+UNKNOWN: dict[str, Any] = {
+    "topic": NO_ID, "producer": -1, "epoch": -1, "member": "", "generation": -1, "session": 0, "session epoch": 0,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,9 @@ class Book:
 
     def learn(self, kind: str, label: str, value: Any) -> None:
         self.known[kind, label] = value
+
+    def forget(self, kind: str, label: str) -> None:
+        self.known.pop((kind, label), None)
 
     def label_of(self, kind: str, value: Any) -> str | None:
         """The label under which this side has given out the value; the last one if several."""

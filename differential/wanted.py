@@ -107,6 +107,15 @@ def _asks_elsewhere(step: Step) -> bool:
     return asked != [(METADATA_TOPIC, [{"partition_index": 0}])]
 
 
+def _joins_without_topics(step: Step) -> bool:
+    return not step.values["subscribed_topic_names"] or step.values["subscribed_topic_regex"] is not None
+
+
+def _is_far(cursor: Any) -> bool:
+    """In the middle of a topic that has no such partition."""
+    return cursor is not None and not 0 <= cursor["partition_index"] < MOST_PARTITIONS
+
+
 def _names_ids(step: Step) -> bool:
     return any(not topic["name"] or topic["topic_id"] != NO_ID for topic in step.values["topics"] or ())
 
@@ -117,7 +126,7 @@ def _has_cursor_elsewhere(step: Step) -> bool:
 
 
 # Theirs and ours, by API. 3: unknown topic, 21: acks, 35: version or level, 40: setting, 42: another field, 47 to 49:
-# transactional producer, 69: unknown group, 104: another cluster, 112: unknown assignor.
+# transactional producer, 69: unknown group, 70, 71, 106: fetch session, 104: another cluster, 112: unknown assignor.
 SEVERAL = {
     "create_topics": ((38, 17), (17, 38), (40, 38), (38, 40), (17, 40), (40, 17)),
     "remove_raft_voter": ((42, 35), (104, 35)),
@@ -125,14 +134,21 @@ SEVERAL = {
     "add_raft_voter": ((42, 35), (104, 35)),
     "alter_configs": ((40, 3), (42, 3), (17, 3)),
     "incremental_alter_configs": ((40, 3), (42, 3), (17, 3), (40, 42)),
-    "consumer_group_heartbeat": ((112, 69),),
+    "add_partitions_to_txn": ((3, 42), (55, 42)),
+    "alter_replica_log_dirs": ((17, 57), (17, 3)),
+    "consumer_group_heartbeat": ((112, 69), (69, 128)),
+    "describe_configs": ((17, 3),),
+    "offset_commit": ((3, 24), (25, 24), (22, 24)),
+    "fetch": ((1, 74), (106, 71), (71, 106), (70, 106), (106, 70), (70, 71), (71, 70)),
     "list_offsets": ((35, 3),),
-    "produce": ((3, 21), (3, 42)),
-    "txn_offset_commit": ((3, 47), (3, 48), (3, 49)),
+    "produce": ((3, 21), (3, 42), (100, 21), (100, 42), (87, 2)),
+    "sync_group": ((23, 25), (25, 23)),
+    "txn_offset_commit": ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
 }
 KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' metrics, group
 OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
 NOT_TOLD = -(2**31)
+MOST_PARTITIONS = 10  # of a topic of a sequence
 # by their keys: client quotas, SCRAM, delegation tokens, telemetry, share groups, streams groups, client metrics
 LEFT_OUT_APIS = "17|36|38|39|40|41|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
 
@@ -314,8 +330,8 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="no error, empty message",
-        api="describe_configs",
-        path=r"results\[.*\]\.(error_message|configs\[.*\]\.documentation)",
+        api="describe_configs|alter_partition_reassignments",
+        path=r"error_message|results\[.*\]\.(error_message|configs\[.*\]\.documentation)",
         if_=lambda _step, found: {found.theirs, found.ours} == {None, ""},
         reason="null and an empty text both say that there is none",
     ),
@@ -336,11 +352,12 @@ WANTED: tuple[Wanted, ...] = (
         reason="only a broker, which has the cluster's secret, fetches as a replica",
     ),
     Wanted(
-        name="epochs of a pattern",
+        name="epochs of a member without topics",
         api="consumer_group_heartbeat",
         path=r"member_epoch",
-        if_=lambda step, _found: step.values["subscribed_topic_regex"] is not None,
-        reason="a pattern is matched at once, and the epoch is that of its topics; Kafka matches it a moment later",
+        if_=lambda step, _found: _joins_without_topics(step),
+        reason="who joins raises the group's epoch; in Kafka only who brings topics, and a pattern does so later",
+        goes_apart=True,
     ),
     Wanted(
         name="one resource of an unknown kind",
@@ -409,6 +426,115 @@ WANTED: tuple[Wanted, ...] = (
         goes_apart=True,
     ),
     Wanted(
+        name="the time of a repetition",
+        api="produce",
+        path=r"responses\[.*\]\.log_append_time",
+        if_=lambda _step, found: (found.theirs, found.ours) == ("<time>", -1),
+        reason="a batch that was there already was not given a time either; Kafka tells that of its records",
+    ),
+    Wanted(
+        name="members who have not joined yet",
+        api="leave_group",
+        path=r"members\[.*",
+        if_=lambda _step, found: (found.theirs, found.ours) == (0, 25),
+        reason="who leaves under the name of an instance is looked for by it, also before it has joined",
+    ),
+    Wanted(
+        name="limits of no partition",
+        api="describe_topic_partitions",
+        path=r".*",
+        if_=lambda step, _found: step.values["response_partition_limit"] <= 0 or _is_far(step.values["cursor"]),
+        reason="a page holds at least one partition, so that a reader comes on",
+    ),
+    Wanted(
+        name="epochs of the future",
+        api="fetch",
+        path=r"responses\[.*",
+        if_=lambda step, _found: "last_fetched_epoch" in step.odd,
+        reason="a reader that names a later epoch than the log's is told where they part, as any other",
+    ),
+    Wanted(
+        name="taking away from other resources",
+        api="incremental_alter_configs",
+        path=r"responses\[16:.*",
+        reason="subscriptions to clients' metrics are not part of quorumlog",
+    ),
+    Wanted(
+        name="a fenced producer that aborts",
+        api="end_txn",
+        path=r".*",
+        if_=lambda step, _found: step.version >= 5 and not step.values["committed"],
+        with_=lambda other: (other.theirs, other.ours) == (0, 90),
+        reason="an abort by the coordinator is no producer's: who comes after it hears that it is fenced (decision 80)",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="no pattern",
+        api="consumer_group_describe",
+        path=r".*\.subscribed_topic_regex",
+        if_=lambda _step, found: (found.theirs, found.ours) == ("", None),
+        reason="null and an empty text both say that there is none",
+    ),
+    Wanted(
+        name="a feature that is not there",
+        api="update_features",
+        path=r"error_(code|message)",
+        if_=lambda step, _found: all(not one["max_version_level"] for one in step.values["feature_updates"] or ()),
+        with_=lambda other: (other.theirs, other.ours) == (95, 0),
+        reason="a feature that nobody knows is at level 0 already",
+    ),
+    Wanted(
+        name="epochs below the first",
+        api="offset_for_leader_epoch",
+        path=r"topics\[.*\]\.(leader_epoch|end_offset)",
+        if_=lambda step, _found: "leader_epoch = -" in step.odd,
+        reason="an epoch below 0 is no leadership, and has no end",
+    ),
+    Wanted(
+        name="room on a page",
+        api="describe_topic_partitions",
+        path=r"(topics\[.*)|(next_cursor.*)",
+        with_=lambda other: other.theirs == ABSENT and isinstance(other.ours, dict) and other.ours["error_code"] == 3,
+        reason="a topic that is not there takes no room on a page",
+    ),
+    Wanted(
+        name="names beside ids",
+        api="metadata",
+        path=r"topics\[.*\]",
+        if_=lambda step, found: step.version >= 12 and found.theirs == ABSENT and _names_ids(step),
+        reason="each topic is answered, also beside one that is named by its id, where Kafka drops names in silence",
+    ),
+    Wanted(
+        name="where a log begins that refuses records",
+        api="produce",
+        path=r"responses\[.*:-1\]\.log_start_offset",
+        if_=lambda _step, found: found.ours == -1,
+        reason="it is told with what was appended; clients read it there",
+    ),
+    Wanted(
+        name="all offsets of a transaction, or none",
+        api="txn_offset_commit",
+        path=r"topics\[.*\]\.error_code",
+        if_=lambda _step, found: found.ours == 120,
+        reason="where one offset of a call is refused, none becomes part of the transaction; Kafka takes the others",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="an empty transactional id",
+        api="produce",
+        path=r"responses\[.*",
+        if_=lambda step, _found: step.values["transactional_id"] == "",
+        reason="a transactional id is never empty; Kafka looks at it only where a batch is transactional",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="epochs of no leader",
+        api="fetch|list_offsets|offset_for_leader_epoch",
+        path=r"(responses|topics)\[.*",
+        if_=lambda step, _found: "current_leader_epoch = -" in step.odd,
+        reason="a leader's epoch below -1 is an old one; Kafka takes it for none at all",
+    ),
+    Wanted(
         name="half a producer",
         api="init_producer_id",
         path=r".*",
@@ -427,7 +553,7 @@ WANTED: tuple[Wanted, ...] = (
         name="no assignments",
         api="create_partitions",
         path=r"results\[.*",
-        if_=lambda step, _found: any(topic["assignments"] == [] for topic in step.values["topics"] or ()),
+        if_=lambda step, _found: any(topic["assignments"] in ([], "") for topic in step.values["topics"] or ()),
         reason="an empty list of assignments is none; Kafka wants as many as there are new partitions",
         goes_apart=True,
     ),
@@ -440,10 +566,11 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="groups without a name",
-        api="add_offsets_to_txn",
-        path=r"error_code",
+        api="add_offsets_to_txn|offset_commit|txn_offset_commit",
+        path=r".*error_code",
         if_=lambda step, found: not step.values["group_id"] and found.ours == 24,
-        reason="a group's name is never empty; Kafka takes it here and refuses it with the offsets",
+        reason="a group has a name; Kafka keeps offsets under an empty one, for consumers of before 0.9",
+        goes_apart=True,
     ),
     Wanted(
         name="unknown kinds",
