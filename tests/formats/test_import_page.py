@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from quorumlog.ids import format_uuid
-from quorumlog.testing.cluster import LocalCluster
+from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
 from tests.formats.consumed import offsets_of, read_all
 from tests.formats.kafka_directory import READ_UNCOMMITTED, must_be_what_kafka_read, unpack_kafka
 from tests.formats.test_import import partitions_of, run
+from tests.live.operations_world import IDS, Operator
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
 COMMAND_S = 120.0
@@ -25,9 +26,17 @@ CHECK_OFTEN = {"log.retention.check.interval.ms": "200"}
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with LocalCluster(tmp_path_factory.mktemp("page") / "cluster", config=CHECK_OFTEN) as made:
-        yield made
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of three nodes whose files were written by hand."""
+    picker = PortPicker()
+    operator = Operator.with_three_nodes(tmp_path_factory.mktemp("page"), picker, CHECK_OFTEN)
+    try:
+        for node in IDS:
+            operator.wait(lambda node=node: operator.is_ready(node), f"node {node} is ready")
+        yield operator.values["SERVERS"]
+    finally:
+        operator.close()
+        picker.close()
 
 
 def commands(section: str) -> list[str]:
@@ -46,9 +55,9 @@ def carry_out(command: str, words: dict[str, str]) -> None:
     assert done.returncode == 0, (command, done.stdout, done.stderr)
 
 
-def test_every_command_of_both_sections(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_every_command_of_both_sections(servers: str, tmp_path: Path) -> None:
     words = {
-        "KAFKA": str(unpack_kafka(tmp_path)), "SERVERS": cluster.bootstrap_servers,
+        "KAFKA": str(unpack_kafka(tmp_path)), "SERVERS": servers,
         "DIR": str(tmp_path / "out"), "BACKUP": str(tmp_path / "backup"),
         "--topic-id ID": f"--topic-id {format_uuid(bytes(range(16)))}",
     }  # fmt: skip
@@ -60,27 +69,27 @@ def test_every_command_of_both_sections(cluster: LocalCluster, tmp_path: Path) -
         carry_out(command, words)
         if "topic delete" in command:
             carry_out(the_import, words)
-    rows = read_all(cluster.bootstrap_servers, "orders", 0, READ_UNCOMMITTED)
+    rows = read_all(servers, "orders", 0, READ_UNCOMMITTED)
     must_be_what_kafka_read(f"plain-0/{READ_UNCOMMITTED}", rows)
     for command in commands("Export to Kafka"):
         carry_out(command, words)
     assert (tmp_path / "node1" / "plain-0" / "partition.metadata").read_text().endswith(format_uuid(bytes(range(16))))
 
 
-def test_retention_waits_for_the_activation(cluster: LocalCluster, tmp_path: Path) -> None:
+def test_retention_waits_for_the_activation(servers: str, tmp_path: Path) -> None:
     """The records are years old, and the retention of both topics is the default: a week."""
     source = unpack_kafka(tmp_path)
     for topic, options in (("paused", ()), ("active", ("--activate",))):
         copied = [shutil.copytree(one, tmp_path / topic / one.name) for one in partitions_of(source, "rolled")]
         shutil.copy(source / "replication-offset-checkpoint", tmp_path / topic)
-        run("log", "import", *copied, "--topic", topic, *options, servers=cluster.bootstrap_servers)
+        run("log", "import", *copied, "--topic", topic, *options, servers=servers)
 
     def is_empty(topic: str) -> bool:
         """By its offsets: a reader would be overtaken by the retention."""
-        begin, end = offsets_of(cluster.bootstrap_servers, topic, 0)
+        begin, end = offsets_of(servers, topic, 0)
         return begin == end > 0
 
     wait_until(lambda: is_empty("active"), CHECKED_S, "the retention of the active topic")
-    assert len(read_all(cluster.bootstrap_servers, "paused", 0, READ_UNCOMMITTED)) == 6_000
-    run("log", "import", "--activate", "--topic", "paused", servers=cluster.bootstrap_servers)
+    assert len(read_all(servers, "paused", 0, READ_UNCOMMITTED)) == 6_000
+    run("log", "import", "--activate", "--topic", "paused", servers=servers)
     wait_until(lambda: is_empty("paused"), CHECKED_S, "the retention of the topic that was activated")

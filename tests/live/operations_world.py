@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,15 +38,16 @@ class Operator:
 
     root: Path
     ports: list[NodePorts]
+    more: Mapping[str, Any]
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     said: dict[str, str] = field(default_factory=dict)
     told: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def with_three_nodes(cls, root: Path, picker: PortPicker) -> Operator:
-        """Formatted and started, with a static set of voters."""
-        made = cls(root, picker.pick(len(IDS)))
+    def with_three_nodes(cls, root: Path, picker: PortPicker, more: Mapping[str, Any] | None = None) -> Operator:
+        """Formatted and started, with a static set of voters. more: further keys of each file."""
+        made = cls(root, picker.pick(len(IDS)), more or {})
         voters = ",".join(f"{node}@{HOST}:{made.ports[node - 1].internal}" for node in IDS)
         for node in IDS:
             folder = root / f"node{node}"
@@ -86,6 +87,7 @@ class Operator:
             "min.insync.replicas": 2,
             "broker.session.timeout.ms": 3000,
             "log.dir.free.space.reserve.bytes": 0,
+            **self.more,
         }
         return "".join(f"{key}={value}\n" for key, value in values.items())
 
