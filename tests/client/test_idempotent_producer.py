@@ -161,7 +161,7 @@ def test_full_batches_are_pipelined_after_the_first_acknowledgement() -> None:
 async def _reached(cluster: FakeCluster, requests: int) -> None:
     """Waits for so many, and then a moment longer, in which there might be more."""
     async with asyncio.timeout(10):
-        while _produces(cluster) < requests:
+        while _produces(cluster) < requests:  # noqa: ASYNC110 - requests are no event
             await asyncio.sleep(0.001)
     await asyncio.sleep(0.01)
 
