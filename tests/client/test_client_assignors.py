@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from quorumlog.client.consumer_protocol import Kept, Subscription, write_kept
@@ -145,7 +145,19 @@ def test_a_cooperative_assignment_takes_from_no_owner(group: tuple[list[Joined],
                 assert found[one.member_id] & other.subscription.owned <= one.subscription.owned
 
 
+A_CHAIN = (
+    [
+        Joined("s", Subscription(("a",))),
+        Joined("t", Subscription(("a",), frozenset({("b", 0)}), 3)),
+        Joined("u", Subscription(("a", "b", "c"), frozenset({("a", 0), ("a", 1)}), 3)),
+        Joined("v", Subscription(("a", "b", "c"))),
+    ],
+    {"a": 5, "b": 1, "c": 5},
+)  # 4, 3, 2 and 2 partitions, which no single move evens out
+
+
 @given(groups())
+@example(A_CHAIN)
 def test_cooperative_rebalances_come_to_rest(group: tuple[list[Joined], dict[str, int]]) -> None:
     """Each member gives up what it was not given and joins again: after two rounds all is handed out for good."""
     members, counts = group
@@ -164,6 +176,13 @@ def test_cooperative_rebalances_come_to_rest(group: tuple[list[Joined], dict[str
         for other in members:
             movable = {topic for topic, _ in last[one.member_id]} & set(other.subscription.topics)
             assert not movable or len(last[one.member_id]) <= len(last[other.member_id]) + 1
+
+
+def test_a_partition_moves_from_member_to_member_to_member() -> None:
+    members, counts = A_CHAIN
+    assert sorted(map(len, assign_sticky([(one.member_id, one.subscription) for one in members], counts).values())) == [
+        *(2, 3, 3, 3)
+    ]
 
 
 @given(st.integers(1, 6), st.integers(0, 30), st.data())

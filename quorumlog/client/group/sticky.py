@@ -2,10 +2,13 @@
 
 1. A partition belongs to the member that says it owns it, in the newest generation; to none if two say so at once.
 2. Where all members want the same topics, each keeps at most its share, and what is left fills the others up.
-3. Else what is left goes to the member with the fewest, and single partitions move as long as that evens out.
+3. Else what is left goes to the member with the fewest, and partitions move as long as that evens out: first those that
+   nobody owned, and one also from member to member to member, where no single move helps.
 4. Racks decide only where what is left goes: nobody gives up a partition that is far away. Kafka's takes it.
 
-A move from one member to another with at least two fewer lowers the sum of the squares, so the third rule ends.
+Moves that take one from a member and give one to another with at least two fewer lower the sum of the squares, so the
+third rule ends; where there are no such moves, it is the lowest (a minimum-cost flow without a negative cycle). So what
+cooperative members hold back for a round finds its place in the next one, and no owner has to give anything up again.
 """
 
 from __future__ import annotations
@@ -95,23 +98,54 @@ def _evened_out(
     for partition in sorted(left, key=lambda one: len(readers[one[0]])):  # those with the fewest readers first
         nearest = [] if is_near is None else [one for one in readers[partition[0]] if is_near(one, partition)]
         _least(readers[partition[0]], found, nearest).add(partition)
-    while (move := _a_move(names, found, readers)) is not None:
-        partition, giver, taker = move
-        found[giver].remove(partition)
-        found[taker].add(partition)
+    for movable in (frozenset(left), None):
+        while moves := _some_moves(names, found, readers, movable):
+            for partition, giver, taker in moves:
+                found[giver].remove(partition)
+                found[taker].add(partition)
     return found
 
 
-def _a_move(
-    names: Sequence[str], found: Mapping[str, set[Partition]], readers: Mapping[str, Sequence[str]]
-) -> tuple[Partition, str, str] | None:
-    """From the member with the most that can give one. None if no move evens out."""
+def _some_moves(
+    names: Sequence[str],
+    found: Mapping[str, set[Partition]],
+    readers: Mapping[str, Sequence[str]],
+    movable: Collection[Partition] | None,
+) -> list[tuple[Partition, str, str]]:
+    """They take one from the member with the most that can give one, and give one to a member with at least two fewer.
+
+    As few others as possible are between the two; each of them gives before it takes, so the moves stand in the order in
+    which they can be made. movable: None: every partition. Empty if no moves even out.
+    """
+    fewest = min(map(len, found.values()))
     for giver in sorted(names, key=lambda one: -len(found[one])):
-        for topic in sorted({topic for topic, _ in found[giver]}):
-            taker = min(readers[topic], key=lambda one: len(found[one]))
+        if len(found[giver]) < fewest + 2:
+            break
+        gives: dict[str, tuple[str, Partition]] = {}  # by who takes it
+        level, met = [giver], {giver}
+        while level:
+            reached = []
+            for member in level:
+                last = {one[0]: one for one in sorted(found[member]) if movable is None or one in movable}
+                for topic, partition in last.items():
+                    new = [one for one in readers[topic] if one not in met]
+                    gives.update(dict.fromkeys(new, (member, partition)))
+                    met.update(new)
+                    reached += new
+            taker = min(reached, key=lambda one: len(found[one]), default=giver)
             if len(found[taker]) + 1 < len(found[giver]):
-                return max(one for one in found[giver] if one[0] == topic), giver, taker
-    return None
+                return _back_from(taker, gives)
+            level = reached
+    return []
+
+
+def _back_from(taker: str, gives: Mapping[str, tuple[str, Partition]]) -> list[tuple[Partition, str, str]]:
+    moves = []
+    while taker in gives:
+        giver, partition = gives[taker]
+        moves.append((partition, giver, taker))
+        taker = giver
+    return moves
 
 
 def _least(names: Sequence[str], found: Mapping[str, set[Partition]], preferred: Collection[str]) -> set[Partition]:
