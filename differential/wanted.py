@@ -128,7 +128,7 @@ def _has_cursor_elsewhere(step: Step) -> bool:
 # Theirs and ours, by API. 3: unknown topic, 21: acks, 35: version or level, 40: setting, 42: another field, 47 to 49:
 # transactional producer, 69: unknown group, 70, 71, 106: fetch session, 104: another cluster, 112: unknown assignor.
 SEVERAL = {
-    "create_topics": ((38, 17), (17, 38), (40, 38), (38, 40), (17, 40), (40, 17)),
+    "create_topics": ((38, 17), (17, 38), (40, 38), (38, 40), (17, 40), (40, 17), (37, 17), (17, 37)),
     "remove_raft_voter": ((42, 35), (104, 35)),
     "update_features": ((95, 42),),
     "add_raft_voter": ((42, 35), (104, 35)),
@@ -141,7 +141,7 @@ SEVERAL = {
     "offset_commit": ((3, 24), (25, 24), (22, 24)),
     "fetch": ((1, 74), (106, 71), (71, 106), (70, 106), (106, 70), (70, 71), (71, 70)),
     "list_offsets": ((35, 3),),
-    "produce": ((3, 21), (3, 42), (100, 21), (100, 42), (87, 2)),
+    "produce": ((3, 21), (3, 42), (100, 21), (100, 42), (87, 2), (2, 3)),
     "sync_group": ((23, 25), (25, 23)),
     "txn_offset_commit": ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
 }
@@ -275,7 +275,7 @@ WANTED: tuple[Wanted, ...] = (
         api="describe_transactions",
         path=r"transaction_states\[.*",
         if_=lambda _step, found: any(
-            isinstance(one, dict) and one["error_code"] == 105 for one in (found.theirs, found.ours)
+            isinstance(one, dict) and one.get("error_code") == 105 for one in (found.theirs, found.ours)
         ),
         reason="numbers of a transaction that is not there are -1, not 0, which would be a producer's id",
     ),
@@ -332,7 +332,7 @@ WANTED: tuple[Wanted, ...] = (
         name="no error, empty message",
         api="describe_configs|alter_partition_reassignments",
         path=r"error_message|results\[.*\]\.(error_message|configs\[.*\]\.documentation)",
-        if_=lambda _step, found: {found.theirs, found.ours} == {None, ""},
+        if_=lambda _step, found: (found.theirs, found.ours) in ((None, ""), ("", None)),
         reason="null and an empty text both say that there is none",
     ),
     Wanted(
@@ -340,7 +340,7 @@ WANTED: tuple[Wanted, ...] = (
         api="metadata|delete_topics",
         path=r"(topics|responses)\[.*<.*>\]",
         if_=lambda _step, found: any(
-            isinstance(one, dict) and one["error_code"] == 100 for one in (found.theirs, found.ours)
+            isinstance(one, dict) and one.get("error_code") == 100 for one in (found.theirs, found.ours)
         ),
         reason="the name of a topic whose id is unknown is empty, not null",
     ),
@@ -460,11 +460,11 @@ WANTED: tuple[Wanted, ...] = (
         reason="subscriptions to clients' metrics are not part of quorumlog",
     ),
     Wanted(
-        name="a fenced producer that aborts",
+        name="a producer that its coordinator fenced",
         api="end_txn",
         path=r".*",
-        if_=lambda step, _found: step.version >= 5 and not step.values["committed"],
-        with_=lambda other: (other.theirs, other.ours) == (0, 90),
+        if_=lambda step, _found: step.version >= 5,
+        with_=lambda other: (other.theirs, other.ours) in ((0, 90), (48, 90)),
         reason="an abort by the coordinator is no producer's: who comes after it hears that it is fenced (decision 80)",
         goes_apart=True,
     ),
@@ -494,7 +494,9 @@ WANTED: tuple[Wanted, ...] = (
         name="room on a page",
         api="describe_topic_partitions",
         path=r"(topics\[.*)|(next_cursor.*)",
-        with_=lambda other: other.theirs == ABSENT and isinstance(other.ours, dict) and other.ours["error_code"] == 3,
+        with_=lambda other: (
+            other.theirs == ABSENT and isinstance(other.ours, dict) and other.ours.get("error_code") == 3
+        ),
         reason="a topic that is not there takes no room on a page",
     ),
     Wanted(
@@ -535,6 +537,15 @@ WANTED: tuple[Wanted, ...] = (
         reason="a leader's epoch below -1 is an old one; Kafka takes it for none at all",
     ),
     Wanted(
+        name="topics without an election",
+        api="elect_leaders",
+        path=r"replica_election_results\[.*\]",
+        if_=lambda _step, found: (
+            found.ours == ABSENT and isinstance(found.theirs, dict) and found.theirs.get("partition_result") == []
+        ),
+        reason="who asks for all elections hears of those that took place",
+    ),
+    Wanted(
         name="half a producer",
         api="init_producer_id",
         path=r".*",
@@ -560,7 +571,7 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="an unknown kind of election",
         api="elect_leaders",
-        path=r"replica_election_results\[.*",
+        path=r"error_code|replica_election_results\[.*",
         if_=lambda step, _found: step.values["election_type"] not in (0, 1),
         reason="it is refused once, for the whole request",
     ),

@@ -9,10 +9,12 @@ import pytest
 
 from differential.__main__ import _numbers, _ranges
 from differential.builders import BUILDERS, World
-from differential.conversation import API_VERSIONS
+from differential.compare import ABSENT, Difference
+from differential.conversation import API_VERSIONS, CLOSED
 from differential.odd import fields_of, with_odd_value
 from differential.sequences import KINDS, SETTING_STEPS, sequence
 from differential.shrink import shrunk
+from differential.wanted import WANTED
 from quorumlog.wire.apis import APIS
 from quorumlog.wire.versions import NEWEST, OLDEST
 
@@ -66,3 +68,15 @@ def test_a_failing_sequence_is_shrunk_to_what_fails() -> None:
 def test_steps_are_named_in_ranges() -> None:
     assert _ranges([0, 1, 2, 5, 7, 8]) == "0-2,5,7-8"
     assert _numbers("0-2,5,7-8") == [0, 1, 2, 5, 7, 8]
+
+
+def test_every_row_takes_whatever_differs_in_whatever_was_asked() -> None:
+    """A row that raised would end the run."""
+    values = (None, 0, -1, "", "x", {}, [], {"x": 1}, {"partitions": []}, ABSENT, CLOSED)
+    every = [Difference("a.error_code", theirs, ours) for theirs in values for ours in values]
+    for step in [step for seed in range(12) for step in sequence(seed, VERSIONS)]:
+        for row in WANTED:
+            if not row.api or step.api in row.api.split("|"):
+                for found in every[::7]:
+                    row.if_(step, found)
+                    row.explains(step, found, every)
