@@ -546,6 +546,17 @@ WANTED: tuple[Wanted, ...] = (
         reason="who asks for all elections hears of those that took place",
     ),
     Wanted(
+        name="a setting without a value",
+        api="create_topics",
+        path=r"topics\[.*",
+        with_=lambda other: (other.theirs, other.ours) == (40, 0),
+        if_=lambda step, _found: any(
+            config["value"] is None for topic in step.values["topics"] or () for config in topic["configs"] or ()
+        ),
+        reason="a new topic that sets a key to nothing leaves it as it is; Kafka refuses it",
+        goes_apart=True,
+    ),
+    Wanted(
         name="half a producer",
         api="init_producer_id",
         path=r".*",
