@@ -23,7 +23,7 @@ from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.invariants.tails import TailInvariants
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.durability import Durability
-from jepsen.sim.truth.log_mirror import Batch
+from jepsen.sim.truth.log_mirror import Batch, LogMirror
 from jepsen.sim.truth.mirrors import Mirrors, log_of
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
@@ -315,6 +315,19 @@ def test_acks_1_beyond_the_disk_is_found(scene: Scene) -> None:
     assert not scene.findings
     scene.acked(scene.end, acks=1)
     assert scene.found() == {"leader-ack-on-disk"}
+
+
+@pytest.mark.parametrize(("was_weak", "found"), [(True, set()), (False, {"leader-ack-on-disk"})])
+def test_acks_1_for_what_is_not_synced_is_right_if_durability_was_raised_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, was_weak: bool, found: set[str]
+) -> None:
+    monkeypatch.setattr(LogMirror, "durable_end", lambda _: scene.end - 1)
+    if was_weak:
+        with monkeypatch.context() as before:
+            before.setattr(scene.led, "config", replace(scene.led.config, durability="replicated"))
+            scene.leaderships.after(scene.lead, [scene.led])
+    scene.acked(scene.end - 1, acks=1)
+    assert scene.found() == found
 
 
 def test_acks_1_for_what_was_written_after_the_leadership_is_found(
