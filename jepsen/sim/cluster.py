@@ -8,7 +8,7 @@ cluster.scheduler.run_for(...)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
@@ -28,7 +28,10 @@ TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
 
 
 class SimCluster(BaseCluster):
-    """Three controllers, and as many brokers as the layout has. lane: data is sent over the lane, not over gRPC."""
+    """Three controllers, and as many brokers as the layout has. lane: data is sent over the lane, not over gRPC.
+
+    alter_topic: a script asks the operator to change settings of a topic, and waits for no answer. Set by the workload.
+    """
 
     def __init__(
         self,
@@ -58,6 +61,7 @@ class SimCluster(BaseCluster):
         balanced: of all topics the longest log leads where no replica is known to be whole.
         """
         super().__init__(seed, trace)
+        self.alter_topic: Callable[[str, Mapping[str, str]], None] = lambda _topic, _settings: None
         self.lane = self.scheduler.rng("wire").random() < 0.5
         self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else sizes or Sizes()
         if page_cache:

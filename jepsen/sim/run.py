@@ -15,8 +15,18 @@ from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
 from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
 from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.plan import BALANCED, BROKERS, INDEX_ROT, PAGE_CACHE, REASSIGN, RETENTION, Plan
+from jepsen.sim.profiles.plan import (
+    BALANCED,
+    BROKERS,
+    INDEX_ROT,
+    LATE_SETTINGS,
+    PAGE_CACHE,
+    REASSIGN,
+    RETENTION,
+    Plan,
+)
 from jepsen.sim.result import Result, Verdict
+from jepsen.sim.scripts import late_settings
 from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time import killed_coroutines
@@ -249,7 +259,11 @@ class _Simulation:
 
 def _settings(plan: Plan) -> dict[str, str]:
     """Of every node."""
-    return {**(groups.SETTINGS if plan.groups else {}), **(transactions.SETTINGS if plan.transactions else {})}
+    return {
+        **(groups.SETTINGS if plan.groups else {}),
+        **(transactions.SETTINGS if plan.transactions else {}),
+        **(late_settings.SETTINGS if plan.name == LATE_SETTINGS else {}),
+    }
 
 
 def _layout(profile: str, seed: int) -> Layout:

@@ -14,7 +14,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_id
-from quorumlog.messages.metadata_records import UnregisterBrokerRecord
+from quorumlog.messages.metadata_records import ConfigRecord, UnregisterBrokerRecord
 from quorumlog_quorum.metadata.delta import Delta
 
 if TYPE_CHECKING:
@@ -149,3 +149,16 @@ def test_a_clean_stop_beside_a_power_cut_breaks_no_promise(fresh: SimCluster) ->
     come_back(fresh, other, clean=True)
     durability.on_power_cut(one)
     assert not durability.broken and not durability.may_lead(log, fresh.invariants.mirrors.of(one, log))
+
+
+def test_a_machine_comes_back_also_after_durability_was_raised(cluster: SimCluster) -> None:
+    """What was acknowledged before the raise has the weaker promise still."""
+    log, one = a_log(cluster), cluster.brokers[2]
+    durability = Durability(cluster.brokers, cluster.invariants.mirrors, lambda: 0)
+    durability.on_image(cluster.image)
+    durability._lost[log] = {one.node_id: one.life - 1}  # its process of now is in the ISR
+    delta = Delta(cluster.image)
+    topic = log.partition("@")[0].rpartition("-")[0]
+    delta.replay(ConfigRecord(resource_type=2, resource_name=topic, name="durability", value="synced"))
+    durability.on_image(delta.apply(cluster.image.offset + 1, cluster.image.epoch))
+    assert not durability.has_lost(log, one) and not durability.is_synced(log)

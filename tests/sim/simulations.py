@@ -17,6 +17,7 @@ from jepsen.sim.profiles.plan import (
     BROKERS,
     DIRECTORIES,
     GROUPS,
+    LATE_SETTINGS,
     MOVES,
     PROFILES,
     REASSIGN,
@@ -33,6 +34,7 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
     BROKERS: (2, 3),
     DIRECTORIES: (3, 4, 5),
     GROUPS: (1, 2),
+    LATE_SETTINGS: (4,),  # in which both scripts go to their ends
     MOVES: (2, 3),
     "older-disk": (1, 2),
     REASSIGN: (2, 3),

@@ -26,7 +26,9 @@ from jepsen.sim.profiles.plan import (
     CHORES,
     DIRECTORIES,
     DIRECTORY_FAULTS,
+    DURABILITY,
     GROUPS,
+    LATE_SETTINGS,
     MOVES,
     PROFILES,
     REASSIGN,
@@ -35,6 +37,7 @@ from jepsen.sim.profiles.plan import (
 )
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
 from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS
+from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
 from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.scripts.restarted_voter import RESTARTED
@@ -66,6 +69,7 @@ EVENTS_OF_PROFILES = {
         *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded", STAGED),
     ),
     BALANCED: (UNCLEAN, LONGEST, LOG_ENDS),
+    LATE_SETTINGS: ("settings", DURABILITY, TOLD_LATE, BACK_BEHIND),
     BROKERS: ("brokers above three", SPREAD, ALL_NEW_DISKS, DISKS_OF_OTHERS, FILLED),
     "inside-calls": ("died inside calls",),
     "memory": ("memory errors",),

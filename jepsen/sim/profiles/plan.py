@@ -57,6 +57,7 @@ ALL_FAULTS = (
     *SCRIPTED,
 )  # of the swarm; "failing-disk" and OLDER_DISK have their own profiles
 CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
+DURABILITY = "durability"  # the operator changes `durability` (chores.py): of the profile with late settings
 VOTERS = "voters"  # the operator changes the voters (voter_chore.py): a chore with a profile of its own
 OF_CONTROLLERS = ("kill-controller", "kill-leader")
 AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
@@ -89,10 +90,16 @@ DIRECTORIES = "directories"  # the profile in which every broker has two log dir
 MOVES = "moves"  # the profile in which replicas move between log directories all the time
 _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
 _MOVES_SHARE = 0.7  # of those
+LATE_SETTINGS = "late-settings"  # the profile in which settings change while brokers are behind (late_settings.py)
+LATE_SCRIPTS = ("raised-minimum", "raised-durability")
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
 _PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "moves", "reassigns")  # fields of `Plan`
-EXTRAS = (*CHORES, VOTERS, *_PARTS)  # what can be taken out of a plan beside its strikes
-_OWN_CHORES = {VOTERS: (VOTERS,), REASSIGN: ("topics-anew", "partitions-added")}  # of profiles
+EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
+_OWN_CHORES = {  # of profiles
+    VOTERS: (VOTERS,),
+    REASSIGN: ("topics-anew", "partitions-added"),
+    LATE_SETTINGS: ("settings", DURABILITY),
+}
 _WITH_CHORES = ("topics", BROKERS, "retention", DIRECTORIES, MOVES)  # profiles, like the next two
 _WITH_BURSTS, _WITH_LEVELS = ("full-buffers",), ("levels",)
 
@@ -159,6 +166,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "slow-disk",
         "dies-inside-a-call",
     ),
+    LATE_SETTINGS: (*LATE_SCRIPTS * 4, "late-metadata", "slow-disk", "kill-broker", "restart-clean"),
     VOTERS: (*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,

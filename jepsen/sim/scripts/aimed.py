@@ -69,17 +69,17 @@ class Target:
         self.leader, self.follower = leader, follower
 
     def in_isr(self) -> bool:
-        partition = self._partition()
+        partition = self.partition()
         return partition is not None and self.follower.node_id in partition.isr
 
     def may_lead(self) -> bool:
         """Whether the follower is in the ISR or eligible besides (ELR), or the partition is gone."""
-        partition = self._partition()
+        partition = self.partition()
         if partition is None:
             return True
         return self.follower.node_id in (*partition.isr, *partition.eligible_leader_replicas)
 
-    def _partition(self) -> PartitionRegistration | None:
+    def partition(self) -> PartitionRegistration | None:
         """None if its topic was deleted, or made anew with fewer partitions."""
         topic = self.cluster.image.topic(self.topic)
         return None if topic is None else topic.partitions.get(self.index)

@@ -11,6 +11,14 @@ from jepsen.sim.network.message import Message, Phase, Verdict
 from jepsen.sim.profiles.plan import KILLED_COORDINATOR, NEW_DISK, OLDER_DISK
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.scripts.killed_coordinator import killed_coordinator
+from jepsen.sim.scripts.late_settings import (
+    LATE_METADATA,
+    RAISED_DURABILITY,
+    RAISED_MINIMUM,
+    LateMetadata,
+    raised_durability,
+    raised_minimum,
+)
 from jepsen.sim.scripts.new_disk import new_disk
 from jepsen.sim.scripts.older_disk import older_disk
 from jepsen.sim.scripts.restarted_voter import restarted_voter
@@ -30,12 +38,18 @@ _SCRIPTS = {
     OLDER_DISK: older_disk,
     NEW_DISK: new_disk,
     KILLED_COORDINATOR: killed_coordinator,
+    RAISED_MINIMUM: raised_minimum,
+    RAISED_DURABILITY: raised_durability,
 }
 
 
 def scripted_strikes(stage: Stage[SimCluster]) -> Mapping[str, Strike]:
     scripts: dict[str, Strike] = {name: partial(_run, stage, script) for name, script in _SCRIPTS.items()}
-    return {"hold-alter-partition": lambda: _hold_alter_partition(stage), **scripts}
+    return {
+        "hold-alter-partition": lambda: _hold_alter_partition(stage),
+        LATE_METADATA: lambda: LateMetadata(stage.cluster, stage.one(stage.cluster.brokers)).end,
+        **scripts,
+    }
 
 
 def _run(stage: Stage[SimCluster], script: Callable[[SimCluster, random.Random], Script]) -> Undo:

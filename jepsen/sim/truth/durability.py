@@ -12,6 +12,8 @@ of a log may be lost, and nothing else: what is left is a prefix of what was com
 offset is given twice in one leader epoch. A broker that an operator unregisters counts as one that was killed: what it
 holds counts for nothing from then on (decision 64), and the next power cut may meet the last copy.
 
+A topic whose durability was raised keeps this promise for what it has: nobody says which record was acknowledged when.
+
 So, for these logs:
 
 - the invariants of partitions look at what is written, not at what is synced, and leave out machines that lost power;
@@ -28,7 +30,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, MIN_ISR
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors, log_id
-from quorumlog.ids import NodeId, Offset
+from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
@@ -60,6 +62,7 @@ class Durability:
         self._killed: dict[str, dict[NodeId, int]] = {}  # by log and machine: the life that began after an unclean end
         self._unclean: dict[NodeId, int] = {}  # the newest life of a machine that was looked at for this
         self._replicas: dict[str, tuple[NodeId, ...]] = {}  # of the same logs
+        self._weak: dict[Uuid, None] = {}  # topics that are or were left to the page cache
         self._broken: dict[str, None] = {}  # logs whose promise does not hold at present
         self._with_losses: dict[str, None] = {}
         self.losses: list[Loss] = []
@@ -78,7 +81,8 @@ class Durability:
                 synced = TopicConfig.from_map(settings).synced
                 min_isr = int(settings.get("min.insync.replicas", MIN_ISR))
                 known = self._settings[topic.name] = _Setting(settings, synced, min_isr)
-            if not known.synced:
+            if not known.synced or topic.id in self._weak:
+                self._weak[topic.id] = None
                 for index in topic.partitions:
                     log = log_id(f"{topic.name}-{index}", topic.id)
                     self._min_isr[log] = min(known.min_isr, self._min_isr.get(log, known.min_isr))

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from jepsen.checkers.history import Deletion, History
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.profiles.plan import VOTERS
+from jepsen.sim.profiles.plan import DURABILITY, VOTERS
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.workload.topics import Topic
 from jepsen.sim.workload.voter_chore import VoterChore
@@ -33,6 +33,7 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "retention.ms": ("1", "-1"),
     "max.message.bytes": ("100000", "1048588"),
 }
+_DURABILITIES = ("synced", "replicated")
 
 
 class Chores:
@@ -65,6 +66,7 @@ class Chores:
             "settings": self._change_settings,
             "partitions-added": self._add_partitions,
             VOTERS: self._change_voters,
+            DURABILITY: self._change_durability,
         }
         self._voters = VoterChore(cluster, rng, admin)
 
@@ -185,7 +187,22 @@ class Chores:
 
     async def _change_settings(self, topic: Topic) -> None:
         key = self._rng.choice(tuple(_SETTINGS))
-        value = self._rng.choice(_SETTINGS[key])
+        if await self._set(topic, key, self._rng.choice(_SETTINGS[key])):
+            self.counts["settings"] += 1
+
+    async def _change_durability(self, topic: Topic) -> None:
+        if await self._set(topic, "durability", self._rng.choice(_DURABILITIES)):
+            self.counts[DURABILITY] += 1
+
+    async def alter(self, name: str, settings: Mapping[str, str]) -> None:
+        """What a script asks for; nothing if the topic is being deleted."""
+        for key, value in settings.items():
+            topic = self.topics.get(name)
+            if topic is not None and topic.is_open:
+                await self._set(topic, key, value)
+
+    async def _set(self, topic: Topic, key: str, value: str) -> bool:
+        """Whether it was acknowledged."""
         if key == "min.insync.replicas":
             topic.min_isr = min(topic.min_isr, int(value))
         configs = self._history.configs.setdefault(topic.name, {})
@@ -196,9 +213,9 @@ class Chores:
                 await admin.alter_configs(topic.name, {key: value})
             except (QuorumlogError, RpcError):
                 self._unchecked.add((topic.name, key))
-                return
+                return False
         if self._late_requests or self._cluster.scheduler.now_ns - asked_ns >= _AT_ONCE_NS:
             self._unchecked.add((topic.name, key))
         if (topic.name, key) not in self._unchecked:
             configs[key] = value
-        self.counts["settings"] += 1
+        return True

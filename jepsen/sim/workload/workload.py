@@ -78,6 +78,7 @@ class Workload:
             plan.chores,
             late_requests=plan.delays_requests,
         )
+        cluster.alter_topic = lambda topic, settings: self.loop.deliver(self._alter, topic, settings)
         self.levels = Levels(cluster, self._rng("levels"), partial(self._admin, "levels")) if plan.levels else None
         if self.levels is not None:
             self.levels.prepare()
@@ -132,6 +133,9 @@ class Workload:
         """Nothing strikes any more. A follower that is behind would stay so as long as its rate is too low."""
         if isinstance(self._moves, Operator):
             self._moves.end_throttles()
+
+    def _alter(self, topic: str, settings: Mapping[str, str]) -> None:
+        self._nursery.start(self._chores.alter(topic, settings), "settings for a script")
 
     def start_levels(self) -> None:
         """Replace nodes and change the level, if the plan says so."""
