@@ -114,8 +114,8 @@ def _some_moves(
 ) -> list[tuple[Partition, str, str]]:
     """They take one from the member with the most that can give one, and give one to a member with at least two fewer.
 
-    As few others as possible are between the two; each of them gives before it takes, so the moves stand in the order in
-    which they can be made. movable: None: every partition. Empty if no moves even out.
+    As few others as possible are between the two. Each of them gives before it takes, so the moves stand in the order
+    in which they can be made. movable: None: every partition. Empty if no moves even out.
     """
     fewest = min(map(len, found.values()))
     for giver in sorted(names, key=lambda one: -len(found[one])):
