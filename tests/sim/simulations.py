@@ -1,9 +1,4 @@
-"""What this suite simulates: CI's seeds of the swarm, of the quorum and of every aimed profile.
-
-Some of them also note which functions run: those of the profiles that do what the swarm does rarely, which change
-voters and levels, elect the longest log, let records go, compact, fail log directories, move replicas between them and
-find rotten indexes.
-"""
+"""What this suite simulates: CI's seeds of the swarm, of the quorum and of every aimed profile."""
 
 from __future__ import annotations
 
@@ -40,20 +35,11 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
     REASSIGN: (2, 3),
     "whole-isr": (2,),
 }
-_NOTED = {
-    "swarm": range(1, 5),
-    QUORUM: (1, 3, 5),
-    **dict.fromkeys(
-        ("voters", "levels", "retention", "compaction", "index-rot", "groups", "transactions", "balanced"), (1,)
-    ),
-    DIRECTORIES: (3,),
-    MOVES: (2,),
-}
 
 
 def _jobs(profile: str, seeds: Iterable[int], seconds: int) -> list[Job]:
-    noted = _NOTED.get(profile, range(0))
-    return [Job(seed=seed, profile=profile, seconds=seconds, noting=seed in noted) for seed in seeds]
+    """They also note which functions run, which costs next to nothing (jepsen/functions/tracing.py)."""
+    return [Job(seed=seed, profile=profile, seconds=seconds, noting=True) for seed in seeds]
 
 
 SWARM = _jobs("swarm", SEEDS, SECONDS)
@@ -71,7 +57,7 @@ SHORT = [
         for job in _jobs(profile, [101], SHORT_SECONDS)
     ),
 ]
-NOTED = [job for job in (*QUORUMS, *SWARM, *(job for jobs in AIMED.values() for job in jobs)) if job.noting]
+EVERY = [*QUORUMS, *SWARM, *(job for jobs in AIMED.values() for job in jobs)]
 
 
 def marked(jobs: Sequence[Job]) -> pytest.MarkDecorator:
