@@ -79,7 +79,10 @@ LEAST_OF_ONE_PROFILE = 40  # killed by the profile `swarm`
 # What the profile `swarm` does not run: of these files it imports the names, and makes some objects that stay idle.
 # `./dev swarm --functions` lists those of broker and quorum.
 NOT_OF_THE_SWARM = (
-    # It has no groups; other profiles have few members that are late.
+    # It has no groups; other profiles have few members that are late, and none that is described.
+    "broker/quorumlog_broker/coordinator/groups/consumer/describe.py",
+    "broker/quorumlog_broker/coordinator/groups/membership.py",
+    "quorumlog/client/group_offsets.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/checks.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/heartbeat.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/offsets.py",
@@ -96,6 +99,7 @@ NOT_OF_THE_SWARM = (
     "broker/quorumlog_broker/produce/conversion.py",  # its producers do not compress
     "broker/quorumlog_broker/produce/import_path.py",  # only an operator's command starts an import
     "cli/quorumlog_cli/local/find.py",  # nobody types commands
+    "cli/quorumlog_cli/local/place.py",
     "cli/quorumlog_cli/records_text.py",
     "cli/quorumlog_cli/server/directory_start.py",  # no disk hangs while a simulated node starts
     "cli/quorumlog_cli/server/replica_directories.py",
@@ -107,6 +111,7 @@ NOT_OF_THE_SWARM = (
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
     "quorumlog/rpc/local_connection.py",  # its network has no sockets
+    "quorumlog/spark/cluster.py",  # it has no Spark
     "quorumlog/testing/processes.py",  # its nodes are no processes
 )
 
