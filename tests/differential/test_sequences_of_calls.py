@@ -48,6 +48,12 @@ def test_every_meaningful_request_can_be_written(api: str, version: int) -> None
         assert fields_of(api, version, BUILDERS[api](world)) is not None
 
 
+def test_list_offsets_names_no_id_which_only_we_would_read() -> None:
+    world = World(Random(3), "d3-0-")
+    topics = [topic for _ in range(20) for topic in BUILDERS["list_offsets"](world)["topics"]]
+    assert topics and not any("topic_id" in topic for topic in topics)
+
+
 def test_an_odd_value_is_one_that_the_bytes_show() -> None:
     world, changed = World(Random(2), "d2-0-"), 0
     for api, version in sorted(EVERY):
