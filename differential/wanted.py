@@ -88,6 +88,13 @@ def _is_empty(ours: Any) -> bool:
     return isinstance(ours, dict) and [] in ours.values() and "error_code" not in ours
 
 
+def _is_refused_with(code: int) -> Asked:
+    """On one of the two sides, where the difference is a whole element."""
+    return lambda _step, found: any(
+        isinstance(one, dict) and one.get("error_code") == code for one in (found.theirs, found.ours)
+    )
+
+
 def _takes_away(step: Step) -> bool:
     return any(
         one["config_operation"] == 1 for resource in step.values["resources"] for one in resource["configs"] or ()
@@ -274,9 +281,7 @@ WANTED: tuple[Wanted, ...] = (
         name="transactions that are not there",
         api="describe_transactions",
         path=r"transaction_states\[.*",
-        if_=lambda _step, found: any(
-            isinstance(one, dict) and one.get("error_code") == 105 for one in (found.theirs, found.ours)
-        ),
+        if_=_is_refused_with(105),
         reason="numbers of a transaction that is not there are -1, not 0, which would be a producer's id",
     ),
     Wanted(
@@ -339,9 +344,7 @@ WANTED: tuple[Wanted, ...] = (
         name="unknown ids",
         api="metadata|delete_topics",
         path=r"(topics|responses)\[.*<.*>\]",
-        if_=lambda _step, found: any(
-            isinstance(one, dict) and one.get("error_code") == 100 for one in (found.theirs, found.ours)
-        ),
+        if_=_is_refused_with(100),
         reason="the name of a topic whose id is unknown is empty, not null",
     ),
     Wanted(

@@ -37,9 +37,9 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
 }
 
 
-def _jobs(profile: str, seeds: Iterable[int], seconds: int) -> list[Job]:
-    """They also note which functions run, which costs next to nothing (jepsen/functions/tracing.py)."""
-    return [Job(seed=seed, profile=profile, seconds=seconds, noting=True) for seed in seeds]
+def _jobs(profile: str, seeds: Iterable[int], seconds: int, *, noting: bool = True) -> list[Job]:
+    """noting: they also note which functions run, which costs little once all modules are compiled for it."""
+    return [Job(seed=seed, profile=profile, seconds=seconds, noting=noting) for seed in seeds]
 
 
 SWARM = _jobs("swarm", SEEDS, SECONDS)
@@ -49,12 +49,12 @@ AIMED = {
 }
 SHORT_SECONDS = 10
 SHORT = [
-    *_jobs("swarm", range(101, 104), SHORT_SECONDS),
-    *_jobs(QUORUM, range(101, 103), SHORT_SECONDS),
+    *_jobs("swarm", range(101, 104), SHORT_SECONDS, noting=False),
+    *_jobs(QUORUM, range(101, 103), SHORT_SECONDS, noting=False),
     *(
         job
         for profile in ("directories", "groups", "reassign", "transactions")
-        for job in _jobs(profile, [101], SHORT_SECONDS)
+        for job in _jobs(profile, [101], SHORT_SECONDS, noting=False)
     ),
 ]
 EVERY = [*QUORUMS, *SWARM, *(job for jobs in AIMED.values() for job in jobs)]

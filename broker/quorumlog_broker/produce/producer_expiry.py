@@ -45,8 +45,9 @@ async def expire_producers_for_ever(
     try:
         while True:
             await asyncio.sleep(config.producer_id_expiration_check_interval_ms / 1000)
+            limit_ms = expiration_ms()
             for replica in registry.replicas.values():
-                replica.sequences.expire_verifications(clock.now_ms(), expiration_ms())
+                replica.sequences.expire_verifications(clock.now_ms(), limit_ms)
             for directory_id, replicas in _by_directory(registry).items():
                 if directory_id not in rounds:
                     rounds[directory_id] = replicas
