@@ -10,6 +10,7 @@ import difflib
 from collections.abc import Mapping
 
 from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.topic_config import MAX_LONG
 from quorumlog_cli.server.balance_keys import BALANCE_KEYS
 from quorumlog_cli.server.directory_paths import RELATIVE_TO, TO_PROCESS
 from quorumlog_cli.server.foreign_keys import IDLE, ONLY, foreign
@@ -25,7 +26,6 @@ from quorumlog_cli.server.transaction_keys import TRANSACTION_KEYS
 from quorumlog_cli.server.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 
 MAX_PORT = 65_535
-MAX_LONG = 2**63 - 1
 
 
 _KEYS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from quorumlog.topic_config import MAX_LONG
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_cli.server.node_key import MAX_INT, NodeKey, number, size
@@ -37,7 +38,7 @@ TRANSACTION_KEYS = (
         604_800_000,
         1,
         "A transactional id is forgotten when its producer is silent for this long.",
-        maximum=2**63 - 1,
+        maximum=MAX_LONG,
     ),
     number(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
