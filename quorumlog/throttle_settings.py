@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import (
+    EVERY_REPLICA,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
     MAX_LONG,
@@ -23,7 +24,6 @@ from quorumlog.topic_config import (
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LEADER_REPLICAS, FOLLOWER_REPLICAS = LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS
-EVERY_REPLICA = "*"
 NO_RATE = MAX_LONG  # nothing is throttled
 
 _REPLICATION = (

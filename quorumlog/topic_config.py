@@ -23,6 +23,7 @@ MAX_VALUE_CHARACTERS = 4_000  # per value; below the longest number that Python 
 PARSED_TEXTS = 1_024  # remembered: 4 MB at most
 LEADER_THROTTLED_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+EVERY_REPLICA = "*"
 REPLICA_WORDS = r"\*|[0-9]{1,10}:[0-9]{1,10}"
 _LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
@@ -49,7 +50,8 @@ _NUMBER = {
 class ConfigKey:
     """One setting. `minimum` and `maximum` are inclusive and apply to numbers only; `choices` to words and booleans.
 
-    may_be_empty: of a list of choices, none of which need to be chosen.
+    may_be_empty: of a list of choices, none of which need to be chosen. alone: of a list: a word that stands for all
+    others, and beside none.
     """
 
     name: str
@@ -59,6 +61,7 @@ class ConfigKey:
     maximum: float = MAX_LONG
     choices: tuple[str, ...] = ()
     may_be_empty: bool = False
+    alone: str = ""
     pattern: str = ""  # of a list: that each of its words must match whole
     hint: str = ""  # the end of the error for a value that is not allowed
     doc: str
@@ -171,6 +174,7 @@ _KEYS = (
         kind=Kind.LIST,
         default="",
         pattern=REPLICA_WORDS,
+        alone=EVERY_REPLICA,
         doc="Replicas whose leaders send no faster than their broker's throttled rate: * or PARTITION:BROKER,...",
     ),
     ConfigKey(
@@ -178,6 +182,7 @@ _KEYS = (
         kind=Kind.LIST,
         default="",
         pattern=REPLICA_WORDS,
+        alone=EVERY_REPLICA,
         doc="Replicas that are fetched no faster than their broker's throttled rate: * or PARTITION:BROKER,...",
     ),
     _boolean("unclean.leader.election.enable", False, "Allow a leader that may lack acknowledged records."),
@@ -201,6 +206,22 @@ def validate(name: str, value: str, keys: Mapping[str, ConfigKey] = TOPIC_CONFIG
         _parse(name, value)
     else:
         parse_text(key, value)
+
+
+def validate_words(values: Mapping[str, str], keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS) -> None:
+    """Check how lists are written that are being set: no choice is empty, and a word that stands for all is alone.
+
+    Apart from `validate_all`, since older software has stored others, which are read as before. Call that one first.
+    Raises ApiError(INVALID_CONFIG). Source: Kafka 4.3's `ConfigDef.ValidList` and `ThrottledReplicaListValidator`.
+    """
+    for name in sorted(values):
+        key, parts = keys[name], [part.strip() for part in values[name].split(",")]
+        if key.kind is Kind.CHOICES and len(parts) > 1 and "" in parts:
+            text = f"{name}={values[name]!r}: a word is missing beside a comma; choose of {', '.join(key.choices)}"
+            raise ApiError(ErrorCode.INVALID_CONFIG, text)
+        if key.alone and len(parts) > 1 and key.alone in parts:
+            text = f"{name}={values[name]!r}: {key.alone} names all, so write it alone, or the others without it"
+            raise ApiError(ErrorCode.INVALID_CONFIG, text)
 
 
 def validate_all(values: Mapping[str, str], keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.topic_config import MAX_LONG, TOPIC_CONFIGS, TopicConfig, validate, validate_all
+from quorumlog.topic_config import MAX_LONG, TOPIC_CONFIGS, TopicConfig, validate, validate_all, validate_words
 from quorumlog.topic_name import collision_key, validate_topic_name
 
 REFUSED = [
@@ -82,6 +82,29 @@ def test_every_setting_of_kafka_is_known_with_its_default() -> None:
 def test_cleanup_policies_that_kafka_takes(text: str, policy: tuple[str, ...]) -> None:
     validate("cleanup.policy", text)
     assert TopicConfig.from_map({"cleanup.policy": text}).cleanup_policy == policy
+
+
+@pytest.mark.parametrize("text", ["compact,,delete", "compact,", ",delete", " , compact", "delete, "])
+def test_a_policy_without_a_word_beside_a_comma_is_refused_as_kafka_does_but_still_read(text: str) -> None:
+    """Older software has stored such values."""
+    validate_all({"cleanup.policy": text})
+    assert TopicConfig.from_map({"cleanup.policy": text}).cleanup_policy
+    with pytest.raises(ApiError, match="a word is missing beside a comma"):
+        validate_words({"cleanup.policy": text})
+
+
+@pytest.mark.parametrize("text", ["", " ", "compact", "compact, delete", "delete,delete,compact"])
+def test_other_policies_are_allowed(text: str) -> None:
+    validate_words({"cleanup.policy": text})
+
+
+@pytest.mark.parametrize("name", ["leader.replication.throttled.replicas", "follower.replication.throttled.replicas"])
+def test_throttled_replicas_are_all_of_them_or_those_that_are_named(name: str) -> None:
+    for text in ("*", " * ", "0:1,1:2", "0:1,,1:2", "0:1,", ""):
+        validate_words({name: text})
+    for text in ("*,0:1", "0:1,*", "*,*"):
+        with pytest.raises(ApiError, match="write it alone"):
+            validate_words({name: text})
 
 
 @pytest.mark.parametrize("name", ["local.retention.ms", "local.retention.bytes"])

@@ -87,6 +87,12 @@ def test_a_broker_alone_is_told_which_settings_of_its_file_have_no_effect() -> N
     assert [text for text in alone if "log.durability, unclean.leader.election.enable" in text] == list(alone)[:1]
 
 
+def test_a_policy_with_an_empty_word_is_refused() -> None:
+    assert config(log_cleanup_policy=" compact , delete ").topic_defaults["cleanup.policy"] == "compact , delete"
+    with pytest.raises(ConfigError, match="a word is missing beside a comma; choose of compact, delete"):
+        config(log_cleanup_policy="compact,,delete")
+
+
 def test_a_finer_unit_wins() -> None:
     assert config(log_retention_hours="1", log_retention_minutes="2").topic_defaults["retention.ms"] == "120000"
     assert config(log_retention_minutes="2", log_retention_ms="3").topic_defaults["retention.ms"] == "3"

@@ -15,7 +15,7 @@ from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog.topic_config import validate_all
+from quorumlog.topic_config import validate_all, validate_words
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_cli.server.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
@@ -360,6 +360,7 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
             if key in values:
                 defaults[name] = str(parse_bytes(values[key])) if name in SIZES else values[key].strip()
         validate_all(defaults)
+        validate_words(defaults)
     except (ValueError, ApiError) as error:
         raise ConfigError(f"{where}: {error}") from error
     return defaults

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig
-from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind, validate, words
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind, validate, validate_words, words
 
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # Kafka's numbers of operations
 
@@ -32,6 +32,7 @@ def changed_values(
             raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} is in the request twice")
         seen.append(name)
         _apply(after, inherited, name, change, keys)
+    validate_words({name: after[name] for name in seen if name in after}, keys)
     return after
 
 

@@ -20,7 +20,7 @@ from quorumlog.messages.cluster import (
     DescribedConfig,
 )
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
-from quorumlog.topic_config import validate_all
+from quorumlog.topic_config import validate_all, validate_words
 from quorumlog.topic_name import collision_key, validate_topic_name
 from quorumlog_quorum.controller.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
 from quorumlog_quorum.controller.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft, Slices
@@ -158,6 +158,7 @@ def settings_of(topic: CreatableTopic) -> dict[str, str]:
         if entry.value is not None:
             settings[entry.name] = entry.value
     validate_all(settings)
+    validate_words(settings)
     return settings
 
 

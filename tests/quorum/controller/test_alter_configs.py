@@ -47,6 +47,18 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
     ("directories of all brokers", BROKER, "", [("cordoned.log.dirs", SET, "/d0")], ErrorCode.INVALID_CONFIG),
     ("a list of all brokers", BROKER, "", [("cordoned.log.dirs", APPEND, "/d0")], ErrorCode.INVALID_CONFIG),
     ("bad value", TOPIC, "t", [("retention.ms", SET, "soon")], ErrorCode.INVALID_CONFIG),
+    ("an empty policy", TOPIC, "t", [("cleanup.policy", SET, "compact,,delete")], ErrorCode.INVALID_CONFIG),
+    ("an empty policy of brokers", BROKER, "", [("log.cleanup.policy", SET, "delete,")], ErrorCode.INVALID_CONFIG),
+    (
+        "all replicas and one more",
+        TOPIC,
+        "t",
+        [
+            ("leader.replication.throttled.replicas", SET, "*"),
+            ("follower.replication.throttled.replicas", SET, "*,0:1"),
+        ],
+        ErrorCode.INVALID_CONFIG,
+    ),
     ("no value", TOPIC, "t", [("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
     ("nothing to append", TOPIC, "t", [("cleanup.policy", APPEND, None)], ErrorCode.INVALID_REQUEST),
     ("append to a number", TOPIC, "t", [("retention.ms", APPEND, "1")], ErrorCode.INVALID_CONFIG),
@@ -121,6 +133,13 @@ def test_a_list_of_one_broker_grows_and_shrinks() -> None:
     for operation, value, left in [(SET, "/a, /b", "/a, /b"), (APPEND, "/c", "/a,/b,/c"), (SUBTRACT, "/b", "/a,/c")]:
         assert code(alter(world, ("cordoned.log.dirs", operation, value), kind=BROKER, name="1")) is ErrorCode.NONE
         assert world.tip.configs[BROKER, "1"]["cordoned.log.dirs"] == left
+
+
+def test_nothing_is_added_to_the_word_for_all_replicas() -> None:
+    world, key = topic_world(), "leader.replication.throttled.replicas"
+    assert code(alter(world, (key, SET, "*"))) is ErrorCode.NONE
+    assert code(alter(world, (key, APPEND, "0:1"))) is ErrorCode.INVALID_CONFIG
+    assert world.tip.configs[TOPIC, "t"][key] == "*"
 
 
 def test_set_and_delete_change_only_what_they_name() -> None:

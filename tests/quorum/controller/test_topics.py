@@ -38,6 +38,7 @@ REFUSED: list[tuple[str, dict[str, Any], ErrorCode]] = [
     ("more replicas than brokers", {"replication_factor": 4}, ErrorCode.INVALID_REPLICATION_FACTOR),
     ("an unknown setting", {"configs": {"retention.mss": "1"}}, ErrorCode.INVALID_CONFIG),
     ("a bad value", {"configs": {"retention.ms": "soon"}}, ErrorCode.INVALID_CONFIG),
+    ("an empty word", {"configs": {"cleanup.policy": "compact,,delete"}}, ErrorCode.INVALID_CONFIG),
     ("a gap", by_hand((0, (1,)), (2, (1,))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("a partition twice", by_hand((0, (1,)), (0, (2,))), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ("no brokers", by_hand((0, ())), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
