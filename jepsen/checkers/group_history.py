@@ -6,6 +6,7 @@ higher and higher ones, one at a time; after an answer that says nothing it comm
 - group-commit-lost: a fetch shows every commit that was acknowledged before it began, or a later one.
 - group-offset-undone: a fetch shows what an earlier fetch had shown, or more.
 - group-offset-invented: a fetch shows what somebody has tried to commit.
+- group-deleted-offset-returns: a fetch shows nothing that an OffsetDelete took which was acknowledged before it began.
 - group-commit-fenced: no member commits in a generation once a member of a later one has its assignment.
 - group-two-owners: in a generation, each unit belongs to one member.
 - group-assignment-changed: a member gets what the leader of its generation sent for it.
@@ -30,7 +31,8 @@ OPEN_NS = 1 << 62  # the end of a call whose outcome is not known
 
 @dataclass(slots=True)
 class Commit:
-    """ended_ns: OPEN_NS unless it was acknowledged, or certainly refused."""
+    """ended_ns: OPEN_NS unless it was acknowledged, or certainly refused. staged_ns: when a transaction held it that is
+    yet to end; OPEN_NS if that is not known, or it is of none."""
 
     unit: int
     offset: int
@@ -38,6 +40,12 @@ class Commit:
     invoked_ns: int
     ended_ns: int = OPEN_NS
     acked: bool = False
+    staged_ns: int = OPEN_NS
+
+    @property
+    def written_ns(self) -> int:
+        """Its record was in the log by then; OPEN_NS if that is not known."""
+        return min(self.staged_ns, self.ended_ns if self.acked else OPEN_NS)
 
 
 class Fetched(NamedTuple):
@@ -72,15 +80,25 @@ class Expiry(NamedTuple):
     at_ns: int
 
 
+class Deletion(NamedTuple):
+    """An OffsetDelete of one unit that was acknowledged."""
+
+    unit: int
+    invoked_ns: int
+    ended_ns: int
+
+
 @dataclass(slots=True)
 class GroupHistory:
-    """instances: by member id, of static members. forgotten_ns: when the group was forgotten, in order."""
+    """expiries: what was taken by deletions, too. instances: by member id, of static members. forgotten_ns: when the
+    group was forgotten, in order."""
 
     commits: list[Commit] = field(default_factory=list)
     fetches: list[Fetched] = field(default_factory=list)
     assigned: list[Assigned] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     expiries: list[Expiry] = field(default_factory=list)
+    deletions: list[Deletion] = field(default_factory=list)
     instances: dict[str, str] = field(default_factory=dict)
     forgotten_ns: list[int] = field(default_factory=list)
 
@@ -110,6 +128,16 @@ def check_offsets(history: GroupHistory) -> Iterator[Finding]:
         earlier = max((one.offset for one in shown if one.invoked_ns > since_ns), default=NOTHING)
         if fetch.offset < earlier:
             yield Finding("group-offset-undone", f"{earlier} was shown before {fetch}")
+        yield from _returned(history, fetch)
+
+
+def _returned(history: GroupHistory, fetch: Fetched) -> Iterator[Finding]:
+    """An offset may be committed again: then it is the later commit that the fetch shows."""
+    shown = [one for one in history.commits if (one.unit, one.offset) == (fetch.unit, fetch.offset)]
+    written_ns = max((one.written_ns for one in shown), default=OPEN_NS)
+    for one in history.deletions:
+        if one.unit == fetch.unit and written_ns < one.invoked_ns and one.ended_ns < fetch.invoked_ns:
+            yield Finding("group-deleted-offset-returns", f"{one} took what {fetch} shows")
 
 
 def _concerns(expiry: Expiry, fetch: Fetched) -> bool:

@@ -193,6 +193,24 @@ class Producer:
             await asyncio.sleep(WAIT_S)
         raise Refused("no answer of the group's coordinator")
 
+    async def stage_offset(self, group: str, topic: str, index: int, offset: int) -> None:
+        """As `commit_offset`, but repeated only where nothing was written, so that none of it can come later. For
+        version 2. Raises Refused, Lost."""
+        assert self.version == TV2
+        request = self.offset_request(group, topic, index, offset)
+        for _ in range(ATTEMPTS):
+            try:
+                response: TxnOffsetCommitResponse = await self.calls.to_coordinator(GROUP, group, request)
+            except RpcError as error:
+                raise Lost("a TxnOffsetCommit may come late") from error
+            code = _offset_code(response)
+            if code == ErrorCode.NONE:
+                return
+            if code not in (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS):
+                raise Refused(f"{code.name}: the offset is perhaps committed late")
+            await asyncio.sleep(WAIT_S)
+        raise Refused("the group's coordinator is busy")
+
     def offset_request(self, group: str, topic: str, index: int, offset: int) -> TxnOffsetCommitRequest:
         partitions = (OffsetCommitPartition(index=index, committed_offset=offset),)
         return TxnOffsetCommitRequest(

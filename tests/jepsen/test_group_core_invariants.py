@@ -1,4 +1,4 @@
-"""Restarts of static members and expiry, looked at while a core decides: right, and wrong in each way."""
+"""Restarts of static members, expiry and deletions, looked at while a core decides: right, and wrong in each way."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import Any
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.expiries import Expiries
+from jepsen.sim.invariants.expiries import DELETED, UNSTAGED, Expiries
 from jepsen.sim.invariants.static_restarts import CLASSIC, MODERN, StaticRestarts
 from quorumlog.group_config import GroupConfig
-from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitTopic
+from quorumlog.messages.groups import (
+    OffsetCommitPartition,
+    OffsetCommitTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteTopic,
+)
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.coordinator.offsets import OffsetCommitValue
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog_broker.coordinator.groups.consumer.records import rename_member
 from quorumlog_broker.coordinator.groups.membership import Membership
-from quorumlog_broker.coordinator.groups.offset_calls import Kept
+from quorumlog_broker.coordinator.groups.offset_calls import Kept, OffsetCalls
 from quorumlog_broker.coordinator.groups.pending_offsets import PendingOffsets
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
 from tests.broker.coordinator.consumer_world import ConsumerWorld
@@ -121,6 +126,16 @@ def with_offset(findings: Findings, **more: Any) -> tuple[GroupWorld, Expiries]:
     return world, watch
 
 
+def commit_in_transaction(world: GroupWorld, topic: str) -> None:
+    """An offset that names the topic's id, as those of brokers do."""
+    partitions = (OffsetCommitPartition(index=0, committed_offset=4),)
+    topics = (OffsetCommitTopic(name=topic, topic_id=b"i" * 16, partitions=partitions),)
+    world.call(
+        "commit_transactional",
+        TxnOffsetCommitRequest(transactional_id="x", group_id=G, producer_id=7, producer_epoch=0, topics=topics),
+    )
+
+
 def keep_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WholeGroups, "_kept", lambda *_: Kept(frozenset(), None))
 
@@ -149,7 +164,7 @@ def test_an_offset_that_a_transaction_is_to_replace_expires(
 ) -> None:
     world, _ = with_offset(findings)
     monkeypatch.setattr(PendingOffsets, "has", lambda *_: False)
-    world.commit_in_transaction({FOO: 4})
+    commit_in_transaction(world, FOO[0])
 
     class Sees:
         """What the invariant asks, while the core is mistaken."""
@@ -165,12 +180,7 @@ def test_an_offset_that_a_transaction_is_to_replace_expires(
 
 def test_what_a_transaction_has_of_a_deleted_topic_is_taken(findings: Findings) -> None:
     world, _ = with_offset(findings)
-    partitions = (OffsetCommitPartition(index=0, committed_offset=4),)
-    topics = (OffsetCommitTopic(name="gone", topic_id=b"i" * 16, partitions=partitions),)
-    world.call(
-        "commit_transactional",
-        TxnOffsetCommitRequest(transactional_id="x", group_id=G, producer_id=7, producer_epoch=0, topics=topics),
-    )
+    commit_in_transaction(world, "gone")
     records = len(world.log)
     world.call_topic_deleted("gone", b"i" * 16)
     assert len(world.log) == records + 1 and not findings
@@ -185,3 +195,45 @@ def test_an_offset_of_a_consumer_group_that_subscribes(findings: Findings, monke
     world.wall_offset_ms = RETENTION_MS + 1
     world.call_expire()
     assert names(findings) == {"expiry"}
+
+
+# --- deletions ---
+
+
+def delete(world: GroupWorld) -> None:
+    topics = (OffsetDeleteTopic(name=FOO[0], partitions=(FOO[1],)),)
+    world.call("delete_offsets", OffsetDeleteRequest(group_id=G, topics=topics))
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_deletion_takes_what_a_transaction_holds_and_is_no_expiry(committed: bool, findings: Findings) -> None:
+    world, watch = GroupWorld(), Expiries(findings)
+    watch.listen(world.shard)
+    if committed:
+        assert world.commit_code({FOO: 3}) == 0
+    world.commit_in_transaction({FOO: 4})
+    delete(world)
+    assert not findings.found and len(watch.expired) == 1
+    assert watch.counts == {"offsets expired": 0, "classic groups forgotten": 0, DELETED: 1, UNSTAGED: 1}
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_deletion_that_leaves_something(committed: bool, findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OffsetCalls, "_delete", lambda *_: None)
+    world, watch = GroupWorld(), Expiries(findings)
+    watch.listen(world.shard)
+    if committed:
+        assert world.commit_code({FOO: 3}) == 0
+    else:
+        world.commit_in_transaction({FOO: 4})
+    delete(world)
+    assert names(findings) == {"deleted-offset-stays"}
+
+
+def test_a_deletion_of_what_a_member_subscribes_to(findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorumlog_broker.coordinator.groups.offset_calls.subscribed_topics", lambda _: frozenset())
+    world, _ = with_offset(findings)
+    joined = world.joined(world.join(group_instance_id="i", protocols="range:\0\0\0\0\0\1\0\3foo"))
+    world.sync(joined.member_id, joined.generation_id, group_instance_id="i")
+    delete(world)
+    assert names(findings) == {"deleted-in-use"}

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from jepsen.checkers.group_history import Assigned, Commit, Expiry, Fetched, GroupHistory, Sent, check_groups
+from jepsen.checkers.group_history import (
+    Assigned,
+    Commit,
+    Deletion,
+    Expiry,
+    Fetched,
+    GroupHistory,
+    Sent,
+    check_groups,
+)
 
 
 def good() -> GroupHistory:
@@ -50,6 +59,27 @@ def test_an_offset_that_expired_may_be_missing(at_ns: int, expected: list[str]) 
     history.fetches[1] = Fetched(0, -1, 52, 53)
     history.expiries = [Expiry(1, 52), Expiry(0, at_ns)]
     assert names(history) == expected
+
+
+@pytest.mark.parametrize(
+    ("commits", "returned"),
+    [
+        ([Commit(0, 7, -1, 20, 60, acked=True, staged_ns=22)], True),
+        ([Commit(0, 7, -1, 20, 24, acked=True)], True),
+        ([Commit(0, 7, -1, 20, 60, acked=True)], False),
+        ([Commit(0, 7, -1, 20, 60, acked=True, staged_ns=31)], False),
+        ([Commit(0, 7, -1, 20, 24, acked=True), Commit(0, 7, -1, 41, 45)], False),
+        ([Commit(1, 7, -1, 20, 24, acked=True), Commit(0, 7, -1, 41, 45)], False),
+    ],
+    ids=["a transaction held it", "committed", "nobody knows when", "meanwhile", "again", "of another unit"],
+)
+def test_an_offset_that_was_deleted_returns_by_a_later_commit_only(commits: list[Commit], returned: bool) -> None:
+    history = GroupHistory(
+        commits=commits, deletions=[Deletion(0, 30, 40)], expiries=[Expiry(0, 35)], fetches=[Fetched(0, 7, 70, 71)]
+    )
+    assert names(history) == ["group-deleted-offset-returns"] * returned
+    history.fetches = [Fetched(0, 7, 39, 71)]
+    assert names(history) == []
 
 
 def test_a_static_member_that_came_back_has_what_it_had() -> None:

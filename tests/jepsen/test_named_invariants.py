@@ -16,7 +16,10 @@ INVARIANTS: dict[int, tuple[str, tuple[str, ...]]] = {
     2: ("a core's state is a fresh replay of its log", ("state-is-replay",)),
     3: ("no success before the high watermark, none across epochs", ("answered-before-commit", "one-coordinator")),
     4: ("an acknowledged commit is in every later fetch", ("group-commit-lost",)),
-    5: ("a fetch shows nothing that a failover can undo", ("group-offset-undone", "group-offset-invented")),
+    5: (
+        "a fetch shows nothing that a failover can undo",
+        ("group-offset-undone", "group-offset-invented", "group-deleted-offset-returns"),
+    ),
     6: ("generations rise, over failovers too", ("group-number-falls",)),
     7: (
         "in a generation one leader, one protocol, one list of members",
@@ -33,7 +36,7 @@ INVARIANTS: dict[int, tuple[str, tuple[str, ...]]] = {
     16: ("a target gives each partition once, to subscribers, fairly", ("target-assignment",)),
     17: ("no commit of a fenced member", ("group-commit-fenced", "group-owner-fenced")),
     18: ("a static restart within its session begins no generation", ("static-restart", "paused-keeps")),
-    19: ("expiry takes nothing that is subscribed to or pending", ("expiry",)),
+    19: ("expiry takes nothing that is subscribed to or pending", ("expiry", "deleted-in-use")),
     20: ("upgrade and downgrade keep offsets and owners", ("group-commit-lost", "group-units-shared")),
     21: ("a status moves as it may, and epochs never fall", ("transaction-status", "epoch-fell", "zombie-commit")),
     22: ("all partitions of a transaction end as its decision says", ("marker-undecided",)),

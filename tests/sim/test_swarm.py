@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, mark
 
 from jepsen.pool.job import QUORUM, Job
 from jepsen.sim.invariants.coordinators import WAITED
+from jepsen.sim.invariants.expiries import DELETED, UNSTAGED
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
 from jepsen.sim.invariants.new_disks import FILLED
 from jepsen.sim.invariants.racks import SPREAD
@@ -36,7 +37,7 @@ from jepsen.sim.profiles.plan import (
     VOTERS,
 )
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
-from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS
+from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
 from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
@@ -49,6 +50,7 @@ from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
 from jepsen.sim.workload.reborn_topic import STAGED
 from jepsen.sim.workload.replacements import REPLACED
+from jepsen.sim.workload.stager import RESTAGED
 from jepsen.sim.workload.transaction_levels import LOWERED, RAISED
 from jepsen.swarm import TURNS, profile_of
 
@@ -86,12 +88,20 @@ EVENTS_OF_PROFILES = {
     VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),
 }
+LEAST_OF_OFFSETS = {DELETED: 6, UNSTAGED: 4, RESTAGED: 1, STAGED: 10, KILLED_WITH_OFFSETS: 1}  # likewise
 LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # over the seeds of that profile
 
 
 def never_happened(found: Iterable[dict[str, Any]], events: Iterable[str]) -> list[str]:
     counted = [result["exercised"] for result in found]
     return [event for event in events if not any(each.get(event, 0) for each in counted)]
+
+
+def too_seldom(found: Iterable[dict[str, Any]], least: Mapping[str, int]) -> dict[str, int]:
+    """How often it happened in all of them together."""
+    counted = [result["exercised"] for result in found]
+    sums = {name: sum(each.get(name, 0) for each in counted) for name in least}
+    return {name: count for name, count in sums.items() if count < least[name]}
 
 
 @pytest.mark.timeout(900)
@@ -120,9 +130,13 @@ def test_every_profile_is_valid(profile: str, simulated: Simulated) -> None:
 @marked(AIMED[MOVES])
 @pytest.mark.timeout(900)
 def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) -> None:
-    found = [result["exercised"] for result in simulated(AIMED[MOVES])]
-    counted = {name: sum(each[name] for each in found) for name in LEAST_OF_MOVES}
-    assert {name: count for name, count in counted.items() if count < LEAST_OF_MOVES[name]} == {}
+    assert too_seldom(simulated(AIMED[MOVES]), LEAST_OF_MOVES) == {}
+
+
+@marked(AIMED[GROUPS])
+@pytest.mark.timeout(900)
+def test_offsets_that_transactions_hold_are_deleted_and_so_are_their_topics(simulated: Simulated) -> None:
+    assert too_seldom(simulated(AIMED[GROUPS]), LEAST_OF_OFFSETS) == {}
 
 
 @marked(AIMED[REASSIGN])

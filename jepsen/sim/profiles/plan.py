@@ -46,7 +46,7 @@ SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
     *SICK_LEADERS,
 )
 NEW_DISK = "new-disk"  # a script (new_disk.py)
-KILLED_COORDINATOR = "killed-coordinator"  # a script (killed_coordinator.py)
+KILLED_COORDINATOR, KILLED_HOLDER = "killed-coordinator", "killed-holder"  # scripts (killed_coordinator.py)
 DIRECTORY_FAULTS = ("failing-directory", "hanging-directory", "vanished-directory", NEW_DISK)  # of brokers with two
 OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
 ALL_FAULTS = (
@@ -184,6 +184,8 @@ PROFILES: dict[str, tuple[str, ...]] = {
     GROUPS: (
         "kill-broker",
         "kill-broker",
+        KILLED_HOLDER,
+        KILLED_HOLDER,
         "power-one",
         "pause",
         "restart-clean",

@@ -1,44 +1,75 @@
-"""The coordinator of a transaction dies between its decision and the last marker: its successor has to write them.
+"""A coordinator dies at the moment when its successor has the most to do.
 
-A decision waits for a few ms only, so a broker that dies at any time hardly ever leaves one behind.
+- killed-coordinator: that of a transaction, between its decision and the last marker: the successor has to write them.
+  A decision waits for a few ms only, so a broker that dies at any time hardly ever leaves one behind.
+- killed-holder: that of a group for which an open transaction holds an offset of a topic that is just being deleted
+  (workload/reborn_topic.py). No coordinator hears of the deletion, and the successor loads what the transaction holds.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.coordinators import coordinators_of
+from jepsen.sim.invariants.coordinators import Coordinator, coordinators_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.scripts.aimed import Script
 from jepsen.sim.strikes.stage import bring_up
-from quorumlog_broker.coordinator.runtime.coordinator import State
+from jepsen.sim.workload.reborn_topic import REBORN
+from quorumlog_broker.coordinator.groups.shard import GroupShard
+from quorumlog_broker.coordinator.runtime import coordinator as runtime
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 
 KILLED_WITH_MARKERS = "coordinators killed before their markers"
+KILLED_WITH_OFFSETS = "coordinators killed before they heard of a deletion"
 _WAIT_MS = 8_000
 _DEAD_MS = (200, 4_000)
 
 
 def killed_coordinator(cluster: SimCluster, rng: random.Random) -> Script:
+    yield from _kill_when(cluster, rng, _waits_for_markers, KILLED_WITH_MARKERS)
+
+
+def killed_holder(cluster: SimCluster, rng: random.Random) -> Script:
+    yield from _kill_when(cluster, rng, _holds_of_reborn, KILLED_WITH_OFFSETS)
+
+
+def _kill_when(cluster: SimCluster, rng: random.Random, is_due: Callable[[Coordinator], bool], what: str) -> Script:
+    """Kill the first broker with a coordinator of which this is true. what: for the report."""
     found: list[Machine] = []
 
-    def has_decided() -> bool:
-        found[:] = [one for one in cluster.brokers if _waits_for_markers(one)]
+    def is_found() -> bool:
+        found[:] = [machine for machine in cluster.brokers if any(map(is_due, _active(machine)))]
         return bool(found)
 
-    yield has_decided, _WAIT_MS
+    yield is_found, _WAIT_MS
     machine = found[0]
     machine.kill()
-    cluster.count(KILLED_WITH_MARKERS)
+    cluster.count(what)
     try:
         yield (lambda: False), rng.randint(*_DEAD_MS)
     finally:
         bring_up(machine)
 
 
-def _waits_for_markers(machine: Machine) -> bool:
+def _active(machine: Machine) -> list[Coordinator]:
     if not machine.alive or machine.paused:
+        return []
+    return [one for one in coordinators_of(machine) if one.state is runtime.State.ACTIVE]
+
+
+def _waits_for_markers(coordinator: Coordinator) -> bool:
+    shard = coordinator._shard
+    return isinstance(shard, TransactionShard) and bool(shard._completion._missing)
+
+
+def _holds_of_reborn(coordinator: Coordinator) -> bool:
+    """Its record is committed, so the client has its answer, or is about to."""
+    shard = coordinator._shard
+    if not isinstance(shard, GroupShard):
         return False
-    shards = [one._shard for one in coordinators_of(machine) if one.state is State.ACTIVE]
-    return any(isinstance(shard, TransactionShard) and bool(shard._completion._missing) for shard in shards)
+    producers = shard._offsets.pending._producers.values()
+    of_groups = [found.items() for groups in producers for found in groups.values()]
+    held = [one for found in of_groups for (topic, _), one in found if topic == REBORN]
+    return any(one.record < coordinator.replica.core.high_watermark for one in held)

@@ -16,7 +16,15 @@ from functools import partial
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.plan import KILLED_COORDINATOR, LATE_SCRIPTS, NEW_DISK, OLDER_DISK, SCRIPTED, Plan
+from jepsen.sim.profiles.plan import (
+    KILLED_COORDINATOR,
+    KILLED_HOLDER,
+    LATE_SCRIPTS,
+    NEW_DISK,
+    OLDER_DISK,
+    SCRIPTED,
+    Plan,
+)
 from jepsen.sim.scripts.sick_leaders import sick_leader_strikes
 from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.strikes.blow import Blow
@@ -76,7 +84,7 @@ class Nemesis:
 
     def _drawn(self, kind: str, after_ms: int = 0) -> Blow:
         """Takes the next number. after_ms: from now."""
-        of_scripts = (*SCRIPTED, *LATE_SCRIPTS, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR)
+        of_scripts = (*SCRIPTED, *LATE_SCRIPTS, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER)
         durations_ms = _SCRIPTED_MS if kind in of_scripts else _DURATIONS_MS
         lasts_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
         at_ms = (self._cluster.scheduler.now_ns - self._started_ns) // NS_PER_MS + after_ms

@@ -8,9 +8,9 @@ from functools import partial
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.profiles.plan import KILLED_COORDINATOR, NEW_DISK, OLDER_DISK
+from jepsen.sim.profiles.plan import KILLED_COORDINATOR, KILLED_HOLDER, NEW_DISK, OLDER_DISK
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
-from jepsen.sim.scripts.killed_coordinator import killed_coordinator
+from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder
 from jepsen.sim.scripts.late_settings import (
     LATE_METADATA,
     RAISED_DURABILITY,
@@ -38,6 +38,7 @@ _SCRIPTS = {
     OLDER_DISK: older_disk,
     NEW_DISK: new_disk,
     KILLED_COORDINATOR: killed_coordinator,
+    KILLED_HOLDER: killed_holder,
     RAISED_MINIMUM: raised_minimum,
     RAISED_DURABILITY: raised_durability,
 }

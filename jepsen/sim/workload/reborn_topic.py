@@ -33,7 +33,7 @@ STAGED = "offsets of a reborn topic"
 LIFE = 1_000
 REPLICAS = 3
 GAP_S = 0.5
-OPEN_S = (0.0, 1.0)
+HELD_S, OPEN_S = (0.0, 0.1), (0.0, 1.0)  # before the deletion, and after it
 GROUPS_MAX = 200
 
 
@@ -75,14 +75,8 @@ class RebornTopic:
             return
         group = f"reborn-{len(self._groups)}-{self._life}"
         producer.start()
-        request = producer.offset_request(group, REBORN, 0, self._life * LIFE + len(self._groups))
-        try:
-            response = await calls.to_coordinator(GROUP, group, request)
-        except RpcError as error:
-            raise Lost("a TxnOffsetCommit may come late") from error
-        codes = {response.error_code, *(one.error_code for topic in response.topics for one in topic.partitions)}
-        if codes != {ErrorCode.NONE}:
-            raise Refused("the offset is perhaps committed late")
+        await producer.stage_offset(group, REBORN, 0, self._life * LIFE + len(self._groups))
+        await asyncio.sleep(self._rng.uniform(*HELD_S))
         if await self._delete():
             self._groups.append(group)
         await asyncio.sleep(self._rng.uniform(*OPEN_S))

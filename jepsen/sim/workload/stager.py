@@ -1,30 +1,42 @@
-"""A producer that commits offsets of a group in transactions, while the same offsets are committed plainly and expire.
+"""A producer that commits offsets of a group in transactions. The same offsets are committed plainly, too, deleted, and
+expire meanwhile.
 
 It belongs to no group, as a visitor (visitor.py). Its plain commits are kept for a moment only, so that they are due
 while its transaction is open, which then has a later one of them. In others a plain commit follows that of the open
 transaction: it is the newer one, whenever the transaction is committed.
 
-It goes on as another producer for another group when it does not know what a plain commit has done; what an earlier one
-has left open is ended by the new epoch.
+Some offsets are deleted, most of them while its transaction holds them; some of those are committed once more in the
+same transaction. Each offset is another number, so that a fetch tells which commit it shows.
+
+It goes on as another producer for another group when it does not know what a plain commit or a deletion has done; what
+an earlier one has left open is ended by the new epoch.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from jepsen.checkers.group_history import Commit
+from jepsen.checkers.group_history import Commit, Deletion
 from jepsen.sim.workload.group_calls import ASIDE, UNITS, UNITS_OF, Calls, Gone, fetch
 from jepsen.transactions.calls import Unknown
 from jepsen.transactions.producer import Lost, Producer, Refused
 from quorumlog.errors import ErrorCode
-from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic
+from quorumlog.messages.groups import (
+    OffsetCommitPartition,
+    OffsetCommitRequest,
+    OffsetCommitTopic,
+    OffsetDeleteRequest,
+    OffsetDeleteTopic,
+)
 from quorumlog.rpc.transport import NotDelivered, RpcError
 
 TIMEOUT_MS = 6_000
 GAP_S = 0.3
 KEPT_MS = 500  # of some plain commits
 OPEN_S = (0.1, 2.5)
-FOLLOWS, COMMITS, KEEPS_SHORT = 0.5, 0.7, 0.5
+FIRST, FOLLOWS, COMMITS, KEEPS_SHORT = 0.7, 0.5, 0.7, 0.5
+DELETES_PENDING, DELETES_COMMITTED, STAGES_AGAIN = 0.4, 0.1, 0.3
+RESTAGED = "offsets committed again after their deletion"
 
 
 class Stager:
@@ -47,11 +59,16 @@ class Stager:
 
     async def _transact(self, unit: int) -> None:
         """Raises Gone, Lost, Refused, Unknown."""
-        await self._commit(unit, KEPT_MS if self._rng.random() < KEEPS_SHORT else -1)
+        if self._rng.random() < FIRST:
+            await self._commit(unit, KEPT_MS if self._rng.random() < KEEPS_SHORT else -1)
         self._producer.start()
-        staged = self._next(unit)
-        await self._producer.commit_offset(self._group.group_id, UNITS_OF, unit, staged.offset)
+        staged = await self._stage(unit)
         await asyncio.sleep(self._rng.uniform(*OPEN_S))
+        if deletes := self._rng.random() < DELETES_PENDING:
+            await self._delete(unit)
+            if self._rng.random() < STAGES_AGAIN:
+                staged = await self._stage(unit)
+                self._group.count(RESTAGED)
         if self._rng.random() < FOLLOWS:
             await self._commit(unit, -1)
         wants = self._rng.random() < COMMITS
@@ -59,7 +76,34 @@ class Stager:
             raise Lost("the end of a transaction was refused")
         staged.ended_ns, staged.acked = self._group.now_ns(), wants
         self._group.count("group commits staged")
-        await fetch(self._calls, (unit,))
+        await fetch(self._calls, (unit,), stable=deletes)
+        if self._rng.random() < DELETES_COMMITTED:
+            await self._delete(unit)
+
+    async def _stage(self, unit: int) -> Commit:
+        """Raises Lost, Refused."""
+        staged = self._next(unit)
+        await self._producer.stage_offset(self._group.group_id, UNITS_OF, unit, staged.offset)
+        staged.staged_ns = self._group.now_ns()
+        return staged
+
+    async def _delete(self, unit: int) -> bool:
+        """Whether it was acknowledged. Raises Gone when it is not known whether it happened."""
+        topics = (OffsetDeleteTopic(name=UNITS_OF, partitions=(unit,)),)
+        invoked_ns = self._group.now_ns()
+        try:
+            response = await self._calls.once(OffsetDeleteRequest(group_id=self._group.group_id, topics=topics))
+        except NotDelivered:
+            return False
+        except RpcError as error:
+            raise Gone from error
+        codes = {response.error_code, *(one.error_code for topic in response.topics for one in topic.partitions)}
+        if codes & set(ASIDE):
+            raise Gone  # it may yet happen
+        acked = codes == {ErrorCode.NONE}
+        if acked:
+            self._group.history.deletions.append(Deletion(unit, invoked_ns, self._group.now_ns()))
+        return acked
 
     def _next(self, unit: int) -> Commit:
         self._newest += 1
