@@ -8,17 +8,39 @@ because Kafka takes them at run time and its tools set them: nothing here reads 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
-from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind
+from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind, words
 
+CONNECTIONS, CONNECTIONS_OF_ADDRESS = "max.connections", "max.connections.per.ip"
+ADDRESSES = "max.connections.per.ip.overrides"
+RECOVERY_THREADS, RECOVERY_THREADS_MAX = "num.recovery.threads.per.data.dir", 64
 ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
 PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 VERIFICATION = "transaction.partition.verification.enable"
+ADDRESS_WORDS = r"[0-9a-fA-F.:]+:[0-9]{1,9}"
 
 _IN_FORCE = (
     ConfigKey(
         name=ASSIGNMENT_INTERVAL, kind=Kind.WHOLE, default="1000", maximum=MAX_INT,
         doc="Least time between two assignments of a group that has no such time of its own.",
+    ),
+    ConfigKey(
+        name=CONNECTIONS, kind=Kind.WHOLE, default="10000", minimum=1, maximum=MAX_INT,
+        doc="Connections per listener for clients; a further one is closed at once.",
+    ),
+    ConfigKey(
+        name=CONNECTIONS_OF_ADDRESS, kind=Kind.WHOLE, default=str(MAX_INT), minimum=1, maximum=MAX_INT,
+        doc="Connections from one address to all listeners for clients; a further one is closed at once.",
+    ),
+    ConfigKey(
+        name=ADDRESSES, kind=Kind.LIST, default="", pattern=ADDRESS_WORDS,
+        hint=" of ADDRESS:CONNECTIONS; write addresses, not names, as in 10.0.0.7:100",
+        doc="Other maxima than `max.connections.per.ip`, as ADDRESS:CONNECTIONS,...; 0 lets nobody in.",
+    ),
+    ConfigKey(
+        name=RECOVERY_THREADS, kind=Kind.WHOLE, default="2", minimum=1, maximum=RECOVERY_THREADS_MAX,
+        doc="Logs that are opened or closed at the same time in each of `log.dirs`, and other jobs beside its writer.",
     ),
     ConfigKey(
         name=PRODUCER_EXPIRATION, kind=Kind.WHOLE, default="86400000", minimum=1, maximum=MAX_INT,
@@ -44,8 +66,6 @@ _IDLE = (
     _idle("log.local.retention.bytes", Kind.WHOLE, "-2", -2, MAX_LONG),
     _idle("log.local.retention.ms", Kind.WHOLE, "-2", -2, MAX_LONG),
     _idle("max.connection.creation.rate", Kind.WHOLE, str(MAX_INT)),
-    _idle("max.connections.per.ip", Kind.WHOLE, str(MAX_INT)),
-    _idle("max.connections.per.ip.overrides", Kind.LIST, ""),
     _idle("metric.reporters", Kind.LIST, ""),
     _idle("num.io.threads", Kind.WHOLE, "8", 1),
     _idle("num.network.threads", Kind.WHOLE, "3", 1),
@@ -55,3 +75,9 @@ _IDLE = (
     _idle("remote.list.offsets.request.timeout.ms", Kind.WHOLE, "30000", 1),
 )
 IDLE: Mapping[str, ConfigKey] = {key.name: key for key in _IDLE}
+
+
+@lru_cache(maxsize=64)
+def connections_by_address(text: str) -> Mapping[str, int]:
+    """Of a value of ADDRESSES that is allowed. An IPv6 address has colons of its own."""
+    return {address: int(count) for address, _, count in (word.rpartition(":") for word in words(text))}

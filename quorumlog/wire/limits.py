@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT
 
@@ -15,7 +16,8 @@ UNFINISHED_PART = 2  # frames that their peers have not sent whole hold at most 
 class WireLimits:
     """Sizes in bytes.
 
-    max_frame_bytes: socket.request.max.bytes. max_connections: of one listener. max_idle_ms: connections.max.idle.ms.
+    max_frame_bytes: socket.request.max.bytes. max_idle_ms: connections.max.idle.ms.
+    max_connections: of one listener, where no `ConnectionLimits` are given.
     max_handled_requests, max_handled_bytes: of one connection, handled at a time; one larger request is still begun.
     max_node_bytes: queued.max.request.bytes: of all connections to client listeners: frames being received, requests
     being handled, and answers not yet taken by the peer.
@@ -52,6 +54,22 @@ class WireLimits:
     def first_max_frame_bytes(self, *, internal: bool) -> int:
         """Strangers must not take the room that is kept for the cluster's nodes."""
         return min(self.max_unproven_frame_bytes, self.max_frame_bytes) if internal else self.max_frame_bytes
+
+
+UNLIMITED = 2**31 - 1
+
+
+@dataclass(slots=True)
+class ConnectionLimits:
+    """How many connections may be open. Asked for each new one, since both can be changed while a node runs.
+
+    of_listener: of one listener; True: of an internal one. of_address: from one address to all listeners for clients
+    together; nodes of a cluster may share one, so those to internal listeners do not count.
+    """
+
+    of_listener: Callable[[bool], int]
+    of_address: Callable[[str], int] = lambda _host: UNLIMITED
+    open: Counter[str] = field(default_factory=Counter)  # to listeners for clients, by address
 
 
 class NodeBytes:

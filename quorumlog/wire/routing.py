@@ -39,7 +39,7 @@ from quorumlog.turn import Turn
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.client import WireConnection
 from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.limits import ConnectionLimits, WireLimits
 from quorumlog.wire.socket_calls import SILENT
 from quorumlog.wire.transport import WireTransport, log_crash
 
@@ -62,7 +62,8 @@ class RoutingTransport:
     by_lane: request types that calls to client listeners send by the lane if possible; empty: none.
     advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
     random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport.
-    turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing."""
+    turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing.
+    connection_limits: of the lane's listeners; None: that of `limits`."""
 
     def __init__(
         self,
@@ -77,6 +78,7 @@ class RoutingTransport:
         random_bytes: Callable[[int], bytes] = os.urandom,
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
+        connection_limits: ConnectionLimits | None = None,
     ) -> None:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
@@ -91,6 +93,7 @@ class RoutingTransport:
             random_bytes=random_bytes,
             turn=turn,
             features=features,
+            connection_limits=connection_limits,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

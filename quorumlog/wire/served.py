@@ -78,10 +78,10 @@ class ServedConnection(asyncio.BufferedProtocol):
         )
         if self._serving.closed:
             self.cut()
-        elif self._serving.admit(self):
-            self._state.step(Happened.ACCEPTED)
+        elif reason := self._serving.admit(self, self._peer_host):
+            self.close(reason)
         else:
-            self.close(f"{self._serving.limits.max_connections} connections are open already (max.connections)")
+            self._state.step(Happened.ACCEPTED)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.buffer()

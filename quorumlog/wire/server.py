@@ -16,7 +16,7 @@ from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.outgoing import SendTurns
 from quorumlog.wire.served import ServedConnection
 from quorumlog.wire.versions import served_versions
@@ -32,6 +32,7 @@ class Serving:
 
     serves: types of requests that have a handler; None: all. grpc_address: where this node serves the other APIs.
     random_bytes: a source of nonces that cannot be guessed. features: what ApiVersions announces; None: nothing.
+    connection_limits: shared by all listeners of a node; None: that of `limits`.
     """
 
     def __init__(
@@ -49,8 +50,10 @@ class Serving:
         proof_log: ProofLog,
         turn: Turn,
         features: FeatureNotice | None = None,
+        connection_limits: ConnectionLimits | None = None,
     ) -> None:
         self.features = features or FeatureNotice()
+        self.connection_limits = connection_limits or ConnectionLimits(lambda _internal: limits.max_connections)
         self.turn = turn
         self.random_bytes, self.proof_log = random_bytes, proof_log
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
@@ -59,18 +62,40 @@ class Serving:
         self.versions = served_versions(serves, dispatch.listener.internal)
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
-        self._connections: dict[ServedConnection, None] = {}
+        self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
         self.closed = False
 
-    def admit(self, connection: ServedConnection) -> bool:
-        """False: there are too many connections."""
-        if len(self._connections) >= self.limits.max_connections:
-            return False
-        self._connections[connection] = None
-        return True
+    def admit(self, connection: ServedConnection, address: str) -> str:
+        """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""
+        limits, internal = self.connection_limits, self.dispatch.listener.internal
+        most = limits.of_listener(internal)
+        if len(self._connections) >= most:
+            return f"{most} connections to {self.dispatch.listener.name} are open already (max.connections)"
+        if internal:
+            address = ""
+        elif limits.open[address] >= (most := limits.of_address(address)):
+            return f"{most} connections from {address} are open already (max.connections.per.ip)"
+        else:
+            limits.open[address] += 1
+        self._connections[connection] = address
+        return ""
 
     def left(self, connection: ServedConnection) -> None:
-        self._connections.pop(connection, None)
+        address = self._connections.pop(connection, "")
+        if address:
+            self.connection_limits.open[address] -= 1
+            if not self.connection_limits.open[address]:
+                del self.connection_limits.open[address]
+
+    def _close_excess(self) -> None:
+        """Where the maximum was lowered, those that were used least recently go, idle ones first (as Kafka's processors
+        do; connections of nodes stay)."""
+        if self.dispatch.listener.internal:
+            return
+        most = self.connection_limits.of_listener(False)
+        if (excess := len(self._connections) - most) > 0:
+            for connection in sorted(self._connections, key=lambda one: (not one.idle, one.active_s))[:excess]:
+                connection.close(f"more than {most} connections are open since max.connections was lowered")
 
     def cut_all(self) -> None:
         """The listener closes. A connection that is being accepted is cut when it is made."""
@@ -95,6 +120,7 @@ class Serving:
                 await asyncio.sleep(glance_s)
             else:
                 await _set_within(others_wait, sweep_s)
+            self._close_excess()
             now_s = self.loop.time()
             for connection in list(self._connections):
                 self._judge(connection, now_s)

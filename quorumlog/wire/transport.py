@@ -16,7 +16,7 @@ from quorumlog.turn import Turn
 from quorumlog.wire.client import WireConnection
 from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.framing import SCRATCH_BYTES
-from quorumlog.wire.limits import NodeBytes, WireLimits
+from quorumlog.wire.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.outgoing import SendTurns
 from quorumlog.wire.server import Serving, WireServer, serve
 
@@ -46,8 +46,11 @@ class WireTransport:
         random_bytes: Callable[[int], bytes] = os.urandom,
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
+        connection_limits: ConnectionLimits | None = None,
     ) -> None:
-        """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing."""
+        """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
+        connection_limits: of all listeners; None: that of `limits`."""
+        self._connection_limits = connection_limits
         self._features = features
         self._turn = turn or Turn()
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
@@ -88,6 +91,7 @@ class WireTransport:
             proof_log=self._proof_log,
             turn=self._turn,
             features=self._features,
+            connection_limits=self._connection_limits,
         )
         return await serve(serving)
 

@@ -38,7 +38,11 @@ BESIDE_THREADS = 2  # num.recovery.threads.per.data.dir
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLimits:
-    """Bounds of one directory's queues. A turn always takes at least one job, however large."""
+    """Bounds of one directory's queues. A turn always takes at least one job, however large.
+
+    beside_threads: jobs beside the writer that run at the same time, 1 or more. It may change; it is asked, on any
+    thread, whenever a job could begin.
+    """
 
     queued_jobs: int = MAX_QUEUED_JOBS
     queued_bytes: int = MAX_QUEUED_BYTES
@@ -46,7 +50,7 @@ class WorkerLimits:
     queued_reads: int = MAX_QUEUED_READS
     read_threads: int = READ_THREADS
     queued_beside: int = MAX_QUEUED_BESIDE
-    beside_threads: int = BESIDE_THREADS
+    beside_threads: Callable[[], int] = lambda: BESIDE_THREADS
 
 
 class WorkerFull(Exception):

@@ -6,8 +6,8 @@ import pytest
 
 from quorumlog.broker_config import BROKER_CONFIGS, stored_name_of
 from quorumlog.errors import ApiError
-from quorumlog.live_settings import IDLE, IN_FORCE
-from quorumlog.topic_config import parse_text
+from quorumlog.live_settings import ADDRESSES, IDLE, IN_FORCE, connections_by_address
+from quorumlog.topic_config import Kind, parse_text
 from quorumlog_cli.server.foreign_keys import IDLE as IDLE_IN_A_FILE
 from quorumlog_cli.server.keys import NODE_KEYS
 
@@ -78,8 +78,6 @@ NOT_TAKEN = {
     "config.providers": "refused in a file, too: a value ${...} would be taken as it stands",
     "listener.security.protocol.map": "listeners are opened at the start",
     "listeners": "listeners are opened at the start",
-    "max.connections": "of the file: a listener has its limit when it is opened",
-    "num.recovery.threads.per.data.dir": "of the file: the pool is made at the start",
 }
 
 
@@ -99,9 +97,32 @@ def test_what_has_no_effect_has_none_in_a_file_either() -> None:
 def test_defaults_are_those_of_a_file() -> None:
     for name, key in IN_FORCE.items():
         in_file = NODE_KEYS[name]
-        assert in_file.default is not None and in_file.parse(in_file.default) == parse_text(key, key.default)
+        assert in_file.default is not None
+        if key.kind is Kind.LIST:
+            assert in_file.parse(in_file.default) == key.default
+        else:
+            assert in_file.parse(in_file.default) == parse_text(key, key.default)
 
 
 @pytest.mark.parametrize("name", [*IN_FORCE, *IDLE])
 def test_defaults_are_allowed(name: str) -> None:
     parse_text(BROKER_CONFIGS[name], BROKER_CONFIGS[name].default)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", {}),
+        ("10.0.0.7:100, 10.0.0.8:0", {"10.0.0.7": 100, "10.0.0.8": 0}),
+        ("fe80::1:5,::1:7", {"fe80::1": 5, "::1": 7}),
+    ],
+)
+def test_connections_by_address(text: str, found: dict[str, int]) -> None:
+    parse_text(BROKER_CONFIGS[ADDRESSES], text)
+    assert connections_by_address(text) == found
+
+
+@pytest.mark.parametrize("text", ["10.0.0.7", "10.0.0.7:", "10.0.0.7:-1", "localhost:5", "10.0.0.7:5;10.0.0.8:5"])
+def test_connections_of_what_is_no_address(text: str) -> None:
+    with pytest.raises(ApiError, match="write addresses, not names"):
+        parse_text(BROKER_CONFIGS[ADDRESSES], text)

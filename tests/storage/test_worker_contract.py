@@ -183,6 +183,36 @@ def test_a_phase_without_callbacks_does_not_wake_the_loop(tmp_path: Path) -> Non
     assert len(posts) == 1
 
 
+def test_how_many_jobs_run_beside_the_writer_can_be_changed(tmp_path: Path) -> None:
+    threads, running, most, release = 1, 0, 0, threading.Event()
+    lock, begun = threading.Lock(), threading.Semaphore(0)
+
+    def job() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        begun.release()
+        assert release.wait(10)
+        with lock:
+            running -= 1
+
+    answers: queue.Queue[Callable[[], None]] = queue.Queue()
+    limits = WorkerLimits(beside_threads=lambda: threads)
+    worker = ThreadWorker(DirectoryWriter(str(tmp_path)), answers.put, limits)
+    for number in range(6):
+        if number == 2:
+            threads = 3
+        worker.beside(job, lambda _outcome: None)
+    for _ in range(3):
+        assert begun.acquire(timeout=10)
+    assert not begun.acquire(timeout=0.1) and most == 3
+    threads, most = 1, 0
+    release.set()
+    worker.close()
+    assert answers.qsize() == 6 and most <= 1, "those that wait when it is closed are performed, too"
+
+
 @pytest.mark.parametrize(("durable", "posted"), [(True, 2), (False, 1)])
 def test_a_turn_that_syncs_nothing_wakes_the_loop_once(tmp_path: Path, durable: bool, posted: int) -> None:
     disk, posts, recorder = RealDisk(), list[Callable[[], None]](), Recorder()

@@ -15,7 +15,7 @@ from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import encode_request
 from quorumlog.wire.header import RequestHeader
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.limits import ConnectionLimits, WireLimits
 from quorumlog.wire.server import WireServer
 from quorumlog.wire.transport import WireTransport
 
@@ -59,11 +59,18 @@ class Wire:
 
 @asynccontextmanager
 async def serving(
-    handler: Handler, *, limits: WireLimits | None = None, internal: bool = False
+    handler: Handler,
+    *,
+    limits: WireLimits | None = None,
+    internal: bool = False,
+    connection_limits: ConnectionLimits | None = None,
 ) -> AsyncIterator[Served]:
     crashes: list[str] = []
     transport = WireTransport(
-        IDENTITY, on_crash=lambda name, error: crashes.append(f"{name}: {error!r}"), limits=limits
+        IDENTITY,
+        on_crash=lambda name, error: crashes.append(f"{name}: {error!r}"),
+        limits=limits,
+        connection_limits=connection_limits,
     )
     listener = Listener(name="TEST", address=Address("127.0.0.1", 0), internal=internal, lane=True)
     server = await transport.listen(listener, handler)

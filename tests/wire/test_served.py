@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from lane import IDENTITY, echo, request_bytes, serving
+from lane import IDENTITY, Served, echo, request_bytes, serving
 from proving import prove
 
 from quorumlog.messages.cluster import DescribeClusterRequest, MetadataRequest
@@ -18,7 +18,7 @@ from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST, FEATURES
 from quorumlog.wire.codec import WireRequest, decode_response
 from quorumlog.wire.header import RequestHeader
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.limits import ConnectionLimits, WireLimits
 from quorumlog.wire.local_apis import LOCAL_APIS
 
 METADATA = MetadataRequest(all_topics=True)
@@ -212,6 +212,73 @@ def test_connections_above_the_limit_are_closed() -> None:
                 again.send(request_bytes(METADATA))
                 if await again.reader.read(4):
                     break
+
+    asyncio.run(scenario())
+
+
+async def answered(served: Served, kept: list[Any]) -> bool:
+    """Whether a new connection is let in, which stays open."""
+    wire = await served.socket()
+    kept.append(wire)
+    wire.send(request_bytes(METADATA))
+    return bool(await wire.reader.read(4))
+
+
+def test_the_maximum_of_connections_can_be_raised_while_the_listener_runs() -> None:
+    most = 1
+    limits = ConnectionLimits(lambda _internal: most)
+
+    async def scenario() -> None:
+        nonlocal most
+        async with serving(echo, connection_limits=limits) as served:
+            kept: list[Any] = []
+            assert [await answered(served, kept) for _ in range(2)] == [True, False]
+            most = 2
+            assert [await answered(served, kept) for _ in range(2)] == [True, False]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("internal", [False, True], ids=["clients", "nodes"])
+def test_a_lowered_maximum_closes_what_clients_used_least_recently(internal: bool) -> None:
+    most = 3
+    limits = ConnectionLimits(lambda _internal: most)
+
+    async def scenario() -> None:
+        nonlocal most
+        timing = WireLimits(max_idle_ms=200_000, max_stalled_ms=400)  # looks every 100 ms
+        async with serving(echo, limits=timing, internal=internal, connection_limits=limits) as served:
+            wires = [await served.socket() for _ in range(3)]
+            for wire in (*wires, wires[0]):
+                if not internal:
+                    wire.send(request_bytes(METADATA))
+                    await wire.frame()
+            most = 1
+            if internal:
+                await asyncio.sleep(0.3)
+                assert not any(wire.reader.at_eof() for wire in wires)
+                return
+            assert [await wire.ended() for wire in wires[1:]] == [b"", b""]
+            wires[0].send(request_bytes(METADATA))
+            await wires[0].frame()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("internal", "admitted"), [(False, 2), (True, 4)], ids=["clients", "nodes"])
+def test_connections_of_one_address(internal: bool, admitted: int) -> None:
+    asked: list[str] = []
+    limits = ConnectionLimits(lambda _internal: 100, lambda host: asked.append(host) or 2)  # type: ignore[func-returns-value]
+
+    async def scenario() -> None:
+        async with serving(echo, internal=internal, connection_limits=limits) as served:
+            wires = [await served.socket() for _ in range(4)]
+            await asyncio.sleep(0.1)
+            assert sum(not wire.reader.at_eof() for wire in wires) == admitted
+            assert set(asked) == (set() if internal else {"127.0.0.1"})
+            assert sum(limits.open.values()) == (0 if internal else admitted)
+        await asyncio.sleep(0.1)
+        assert not limits.open
 
     asyncio.run(scenario())
 

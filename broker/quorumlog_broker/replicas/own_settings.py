@@ -20,6 +20,17 @@ def rate_set(image: Image, node_id: NodeId, name: str) -> int | None:
     return None if text is None else int(text)
 
 
+def own_text(image: Image, node_id: NodeId, name: str, in_file: str) -> str:
+    """`own_setting` of a list, as its text."""
+    text = text_set(image, node_id, name)
+    try:
+        if text is not None:
+            parse_text(IN_FORCE[name], text)
+    except ApiError:
+        return in_file
+    return in_file if text is None else text
+
+
 def own_setting(image: Image, node_id: NodeId, name: str, in_file: int) -> int:
     """name: of IN_FORCE. What is not understood is ignored: a newer controller may allow it."""
     text = text_set(image, node_id, name)

@@ -131,6 +131,8 @@ class NodeConfig:
     queued_max_request_bytes: int
     queued_max_internal_request_bytes: int
     max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: str
     connections_max_idle_ms: int
     metrics_port: int | None
     metrics_host: str
@@ -295,6 +297,8 @@ _PLAIN_FIELDS = (
     "queued_max_request_bytes",
     "queued_max_internal_request_bytes",
     "max_connections",
+    "max_connections_per_ip",
+    "max_connections_per_ip_overrides",
     "connections_max_idle_ms",
     "metrics_port",
     "metrics_host",

@@ -13,6 +13,7 @@ from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
+from quorumlog_cli.server.own_notice import OwnNotice
 from quorumlog_storage.disk import Disk
 from quorumlog_storage.worker import Worker
 from quorumlog_storage.writer import DirectoryWriter
@@ -27,6 +28,7 @@ class Edges:
     protect: makes a file readable by its owner only.
     turn: the end of a callback of the node's loop; workers and the transport run their callbacks by it.
     features: what the transport announces in ApiVersions; the node sets what it reads.
+    own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
@@ -42,3 +44,4 @@ class Edges:
     on_crash: OnCrash
     cleaner: Callable[[], Runner]
     features: FeatureNotice = field(default_factory=FeatureNotice)
+    own: OwnNotice = field(default_factory=OwnNotice)

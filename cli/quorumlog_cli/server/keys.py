@@ -10,7 +10,16 @@ import difflib
 from collections.abc import Mapping
 
 from quorumlog.broker_config import TOPIC_SYNONYMS
-from quorumlog.topic_config import MAX_LONG
+from quorumlog.errors import ApiError
+from quorumlog.live_settings import (
+    ADDRESSES,
+    CONNECTIONS,
+    CONNECTIONS_OF_ADDRESS,
+    IN_FORCE,
+    RECOVERY_THREADS,
+    RECOVERY_THREADS_MAX,
+)
+from quorumlog.topic_config import MAX_LONG, parse_text
 from quorumlog_cli.server.balance_keys import BALANCE_KEYS
 from quorumlog_cli.server.directory_paths import RELATIVE_TO, TO_PROCESS
 from quorumlog_cli.server.foreign_keys import IDLE, ONLY, foreign
@@ -26,6 +35,15 @@ from quorumlog_cli.server.transaction_keys import TRANSACTION_KEYS
 from quorumlog_cli.server.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 
 MAX_PORT = 65_535
+
+
+def _addresses(text: str) -> str:
+    """Raises ValueError."""
+    try:
+        parse_text(IN_FORCE[ADDRESSES], text)
+    except ApiError as error:
+        raise ValueError(str(error)) from None
+    return text
 
 
 _KEYS = (
@@ -114,13 +132,7 @@ _KEYS = (
         100,
         "A directory where a write or a sync takes longer than this is taken offline. Not in Kafka.",
     ),
-    _number(
-        "num.recovery.threads.per.data.dir",
-        2,
-        1,
-        "Logs that are opened or closed at the same time in each of `log.dirs`, and other jobs beside its writer.",
-        maximum=64,
-    ),
+    _number(RECOVERY_THREADS, 2, 1, IN_FORCE[RECOVERY_THREADS].doc, maximum=RECOVERY_THREADS_MAX),
     _number_or_not(
         "log.open.files.max",
         8,
@@ -296,7 +308,9 @@ _KEYS = (
         1 << 20,
         "Most bytes held for followers, beside those of clients. Not in Kafka.",
     ),
-    _number("max.connections", 10_000, 1, "Connections per listener; further ones are closed at once."),
+    _number(CONNECTIONS, 10_000, 1, IN_FORCE[CONNECTIONS].doc),
+    _number(CONNECTIONS_OF_ADDRESS, MAX_INT, 1, IN_FORCE[CONNECTIONS_OF_ADDRESS].doc),
+    NodeKey(name=ADDRESSES, parse=_addresses, default="", doc=IN_FORCE[ADDRESSES].doc),
     _number("connections.max.idle.ms", 600_000, 100, "A connection that is unused for this long is closed."),
     _maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free port. Not in Kafka."),
     NodeKey(name="metrics.host", parse=_text, default="127.0.0.1", doc="Address for metrics.port. Not in Kafka."),

@@ -28,6 +28,7 @@ from quorumlog.wire.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.states import LifecycleState
 from quorumlog_broker.node import Broker
+from quorumlog_broker.replicas.own_settings import own_setting, own_text
 from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.directories import DirectoryProblem, NodeDirectories
 from quorumlog_cli.server.directory_probes import probe_for_ever
@@ -74,6 +75,8 @@ class Node:
         self.fatal: str | None = None
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
         edges.features.read = self._features
+        edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
+        edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
         self.driver: Driver | None = None
         self.controller: ControllerService | None = None
         self._announcer: Announcer | None = None

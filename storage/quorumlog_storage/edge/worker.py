@@ -8,6 +8,7 @@ threads and nothing else (DESIGN §5).
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -56,10 +57,12 @@ class ThreadWorker:
         self._on_busy: tuple[Callable[[], None], ...] = ()
         self._reads = 0  # queued or running
         self._beside = 0  # queued or running
-        self._beside_threads: set[int] = set()  # at most `limits.beside_threads`; only grows
+        self._queued_beside: deque[tuple[Callable[[], Any], Answer]] = deque()
+        self._helping = 0  # threads that take from that queue: at most `limits.beside_threads`
+        self._beside_threads: set[int] = set()  # as many as ever ran at the same time; only grows
         self._syncs = SyncPool(self.path)
         self._readers = ThreadPoolExecutor(self._limits.read_threads, thread_name_prefix=f"read {self.path}")
-        self._helpers = ThreadPoolExecutor(self._limits.beside_threads, thread_name_prefix=f"beside {self.path}")
+        self._helpers = ThreadPoolExecutor(self._limits.queued_beside, thread_name_prefix=f"beside {self.path}")
         self._thread = threading.Thread(target=self._run, name=f"write {self.path}", daemon=True)
         self._thread.start()
 
@@ -99,7 +102,8 @@ class ThreadWorker:
             if self._beside >= self._limits.queued_beside:
                 raise WorkerFull(self.path, "jobs beside the writer", self._limits.queued_beside)
             self._beside += 1
-        self._helpers.submit(self._run_beside, fn, callback)
+            self._queued_beside.append((fn, callback))
+            self._call_helpers()
         for each in self._on_busy:
             each()
 
@@ -121,7 +125,9 @@ class ThreadWorker:
             self._closed = True
             self._wake.notify()
         hangs = self._writer.generation.is_stalled
-        if not hangs:
+        if hangs:
+            self._queued_beside.clear()
+        else:
             self._thread.join()
         self._readers.shutdown(wait=not hangs, cancel_futures=hangs)
         self._helpers.shutdown(wait=not hangs, cancel_futures=hangs)
@@ -133,12 +139,33 @@ class ThreadWorker:
             self._reads -= 1
         self._post(partial(callback, outcome))
 
-    def _run_beside(self, fn: Callable[[], Any], callback: Answer) -> None:
+    def _call_helpers(self) -> None:
+        """Let as many threads take jobs as may run at the same time. Call it with the lock."""
+        wanted = min(len(self._queued_beside), self._limits.beside_threads() - self._helping)
+        for _ in range(wanted):
+            self._helping += 1
+            self._helpers.submit(self._help)
+
+    def _help(self) -> None:
+        """Perform jobs beside the writer until none is left, or until fewer may run at the same time."""
         self._beside_threads.add(threading.get_ident())
-        outcome = self._writer.attempt(fn)
+        while (job := self._next_beside()) is not None:
+            fn, callback = job
+            outcome = self._writer.attempt(fn)
+            with self._wake:
+                self._beside -= 1
+            self._post(partial(callback, outcome))
+
+    def _next_beside(self) -> tuple[Callable[[], Any], Answer] | None:
+        """None: this thread has to stop. Those that help when the worker is closed go on until all is done."""
         with self._wake:
-            self._beside -= 1
-        self._post(partial(callback, outcome))
+            if not self._queued_beside or self._helping > self._limits.beside_threads():
+                self._helping -= 1
+                return None
+            job = self._queued_beside.popleft()
+            if not self._closed:
+                self._call_helpers()
+            return job
 
     def _run(self) -> None:
         while turn := self._next_turn():
