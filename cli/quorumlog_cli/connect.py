@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -142,8 +141,10 @@ def common_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def reach(target: Target) -> None:
-    """Checks that one address accepts a connection. The client itself would keep trying; a person wants to know now."""
+    """Checks that a broker seems to answer at one address. The client itself would keep trying; a person wants to know
+    now. Raises CliError(UNREACHABLE)."""
     from quorumlog.client.options import parse_bootstrap
+    from quorumlog_cli.who_answers import why_none_answers
 
     if target.is_stopped:
         raise CliError(
@@ -151,14 +152,9 @@ def reach(target: Target) -> None:
             f"no node runs of {target.name}, which {target.origin} names",
             f"quorumlog up --data {target.data_dir} starts it; --profile or -b names another cluster",
         )
-    failures: list[str] = []
-    for address in parse_bootstrap(target.bootstrap_servers):
-        try:
-            socket.create_connection((address.host, address.port), CONNECT_TIMEOUT_S).close()
-            return
-        except OSError as error:
-            failures.append(f"{address}: {error.strerror or error}")
-    raise CliError(
-        Exit.UNREACHABLE,
-        f"cannot reach the cluster ({'; '.join(failures)}); the addresses are from {target.origin}",
-    )
+    failures = why_none_answers(parse_bootstrap(target.bootstrap_servers), CONNECT_TIMEOUT_S)
+    if failures:
+        raise CliError(
+            Exit.UNREACHABLE,
+            f"cannot reach the cluster ({'; '.join(failures)}); the addresses are from {target.origin}",
+        )

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import socketserver
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from quorumlog.rpc.transport import Address
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.who_answers import ANSWER_TIMEOUT_S, why_no_broker, why_none_answers
+from tests.scenarios.one_node import RealNode
 
 HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 SERVERS = [
@@ -19,8 +24,10 @@ SERVERS = [
     ("ssh", b"SSH-2.0-OpenSSH_9.2\r\n", True, "SSH"),
     ("tls", bytes.fromhex("15030300020246"), False, "a TLS alert"),
     ("hangs up", b"", False, "the peer closed the connection"),
-    ("says nothing", b"", True, "accepts connections, and has said nothing for"),
+    ("another length", b"\0\0\0\x20" + b"\7" * 32, True, "is no answer of Kafka's protocol"),
 ]
+SILENT = ("says nothing", b"", True, "accepts connections, and has said nothing for")
+AT_ONCE_S = 2.5  # a command has 10 s for its calls otherwise
 
 
 @contextmanager
@@ -51,7 +58,10 @@ def server(says: bytes, stays: bool) -> Iterator[int]:
             made.shutdown()
 
 
-@pytest.mark.parametrize(("says", "stays", "want"), [row[1:] for row in SERVERS], ids=[row[0] for row in SERVERS])
+ROWS = [*SERVERS, SILENT]
+
+
+@pytest.mark.parametrize(("says", "stays", "want"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_a_server_that_is_no_broker_is_told_as_such(
     says: bytes,
     stays: bool,
@@ -61,9 +71,46 @@ def test_a_server_that_is_no_broker_is_told_as_such(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    began_s = time.monotonic()
     with server(says, stays) as port:
-        assert (
-            main(["topic", "list", "-b", f"127.0.0.1:{port}", "-X", "default.api.timeout.ms=2500"]) == Exit.UNREACHABLE
-        )
+        assert main(["topic", "list", "-b", f"127.0.0.1:{port}"]) == Exit.UNREACHABLE
+    assert time.monotonic() - began_s < AT_ONCE_S + (ANSWER_TIMEOUT_S if want == SILENT[3] else 0)
     said = capsys.readouterr().err
     assert f"127.0.0.1:{port}" in said and want in said and "is it a broker?" in said
+
+
+def test_what_a_broker_and_a_grpc_listener_say_first() -> None:
+    for said in (b"\0\0\1\0quor\0", b"\0\0\x18\4\0\0\0\0\0"):
+        with server(said, True) as port:
+            assert why_no_broker(Address("127.0.0.1", port), 2.0) == ""
+
+
+def test_where_nothing_listens() -> None:
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as made:
+        port = made.server_address[1]
+    assert why_no_broker(Address("127.0.0.1", port), 2.0) == "Connection refused"
+
+
+def test_what_is_no_name() -> None:
+    (reason,) = why_none_answers([Address("a" * 70, 9092)], 2.0)
+    assert "it is no host name" in reason
+
+
+def test_each_listener_of_a_node_is_one(tmp_path: Path) -> None:
+    at = RealNode(tmp_path)
+    try:
+        for name, address in at.node.addresses.items():
+            assert at.do(asyncio.to_thread(why_no_broker, address, 2.0)) == "", name
+    finally:
+        at.close()
+    assert at.crashes == []
+
+
+def test_one_that_hangs_holds_nothing_up_beside_one_that_serves() -> None:
+    with server(b"", True) as silent, server(b"\0\0\1\0quor\0", True) as serves, server(HTTP, False) as other:
+        began_s = time.monotonic()
+        assert why_none_answers([Address("127.0.0.1", port) for port in (silent, other, serves)], 2.0) == []
+        assert time.monotonic() - began_s < ANSWER_TIMEOUT_S
+        reasons = why_none_answers([Address("127.0.0.1", port) for port in (silent, other)], 2.0)
+    assert [reason.partition(":")[0] for reason in reasons] == ["127.0.0.1", "127.0.0.1"]
+    assert "has said nothing" in reasons[0] and "HTTP" in reasons[1]
