@@ -71,5 +71,5 @@ def _holds_of_reborn(coordinator: Coordinator) -> bool:
         return False
     producers = shard._offsets.pending._producers.values()
     of_groups = [found.items() for groups in producers for found in groups.values()]
-    held = [one for found in of_groups for (topic, _), one in found if topic == REBORN]
+    held = [one for found in of_groups for (topic, _), one in found if topic.startswith(REBORN)]
     return any(one.record < coordinator.replica.core.high_watermark for one in held)

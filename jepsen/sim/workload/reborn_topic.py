@@ -1,9 +1,10 @@
-"""A topic that is deleted and made again while transactions hold offsets of it.
+"""Topics that are deleted and made again while transactions hold offsets of them.
 
-An offset belongs to one life of the topic; the number of the life is in its thousands. A transaction takes an offset of
+An offset belongs to one life of its topic; the number of the life is in its thousands. A transaction takes an offset of
 the life that there is, the topic is deleted and mostly made again, and only then the transaction ends. Then the group,
 which has committed nothing in the new life, must have no offset of it. Each transaction is one of a new group, and each
-request is sent once: a commit that arrives later than its answer would name the new topic, as calls go by names.
+request is sent once: a commit that arrives later than its answer would name the new topic, as calls go by names. The
+topics take turns, as a deletion may also take what an earlier one has left behind.
 
 - reborn-topic: when all is well again, no group has an offset of a life that has ended.
 """
@@ -30,7 +31,7 @@ from quorumlog.rpc.transport import RpcError
 
 REBORN = "reborn"
 STAGED = "offsets of a reborn topic"
-LIFE = 1_000
+LIFE, TOPICS = 1_000, 8
 REPLICAS = 3
 GAP_S = 0.5
 HELD_S, OPEN_S = (0.0, 0.1), (0.0, 1.0)  # before the deletion, and after it
@@ -50,8 +51,9 @@ class RebornTopic:
     ) -> None:
         self._rng, self._admin, self._make_calls, self._producer, self._counts = rng, admin, calls, producer, counts
         self.stopping = False
-        self._life = 0
-        self._groups: list[str] = []  # of transactions that were open when their topic was deleted
+        self._lives: dict[str, int] = {}  # by topic
+        self._turn = 0
+        self._groups: dict[str, str] = {}  # with the topic that was deleted while their transaction was open
         counts[STAGED] = 0
 
     async def run(self) -> None:
@@ -71,41 +73,43 @@ class RebornTopic:
 
     async def _transact(self, calls: Calls, producer: Producer) -> None:
         """Raises Lost, Refused, Unknown."""
-        if not await self._make():
+        self._turn += 1
+        topic = f"{REBORN}-{self._turn % TOPICS}"
+        if not await self._make(topic):
             return
-        group = f"reborn-{len(self._groups)}-{self._life}"
+        group, life = f"{topic}-{self._turn}", self._lives.setdefault(topic, 0)
         producer.start()
-        await producer.stage_offset(group, REBORN, 0, self._life * LIFE + len(self._groups))
+        await producer.stage_offset(group, topic, 0, life * LIFE + self._turn % LIFE)
         await asyncio.sleep(self._rng.uniform(*HELD_S))
-        if await self._delete():
-            self._groups.append(group)
+        if await self._delete(topic):
+            self._groups[group] = topic
         await asyncio.sleep(self._rng.uniform(*OPEN_S))
         if self._rng.random() < 0.7:
-            await self._make()
+            await self._make(topic)
         if await producer.end(committed=True):
             self._counts[STAGED] += 1
 
     # --- the topic ---
 
-    async def _make(self) -> bool:
+    async def _make(self, topic: str) -> bool:
         async with self._admin() as admin:
             try:
-                await admin.create_topic(REBORN, 1, REPLICAS, exist_ok=True)
+                await admin.create_topic(topic, 1, REPLICAS, exist_ok=True)
             except (QuorumlogError, RpcError):
                 return False
         return True
 
-    async def _delete(self) -> bool:
+    async def _delete(self, topic: str) -> bool:
         """Asked until it is gone: then what was committed before is of a life that has ended."""
         while not self.stopping:
             async with self._admin() as admin:
                 try:
-                    (result,) = await admin.delete_topics([REBORN])
+                    (result,) = await admin.delete_topics([topic])
                 except (QuorumlogError, RpcError):
                     await asyncio.sleep(0.1)
                     continue
             if result.error_code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
-                self._life += 1
+                self._lives[topic] += 1
                 return True
             await asyncio.sleep(0.1)
         return False
@@ -113,21 +117,22 @@ class RebornTopic:
     # --- after everything has healed ---
 
     async def check(self) -> list[Finding]:
-        """Of the topic as it is now: made again, if it is not there."""
+        """Of the topics as they are now: made again, if they are not there."""
         self.stopping = True
-        while not await self._make():  # noqa: ASYNC110 - a broker has to answer, and tells nobody when it will
-            await asyncio.sleep(0.1)
+        for topic in self._lives:
+            while not await self._make(topic):  # noqa: ASYNC110 - a broker has to answer, and tells nobody when it will
+                await asyncio.sleep(0.1)
         calls, findings = self._make_calls(), []
-        for group in self._groups:
-            offset = await self._fetched(calls, group)
-            if offset >= 0 and offset // LIFE < self._life:
-                text = f"{group} has offset {offset} of life {offset // LIFE}; the topic is in life {self._life} now"
+        for group, topic in self._groups.items():
+            offset, life = await self._fetched(calls, group, topic), self._lives[topic]
+            if offset >= 0 and offset // LIFE < life:
+                text = f"{group} has offset {offset} of life {offset // LIFE}; {topic} is in life {life} now"
                 findings.append(Finding("reborn-topic", text))
         await calls.close()
         return findings
 
-    async def _fetched(self, calls: Calls, group: str) -> int:
-        topics = OffsetFetchTopics(topics=(OffsetFetchTopic(name=REBORN, partitions=(0,)),))
+    async def _fetched(self, calls: Calls, group: str, topic: str) -> int:
+        topics = OffsetFetchTopics(topics=(OffsetFetchTopic(name=topic, partitions=(0,)),))
         request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group, topics=topics),), require_stable=True)
         while True:
             try:
@@ -136,7 +141,7 @@ class RebornTopic:
                 await asyncio.sleep(0.1)
                 continue
             (answer,) = response.groups
-            codes = {answer.error_code, *(one.error_code for topic in answer.topics for one in topic.partitions)}
+            codes = {answer.error_code, *(one.error_code for found in answer.topics for one in found.partitions)}
             if codes == {ErrorCode.NONE}:
                 return int(answer.topics[0].partitions[0].committed_offset)
             calls.forget_coordinator(GROUP, group)
