@@ -78,13 +78,13 @@ def _of_nodes(target: Target) -> Target:
 def connected(target: Target, **more: object) -> Iterator[Cluster]:
     """Blocking clients of the target's cluster.
 
-    Raises CliError(UNREACHABLE) at once if no address accepts, or if another cluster answers than the one that is
-    meant. Where a local cluster's quorum is lost, a call that got no answer ends in CliError(UNHEALTHY), which says so;
-    a command that did get one is told that it may be old.
+    Raises CliError(UNREACHABLE) within some seconds if no broker answers, and at once if another cluster answers than
+    the one that is meant. Where a local cluster's quorum is lost, a call that got no answer ends in
+    CliError(UNHEALTHY), which says so; a command that did get one is told that it may be old.
     """
     from quorumlog.client.blocking import Cluster
 
-    reach(target)
+    _reach_or_say_why(target)
     options = {"default_api_timeout_ms": API_TIMEOUT_MS, "client_id": "quorumlog-cli", **target.options, **more}
     try:
         with Cluster(target.bootstrap_servers, **options) as cluster:
@@ -97,6 +97,16 @@ def connected(target: Target, **more: object) -> Iterator[Cluster]:
         raise
     if not output.is_json() and (lost := _lost(target)):
         output.say(f"hint   {lost[0]}. What was shown may be old; {lost[1]}")
+
+
+def _reach_or_say_why(target: Target) -> None:
+    """`reach`; nodes that hang may be why a local cluster's quorum is lost. Raises CliError(UNREACHABLE, UNHEALTHY)."""
+    try:
+        reach(target)
+    except CliError as error:
+        if not target.is_stopped and (lost := _lost(target)):
+            raise CliError(Exit.UNHEALTHY, f"{lost[0]} ({error})", lost[1]) from error
+        raise
 
 
 def _lost(target: Target) -> tuple[str, str] | None:

@@ -114,3 +114,14 @@ def test_one_that_hangs_holds_nothing_up_beside_one_that_serves() -> None:
         reasons = why_none_answers([Address("127.0.0.1", port) for port in (silent, other)], 2.0)
     assert [reason.partition(":")[0] for reason in reasons] == ["127.0.0.1", "127.0.0.1"]
     assert "has said nothing" in reasons[0] and "HTTP" in reasons[1]
+
+
+def test_where_the_nodes_hang_a_lost_quorum_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("quorumlog_cli.connect._lost", lambda _target: ("the quorum is lost", "start the others"))
+    with server(b"", True) as port:
+        assert main(["topic", "list", "-b", f"127.0.0.1:{port}"]) == Exit.UNHEALTHY
+    said = capsys.readouterr().err
+    assert "the quorum is lost" in said and "has said nothing" in said and "start the others" in said
