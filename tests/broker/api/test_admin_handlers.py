@@ -359,6 +359,11 @@ def test_pages_of_partitions(limit: int, want: list[Any]) -> None:
     assert pages(wide_fakes(), limit) == want
 
 
+def test_a_full_page_ends_before_a_topic_that_is_not_there() -> None:
+    found = pages(wide_fakes(), 3, ("a", "nobody", "orders"))
+    assert found == [[("a", [0, 1, 2])], [("nobody", []), ("orders", [0, 1])]]
+
+
 def test_how_a_partition_is_described() -> None:
     response = ask(wide_fakes(), DescribeTopicPartitionsRequest(topics=("a", "nobody", "a b")))
     found, illegal, missing = response.topics

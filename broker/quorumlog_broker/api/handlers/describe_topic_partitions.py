@@ -1,7 +1,7 @@
 """DescribeTopicPartitions: leaders and replicas in pages (KIP-966), for clusters with too many topics for Metadata.
 
 Topics come in order of name, partitions in order of index. A response that is not the last has a cursor, at which the
-next one begins; a topic that was deleted in between is skipped.
+next one begins; a topic that was deleted in between is skipped. A full page ends also before a topic that is not there.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ async def handle_describe_topic_partitions(
     described_topics: list[TopicPartitionsDescription] = []
     for name in _names(image, request):
         first = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        if left == 0:
+            return _page(described_topics, PartitionCursor(topic_name=name, partition_index=first))
         topic = image.topic(name)
         if topic is None:
             described_topics.append(TopicPartitionsDescription(name=name, error_code=_why_not(name)))
             continue
-        if left == 0:
-            return _page(described_topics, PartitionCursor(topic_name=name, partition_index=first))
         description = _description(topic, first, left, live)
         described_topics.append(description)
         left -= len(description.partitions)
