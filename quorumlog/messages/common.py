@@ -61,7 +61,7 @@ class SnapshotId:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ConfigEntry:
-    """A name and a value. An absent value means the default."""
+    """A name and a value. A setting without a value is refused."""
 
     name: str
     value: str | None = None

@@ -150,13 +150,14 @@ def check_name(image: Image, name: str) -> None:
 
 
 def settings_of(topic: CreatableTopic) -> dict[str, str]:
-    """The settings to write; an entry without a value asks for the default, which needs no record. Raises ApiError."""
+    """The settings to write. Raises ApiError."""
     settings: dict[str, str] = {}
     for entry in topic.configs:
         if entry.name in settings:
             raise ApiError(ErrorCode.INVALID_CONFIG, f"{entry.name} is set twice")
-        if entry.value is not None:
-            settings[entry.name] = entry.value
+        if entry.value is None:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{entry.name} has no value; leave it out for the default")
+        settings[entry.name] = entry.value
     validate_all(settings)
     validate_words(settings)
     return settings
