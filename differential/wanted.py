@@ -494,15 +494,6 @@ WANTED: tuple[Wanted, ...] = (
         reason="an epoch below 0 is no leadership, and has no end",
     ),
     Wanted(
-        name="room on a page",
-        api="describe_topic_partitions",
-        path=r"(topics\[.*)|(next_cursor.*)",
-        with_=lambda other: (
-            other.theirs == ABSENT and isinstance(other.ours, dict) and other.ours.get("error_code") == 3
-        ),
-        reason="a topic that is not there takes no room on a page",
-    ),
-    Wanted(
         name="names beside ids",
         api="metadata",
         path=r"topics\[.*\]",
@@ -547,17 +538,6 @@ WANTED: tuple[Wanted, ...] = (
             found.ours == ABSENT and isinstance(found.theirs, dict) and found.theirs.get("partition_result") == []
         ),
         reason="who asks for all elections hears of those that took place",
-    ),
-    Wanted(
-        name="a setting without a value",
-        api="create_topics",
-        path=r"topics\[.*",
-        with_=lambda other: (other.theirs, other.ours) == (40, 0),
-        if_=lambda step, _found: any(
-            config["value"] is None for topic in step.values["topics"] or () for config in topic["configs"] or ()
-        ),
-        reason="a new topic that sets a key to nothing leaves it as it is; Kafka refuses it",
-        goes_apart=True,
     ),
     Wanted(
         name="half a producer",

@@ -49,6 +49,7 @@ BAD = [
     ("codec 5", sealed(attributes=5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
     ("empty", sealed(count=0), ErrorCode.INVALID_RECORD),
     ("a gap in the offsets", sealed(last_offset_delta=2), ErrorCode.INVALID_RECORD),
+    ("a base offset of its own", sealed(base_offset=1), ErrorCode.INVALID_RECORD),
     ("more records than bytes", sealed(count=1000, last_offset_delta=999), ErrorCode.INVALID_RECORD),
     ("producer without an epoch", sealed(producer_id=5, base_sequence=0), ErrorCode.INVALID_RECORD),
     ("producer without a sequence", sealed(producer_id=5, producer_epoch=0), ErrorCode.INVALID_RECORD),
