@@ -73,7 +73,7 @@ def _record_fault(header: BatchHeader) -> _Fault | None:
     if header.magic != MAGIC:
         return ErrorCode.INVALID_RECORD, f"message format {header.magic} is not accepted, only {MAGIC}"
     if header.base_offset != 0:
-        return ErrorCode.INVALID_RECORD, f"base offset {header.base_offset}; a producer's is 0, the broker gives it another"
+        return ErrorCode.INVALID_RECORD, f"base offset {header.base_offset}; a producer sends 0, and the broker sets it"
     attributes, count = header.attributes, header.count
     codec = attributes & CODEC_MASK
     if attributes & CONTROL:

@@ -148,7 +148,7 @@ Global___SnapshotId: _TypeAlias = SnapshotId  # noqa: Y015
 
 @_typing.final
 class ConfigEntry(_message.Message):
-    """A name and a value. An absent value means the default."""
+    """A name and a value. A setting without a value is refused."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
