@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import show_uuid
 from quorumlog.messages.cluster import (
@@ -17,12 +19,18 @@ from quorumlog_quorum.metadata.image import Image, TopicImage
 
 
 def delete_topics(draft: Draft, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """Each topic is deleted or refused alone; one that is named twice is refused the second time."""
-    return DeleteTopicsResponse(topics=tuple(_delete(draft, query) for query in request.topics))
+    """Each topic is deleted or refused alone; one that is named twice is refused both times, and stays."""
+    named = [query.topic_id or draft.image.topic_ids.get(query.name) or query.name for query in request.topics]
+    counts = Counter(named)
+    return DeleteTopicsResponse(
+        topics=tuple(_delete(draft, query, counts[one] > 1) for query, one in zip(request.topics, named, strict=True))
+    )
 
 
-def _delete(draft: Draft, query: TopicQuery) -> DeleteTopicResult:
+def _delete(draft: Draft, query: TopicQuery, twice: bool) -> DeleteTopicResult:
     try:
+        if twice:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "the topic is in the request twice")
         topic = _find(draft.image, query)
     except ApiError as error:
         return DeleteTopicResult(

@@ -148,11 +148,11 @@ def test_deleting() -> None:
     b_id = world.tip.topic_ids["b"]
     queries = (
         TopicQuery(name="a"),
-        TopicQuery(name="a"),
+        TopicQuery(name="never"),
         TopicQuery(topic_id=b_id),
         TopicQuery(topic_id=uuid(3)),
         TopicQuery(topic_id=b"odd"),
-        TopicQuery(name="b", topic_id=b_id),
+        TopicQuery(name="a", topic_id=uuid(4)),
     )
     results = world.ask(DeleteTopicsRequest(topics=queries, timeout_ms=1)).topics
     assert [code(result) for result in results] == [
@@ -165,6 +165,17 @@ def test_deleting() -> None:
     ]
     assert (results[2].name, results[2].topic_id) == ("b", b_id)
     assert not world.tip.topics and (2, "a") not in world.tip.configs
+
+
+def test_a_topic_that_is_named_twice_stays() -> None:
+    world = cluster(1)
+    for name in "abc":
+        world.create(name)
+    by_id = TopicQuery(topic_id=world.tip.topic_ids["b"])
+    queries = (TopicQuery(name="a"), TopicQuery(name="a"), by_id, TopicQuery(name="b"), TopicQuery(name="c"))
+    results = world.ask(DeleteTopicsRequest(topics=queries, timeout_ms=1)).topics
+    assert [code(result) for result in results] == [ErrorCode.INVALID_REQUEST] * 4 + [ErrorCode.NONE]
+    assert set(world.tip.topic_ids) == {"a", "b"}
 
 
 def test_a_name_created_again_is_another_topic() -> None:
