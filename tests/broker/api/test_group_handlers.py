@@ -194,6 +194,7 @@ def test_another_brokers_groups_are_refused_one_by_one() -> None:
     deleted = ask(fakes, DeleteGroupsRequest(groups=("a", "b")))
     assert [(one.group_id, one.error_code) for one in deleted.results] == [("a", 16), ("b", 16)]
     assert ask(fakes, ListGroupsRequest()).groups == ()
+    assert [one.group_id for one in ask(fakes, DeleteGroupsRequest(groups=("a", "b", "a"))).results] == ["a", "b"]
 
 
 @pytest.mark.parametrize("group_id", ["", "x" * 16_385, "ü" * 8_193], ids=["empty", "long", "many bytes"])

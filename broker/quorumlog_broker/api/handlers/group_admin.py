@@ -63,9 +63,11 @@ def _asked_for(request: ListGroupsRequest, found: Sequence[ListedGroup]) -> Slic
 async def handle_delete_groups(
     services: Services, context: Context, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
+    """A group that is named twice is deleted, and answered, once."""
     check_topic_count(request.groups, services.limits)
-    codes = await ask_groups(services, context, request.groups, GroupShard.delete_group, _not_deleted)
-    results = (DeletedGroup(group_id=group, error_code=code) for group, code in zip(request.groups, codes, strict=True))
+    groups = tuple(dict.fromkeys(request.groups))
+    codes = await ask_groups(services, context, groups, GroupShard.delete_group, _not_deleted)
+    results = (DeletedGroup(group_id=group, error_code=code) for group, code in zip(groups, codes, strict=True))
     return DeleteGroupsResponse(results=tuple(results))
 
 
