@@ -25,6 +25,7 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all
+from quorumlog.topic_name import validate_topic_name
 from quorumlog_quorum.controller.config_changes import APPEND, SUBTRACT, changed_values
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorumlog_quorum.controller.election import topic_rules
@@ -81,18 +82,24 @@ def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: 
 
 
 def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]:
-    """The resource's own settings after the change. Raises ApiError."""
+    """The resource's own settings after the change. Raises ApiError: first for the settings, as Kafka does, and then
+    for a topic that is not there."""
     image = draft.image
     resource = (asked.resource_type, asked.resource_name)
-    _check_exists(image, resource)
-    before: Mapping[str, str] = image.configs.get(resource, {})
     is_topic = asked.resource_type == TOPIC_RESOURCE
+    if is_topic:
+        validate_topic_name(asked.resource_name)
+    else:
+        _check_exists(image, resource)
+    before: Mapping[str, str] = image.configs.get(resource, {})
     is_list = any(change.operation in (APPEND, SUBTRACT) for change in asked.configs)
     inherited = image.topic_config(asked.resource_name) if is_topic and is_list else {}
     kept = {} if asked.replace else before
     name_of, keys = NAMES_AND_KEYS[asked.resource_type]
     after = changed_values(kept, inherited, asked.configs, name_of, keys)
     validate_all(after, keys)
+    if is_topic and asked.resource_name not in image.topic_ids:
+        raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {asked.resource_name}")
     if asked.resource_type == GROUP_RESOURCE:
         check_together(after)
     if asked.resource_type == BROKER_RESOURCE:
@@ -136,11 +143,9 @@ NAMES_AND_KEYS: Mapping[int, tuple[Callable[[str], str], Mapping[str, ConfigKey]
 
 
 def _check_exists(image: Image, resource: ConfigResource) -> None:
+    """Of all resources but topics."""
     kind, name = resource
-    if kind == TOPIC_RESOURCE:
-        if name not in image.topic_ids:
-            raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {name}")
-    elif kind == GROUP_RESOURCE:
+    if kind == GROUP_RESOURCE:
         if not name:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a group is needed; all groups have no settings here")
     elif kind != BROKER_RESOURCE:
