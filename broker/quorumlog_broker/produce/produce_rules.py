@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader
-from quorumlog.records.record_check import RecordRules, may_break_times
+from quorumlog.records.record_check import MAX_FAULTS, InvalidRecord, RecordFault, RecordRules, may_break_times
 from quorumlog.topic_config import TOPIC_CONFIGS, TopicConfig
 
 LEAST_SEGMENT_BYTES = TOPIC_CONFIGS["segment.bytes"].minimum
@@ -14,15 +14,18 @@ LEAST_SEGMENT_BYTES = TOPIC_CONFIGS["segment.bytes"].minimum
 
 def check_form(found: Sequence[BatchHeader], config: TopicConfig, *, is_verified: bool) -> None:
     """Kafka's rule of one batch per partition; no batch of a transaction that no coordinator vouches for, since nobody
-    could end it; and, where the broker sets the append time, none that claims to have it. (Elsewhere the leader takes
-    the claim away, as Kafka's does.) Raises ApiError."""
+    could end it; and, where the broker sets the append time, or the batch names none, none that claims to have it.
+    (Elsewhere the leader takes the claim away, as Kafka's does.) Raises ApiError."""
     if len(found) > 1:
         raise ApiError(ErrorCode.INVALID_RECORD, f"{len(found)} batches for one partition; a request holds one")
     if found[0].is_transactional and not is_verified:
         text = "a batch of a transaction without a transactional id: nobody could end it"
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, text)
-    if found[0].is_log_append_time and uses_append_time(config):
-        raise ApiError(ErrorCode.INVALID_TIMESTAMP, "only the broker sets the append time")
+    header = found[0]
+    if header.is_log_append_time and (uses_append_time(config) or header.max_timestamp == NO_TIMESTAMP):
+        text = "only the broker sets the append time"
+        faults = [RecordFault(number, text) for number in range(min(header.count, MAX_FAULTS))]
+        raise InvalidRecord(text, faults, ErrorCode.INVALID_TIMESTAMP)
 
 
 def check_size(config: TopicConfig, found: Sequence[BatchHeader]) -> None:

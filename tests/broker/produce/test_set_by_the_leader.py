@@ -10,7 +10,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Codec, Record, encode_batch, headers
-from quorumlog.records.batch import BATCH_OVERHEAD, LOG_APPEND_TIME, seal, verify_crc
+from quorumlog.records.batch import BATCH_OVERHEAD, LOG_APPEND_TIME, NO_TIMESTAMP, seal, verify_crc
 from quorumlog.records.record_check import InvalidRecord
 from quorumlog_broker.produce import produce_path
 
@@ -111,10 +111,12 @@ def test_the_claim_of_an_append_time_is_taken_away_or_refused() -> None:
     cluster.produce_batch(1, claims)
     (header,) = headers(stored(cluster))
     assert not header.is_log_append_time and header.max_timestamp == NOW_MS + 200
-    cluster = led(message_timestamp_type="LogAppendTime")
-    with pytest.raises(ApiError) as caught:
-        cluster.produce_batch(1, claims)
-    assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
+    without_time = batch(*TIMES, attributes=LOG_APPEND_TIME, max_timestamp=NO_TIMESTAMP)
+    for leader, refused in ((cluster, without_time), (led(message_timestamp_type="LogAppendTime"), claims)):
+        with pytest.raises(InvalidRecord) as caught:
+            leader.produce_batch(1, refused)
+        assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
+        assert [fault.number for fault in caught.value.faults] == list(range(len(TIMES)))
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
