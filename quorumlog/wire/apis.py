@@ -92,6 +92,7 @@ def _rows() -> Iterator[Api]:
         (1, 6),
         read=to_cluster.read_delete_topics_request,
         write=to_cluster.write_delete_topics_request,
+        write_answer=to_cluster.write_delete_topics_response,
     )
     yield api_row(21, "delete_records", admin.DeleteRecordsRequest, (0, 2))
     yield api_row(

@@ -13,10 +13,11 @@ from quorumlog.messages.cluster import (
 )
 from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from quorumlog.topic_name import METADATA_TOPIC
-from quorumlog.wire.convert.mirror import from_values, to_values
+from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
 from quorumlog.wire.schema import Values
 
-_UNKNOWN_TOPIC = 3
+_FIRST_WITHOUT_NAMES = 12  # version of Metadata whose answer may name no topic but its id
+_FIRST_DELETED_BY_ID = 6  # version of DeleteTopics
 
 
 def read_metadata_request(values: Values, version: int) -> MetadataRequest:
@@ -39,9 +40,11 @@ def write_metadata_request(request: MetadataRequest, _version: int) -> Values:
     return values
 
 
-def write_metadata_response(response: MetadataResponse, request: MetadataRequest, _version: int) -> Values:
+def write_metadata_response(response: MetadataResponse, request: MetadataRequest, version: int) -> Values:
     """With our tag only for those who ask for it."""
     values = to_values(response)
+    if version >= _FIRST_WITHOUT_NAMES:
+        values["topics"] = Mapped(_unnamed, response.topics)
     if not request.wants_metadata_offset:
         del values["metadata_offset"]
     return values
@@ -66,6 +69,20 @@ def read_delete_topics_request(values: Values, _version: int) -> DeleteTopicsReq
 def write_delete_topics_request(request: DeleteTopicsRequest, _version: int) -> Values:
     topics = [{**to_values(topic), "name": None if topic.topic_id else topic.name} for topic in request.topics]
     return {**to_values(request), "topics": topics, "topic_names": [topic.name for topic in request.topics]}
+
+
+def write_delete_topics_response(response: DeleteTopicsResponse, _request: DeleteTopicsRequest, version: int) -> Values:
+    values = to_values(response)
+    if version >= _FIRST_DELETED_BY_ID:
+        values["responses"] = Mapped(_unnamed, response.topics)
+    return values
+
+
+def _unnamed(topic: TopicMetadata | DeleteTopicResult) -> Values:
+    """A topic whose id nobody knows has no name: null, not an empty one."""
+    values = to_values(topic)
+    values["name"] = topic.name or None
+    return values
 
 
 def refuse_delete_topics(request: DeleteTopicsRequest, code: int, message: str) -> DeleteTopicsResponse:
