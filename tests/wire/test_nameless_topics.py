@@ -16,7 +16,8 @@ def test_metadata(version: int, name: str | None) -> None:
         cluster.TopicMetadata(name="", topic_id=ID, error_code=UNKNOWN_ID),
         cluster.TopicMetadata(name="t", topic_id=ID),
     )
-    values = write_metadata_response(cluster.MetadataResponse(topics=topics), cluster.MetadataRequest(), version)
+    response = cluster.MetadataResponse(topics=topics)
+    values = write_metadata_response(response, cluster.MetadataRequest(all_topics=True), version)
     assert [(topic["name"], topic["topic_id"]) for topic in values["topics"]] == [(name, ID), ("t", ID)]
 
 
