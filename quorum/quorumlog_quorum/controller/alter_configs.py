@@ -87,6 +87,8 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     image = draft.image
     resource = (asked.resource_type, asked.resource_name)
     is_topic = asked.resource_type == TOPIC_RESOURCE
+    if is_topic and not asked.resource_name:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a topic is needed; all topics have no settings here")
     if is_topic:
         validate_topic_name(asked.resource_name)
     else:
