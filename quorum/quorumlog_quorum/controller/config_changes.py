@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig
@@ -14,7 +15,7 @@ SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # Kafka's numbers of operations
 def changed_values(
     before: Mapping[str, str],
     inherited: Mapping[str, str],
-    changes: Iterable[AlterableConfig],
+    changes: Collection[AlterableConfig],
     name_of: Callable[[str], str],
     keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS,
 ) -> dict[str, str]:
@@ -25,14 +26,13 @@ def changed_values(
     name_of: the name under which a key is kept. keys: those that the resource may have.
     """
     after = dict(before)
-    seen: list[str] = []
+    counts = Counter(name_of(change.name) for change in changes)
+    for name, count in counts.items():
+        if count > 1:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} is in the request twice")
     for change in changes:
-        name = name_of(change.name)
-        if name in seen:
-            raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} is in the request twice")
-        seen.append(name)
-        _apply(after, inherited, name, change, keys)
-    validate_words({name: after[name] for name in seen if name in after}, keys)
+        _apply(after, inherited, name_of(change.name), change, keys)
+    validate_words({name: after[name] for name in counts if name in after}, keys)
     return after
 
 
