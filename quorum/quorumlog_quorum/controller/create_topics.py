@@ -173,12 +173,12 @@ def chosen_placement(brokers: Brokers, topic: CreatableTopic, state: ControllerS
     config = state.config
     partitions = config.num_partitions if topic.num_partitions == -1 else topic.num_partitions
     factor = config.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
-    if partitions < 1:
-        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions; one or more, or -1 for the default")
     if factor < 1:
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR, f"replication factor {factor}; one or more, or -1 for the default"
         )
+    if partitions < 1:
+        raise ApiError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions; one or more, or -1 for the default")
     return place_replicas(in_order(brokers), partitions, factor, state.rng)
 
 
