@@ -239,7 +239,7 @@ def test_ids_are_listed_by_pattern(world: TransactionWorld) -> None:
 
 
 def test_states_that_do_not_exist_are_told() -> None:
-    assert unknown_states(("Ongoing", "ongoing", "Dead", "Never")) == ("ongoing", "Never")
+    assert unknown_states(("Ongoing", "ongoing", "Dead", "Never", "Never")) == ("ongoing", "Never")
 
 
 # --- memory ---

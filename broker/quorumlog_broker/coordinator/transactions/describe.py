@@ -16,8 +16,8 @@ ALL_DURATIONS = -1
 
 
 def unknown_states(names: Collection[str]) -> tuple[str, ...]:
-    """Those of a ListTransactions that are no states; they match nothing."""
-    return tuple(name for name in names if name not in NAMES.values())
+    """Those of a ListTransactions that are no states, each once; they match nothing."""
+    return tuple(name for name in dict.fromkeys(names) if name not in NAMES.values())
 
 
 class Describe:
