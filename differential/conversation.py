@@ -157,9 +157,9 @@ class Conversation:
 
 
 def codes_of(values: object) -> set[int]:
-    """All error codes of an answer but 0."""
+    """All error codes of an answer but 0, under each name that versions have for them."""
     if isinstance(values, dict):
-        own = {value for name, value in values.items() if name == "error_code" and value}
+        own = {value for name, value in values.items() if name.endswith("error_code") and value}
         return own.union(*(codes_of(value) for value in values.values()))
     if isinstance(values, list):
         return set().union(*(codes_of(value) for value in values))

@@ -29,6 +29,8 @@ LEFT_ALONE = {
     ("incremental_alter_configs", "config_operation"), ("add_raft_voter", "listeners"),
     ("init_producer_id", "producer_epoch"), ("add_partitions_to_txn", "v3_and_below_topics"),
 }  # fmt: skip
+# Of these nothing and null are not sent: with nothing to add Kafka begins a transaction, which we do not.
+NEVER_EMPTY = {("add_partitions_to_txn", "topics"), ("add_partitions_to_txn", "partitions")}
 # Kafka makes what it is asked for, up to ten thousand partitions at once, and a million elements take a minute.
 SMALL = {("create_topics", "num_partitions"), ("create_partitions", "count")}
 WIDTHS = (63, 31, 15, 7)
@@ -55,9 +57,9 @@ def with_odd_value(world: World, api: str, version: int, values: Values) -> tupl
     rng.shuffle(places)
     for place in places:
         assert fields is not None
-        odd = rng.choice(
-            _odd_values(world.prefix, _at(values, place), _at(fields, place), (api, str(place[-1])) in SMALL)
-        )
+        field = (api, str(place[-1]))
+        choices = _odd_values(world.prefix, _at(values, place), _at(fields, place), field in SMALL)
+        odd = rng.choice([one for one in choices if one or field not in NEVER_EMPTY])
         changed = _fitting(api, version, values, place, odd)
         if changed is not None:
             return changed, f"{'.'.join(map(str, place))} = {_told(_at(changed, place))}"

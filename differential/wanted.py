@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from differential.broker_settings import is_brokers_own, is_other_synonym
 from differential.compare import ABSENT, METADATA_TOPIC, NAMING, Difference
-from differential.conversation import CLOSED
+from differential.conversation import CLOSED, NOTHING, SILENT, codes_of
 from differential.odd import tailed
 from differential.step import NO_ID, Batch, Step
 from quorumlog.records.batch import Codec
+from quorumlog.topic_name import collision_key
 
 Asked = Callable[[Step, Difference], bool]
 
@@ -60,7 +62,26 @@ def _only_theirs(_step: Step, found: Difference) -> bool:
 
 def _is_other_order(step: Step, found: Difference) -> bool:
     """Both refuse, and each error is one that a request with several mistakes may get."""
-    return (found.theirs, found.ours) in SEVERAL.get(step.api, ())
+    path = re.sub(r"\[[^\]]*\]", "[]", found.path)
+    return (found.theirs, found.ours) in SEVERAL.get((step.api, path), ())
+
+
+def _code_of(element: Any) -> Any:
+    """The error of an element that only one side has."""
+    return element.get("error_code") if isinstance(element, dict) else None
+
+
+def _has_code(answer: Any, code: int) -> bool:
+    return not isinstance(answer, str) and code in codes_of(answer)
+
+
+def _is_damaged(step: Step) -> bool:
+    return any(isinstance(one, Batch) and one.damage is not None for one in _batches(step))
+
+
+def _has_colliding_names(step: Step) -> bool:
+    names = {topic["name"] for topic in step.values["topics"] or () if topic["name"]}
+    return len({collision_key(name) for name in names}) < len(names)
 
 
 def _has_tail(step: Step) -> bool:
@@ -105,7 +126,7 @@ def _uses_zstd(step: Step) -> bool:
     return any(isinstance(one, Batch) and one.codec is Codec.ZSTD for one in _batches(step))
 
 
-def _lacks_producer(step: Step, _found: Difference) -> bool:
+def _has_transactional(step: Step, _found: Difference) -> bool:
     return any(isinstance(one, Batch) and one.transactional for one in _batches(step))
 
 
@@ -132,26 +153,29 @@ def _has_cursor_elsewhere(step: Step) -> bool:
     return cursor is not None and cursor["topic_name"] not in [topic["name"] for topic in step.values["topics"] or ()]
 
 
-# Theirs and ours, by API. 3: unknown topic, 21: acks, 35: version or level, 40: setting, 42: another field, 47 to 49:
-# transactional producer, 69: unknown group, 70, 71, 106: fetch session, 104: another cluster, 112: unknown assignor.
-SEVERAL = {
-    "create_topics": ((38, 17), (17, 38), (40, 38), (38, 40), (17, 40), (40, 17), (37, 17), (17, 37)),
-    "remove_raft_voter": ((42, 35), (104, 35)),
-    "update_features": ((95, 42),),
-    "add_raft_voter": ((42, 35), (104, 35)),
-    "alter_configs": ((40, 3), (42, 3), (17, 3)),
-    "incremental_alter_configs": ((40, 3), (42, 3), (17, 3), (40, 42)),
-    "add_partitions_to_txn": ((3, 42), (55, 42)),
-    "alter_replica_log_dirs": ((17, 57), (17, 3)),
-    "consumer_group_heartbeat": ((112, 69), (69, 128)),
-    "describe_configs": ((17, 3),),
-    "offset_commit": ((3, 24), (25, 24), (22, 24)),
-    "fetch": ((1, 74), (106, 71), (71, 106), (70, 106), (106, 70), (70, 71), (71, 70)),
-    "list_offsets": ((35, 3),),
-    "produce": ((3, 21), (3, 42), (100, 21), (100, 42), (87, 2), (2, 3)),
-    "sync_group": ((23, 25), (25, 23)),
-    "txn_offset_commit": ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
-}
+# Theirs and ours, by API and field. 2: damaged, 3: unknown topic, 21: acks, 23, 25: protocol or member of a group, 35:
+# version or level, 40: setting, 42: another field, 47 to 49: transactional producer, 69: unknown group, 71, 106: fetch
+# session, 104: another cluster, 112: unknown assignor.
+SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
+    ("remove_raft_voter", "error_code"): ((42, 35), (104, 35)),
+    ("update_features", "error_code"): ((95, 42),),
+    ("add_raft_voter", "error_code"): ((42, 35), (104, 35)),
+    ("incremental_alter_configs", "responses[].error_code"): ((40, 42),),
+    ("add_partitions_to_txn", "results_by_topic_v3_and_below[].results_by_partition[].partition_error_code"): (
+        (3, 42), (55, 42),
+    ),
+    ("alter_replica_log_dirs", "results[].partitions[].error_code"): ((17, 57),),
+    ("consumer_group_heartbeat", "error_code"): ((112, 69), (69, 128)),
+    ("describe_configs", "results[].error_code"): ((17, 3),),
+    ("offset_commit", "topics[].partitions[].error_code"): ((3, 24), (22, 24)),
+    ("sync_group", "error_code"): ((23, 25),),
+    ("fetch", "error_code"): ((106, 71), (71, 106)),
+    ("fetch", "responses[].partitions[].error_code"): ((1, 74),),
+    ("produce", "responses[].partition_responses[].error_code"): (
+        (3, 21), (3, 42), (100, 21), (2, 3), (48, 21), (53, 3),
+    ),
+    ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
+}  # fmt: skip
 KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' metrics, group
 OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
 NOT_TOLD = -(2**31)
@@ -160,6 +184,16 @@ MOST_PARTITIONS = 10  # of a topic of a sequence
 LEFT_OUT_APIS = "17|36|38|39|40|41|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
 
 WANTED: tuple[Wanted, ...] = (
+    Wanted(
+        name="a transaction that a refused batch extends",
+        api="produce",
+        path=r"responses\[.*\]\.error_message",
+        if_=lambda step, _found: (
+            step.version >= 12 and step.values["acks"] not in (0, 1, -1) and step.values["transactional_id"] is not None
+        ),
+        reason="acks is looked at first; Kafka adds the partition to the transaction, and refuses the batch then",
+        goes_apart=True,
+    ),
     Wanted(
         name="explained",
         path=r"(.*\.)?(batch_index_)?error_message",
@@ -178,13 +212,6 @@ WANTED: tuple[Wanted, ...] = (
         api="api_versions",
         path=r"(supported|finalized)_features(\[.*)?",
         reason="each names levels of its own metadata; of Kafka's we have those of groups and transactions",
-    ),
-    Wanted(
-        name="named twice",
-        path=r".*",
-        if_=lambda step, _found: _names_twice(step.values),
-        reason="what is named twice is answered twice; Kafka takes the last one, refuses one, or answers once",
-        goes_apart=True,
     ),
     Wanted(
         name="nothing asked of a topic",
@@ -247,12 +274,6 @@ WANTED: tuple[Wanted, ...] = (
         path=r"groups\[.*\]\.authorized_operations",
         if_=lambda _step, found: found.theirs == NOT_TOLD,
         reason="whoever asks what it may do with a group that is not there is told so; Kafka says nothing",
-    ),
-    Wanted(
-        name="one of several mistakes",
-        path=r".*error_code",
-        if_=_is_other_order,
-        reason="of several mistakes in one request each side names one; which comes first nobody promises",
     ),
     Wanted(
         name="ids of topics before version 12",
@@ -341,13 +362,6 @@ WANTED: tuple[Wanted, ...] = (
         reason="null and an empty text both say that there is none",
     ),
     Wanted(
-        name="unknown ids",
-        api="metadata|delete_topics",
-        path=r"(topics|responses)\[.*<.*>\]",
-        if_=_is_refused_with(100),
-        reason="the name of a topic whose id is unknown is empty, not null",
-    ),
-    Wanted(
         name="replicas that are none",
         api="fetch",
         path=r".*",
@@ -384,18 +398,6 @@ WANTED: tuple[Wanted, ...] = (
         reason="settings of share groups and streams groups, which are not part of quorumlog",
     ),
     Wanted(
-        name="settings of a broker",
-        api="describe_configs",
-        path=r"results\[4:.*\]\.configs\[.*\].*",
-        reason="a broker describes its own settings; docs/configuration.md tells what becomes of each key of Kafka's",
-    ),
-    Wanted(
-        name="synonyms",
-        api="describe_configs",
-        path=r"results\[2:.*\]\.configs\[.*\]\.synonyms\[.*",
-        reason="each names the settings that it would take the value from, and these are not the same",
-    ),
-    Wanted(
         name="bytes behind a batch",
         api="produce",
         path=r"responses\[.*",
@@ -419,14 +421,6 @@ WANTED: tuple[Wanted, ...] = (
         if_=lambda step, _found: step.version >= 6,
         with_=lambda other: other.path.endswith(("topics[]", "[].name")) or "[]." in other.path,
         reason="a topic that is named by neither name nor id is one that is not there; OffsetFetch 10 leaves it out",
-    ),
-    Wanted(
-        name="zstd from older producers",
-        api="produce",
-        path=r"responses\[.*",
-        if_=lambda step, _found: step.version < 7 and _uses_zstd(step),
-        reason="who sends zstd can write it; Kafka takes it from version 7 of Produce on",
-        goes_apart=True,
     ),
     Wanted(
         name="the time of a repetition",
@@ -461,15 +455,6 @@ WANTED: tuple[Wanted, ...] = (
         api="incremental_alter_configs",
         path=r"responses\[16:.*",
         reason="subscriptions to clients' metrics are not part of quorumlog",
-    ),
-    Wanted(
-        name="a producer that its coordinator fenced",
-        api="end_txn",
-        path=r".*",
-        if_=lambda step, _found: step.version >= 5,
-        with_=lambda other: (other.theirs, other.ours) in ((0, 90), (48, 90)),
-        reason="an abort by the coordinator is no producer's: who comes after it hears that it is fenced (decision 80)",
-        goes_apart=True,
     ),
     Wanted(
         name="no pattern",
@@ -587,10 +572,28 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="transactions without a producer",
         api="produce",
-        path=r"responses\[.*",
-        if_=_lacks_producer,
+        path=r"responses\[.*\]\.partition_responses\[.*",
+        if_=_has_transactional,
+        with_=lambda other: _code_of(other.ours) == 49 or (other.ours == 49 and other.path.endswith("error_code")),
         reason="a transactional batch without a producer's id belongs to no transaction; Kafka appends it all the same",
         goes_apart=True,
+    ),
+    Wanted(
+        name="transactions without a producer that wants an answer",
+        api="produce",
+        path=r"",
+        if_=_has_transactional,
+        with_=lambda other: (other.theirs, other.ours) == (NOTHING, CLOSED),
+        reason="as the row before; without acknowledgement the closed connection tells of the refusal",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="a resource that is named twice",
+        api="alter_configs",
+        path=r"",
+        if_=lambda step, found: found.theirs == SILENT and _names_twice(step.values["resources"]),
+        with_=lambda other: _has_code(other.ours, 42),
+        reason="each is refused; Kafka fails at the second one, and says nothing",
     ),
     Wanted(
         name="APIs that we leave out",
@@ -598,6 +601,104 @@ WANTED: tuple[Wanted, ...] = (
         path=rf"api_keys\[({LEFT_OUT_APIS})\]",
         if_=_only_theirs,
         reason="quotas, SCRAM, delegation tokens, telemetry, share groups and streams groups are not part of quorumlog",
+    ),
+    Wanted(
+        name="a partition that is named twice",
+        api="produce",
+        path=r"responses\[.*\]\.partition_responses\[.*",
+        if_=lambda step, found: found.theirs == ABSENT and _names_twice(step.values["topic_data"]),
+        reason="both batches of one partition are appended, and answered; Kafka keeps one, and loses the other",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="one of several mistakes",
+        path=r".*error_code",
+        if_=_is_other_order,
+        reason="of several mistakes in one request each side names one; which comes first nobody promises",
+    ),
+    Wanted(
+        name="settings of a broker",
+        api="describe_configs",
+        path=r"results\[4:.*\]\.configs\[.*\].*",
+        if_=lambda _step, found: is_brokers_own(found),
+        reason="a broker describes its own settings; docs/configuration.md tells what becomes of each key of Kafka's",
+    ),
+    Wanted(
+        name="synonyms",
+        api="describe_configs",
+        path=r"results\[2:.*\]\.configs\[.*\]\.synonyms\[.*",
+        if_=lambda _step, found: is_other_synonym(found),
+        reason="each names the settings that it would take the value from, and these are not the same",
+    ),
+    Wanted(
+        name="zstd from older producers",
+        api="produce",
+        path=r"responses\[.*\]\.partition_responses\[.*",
+        if_=lambda step, _found: step.version < 7 and _uses_zstd(step),
+        with_=lambda other: _code_of(other.theirs) == 76 or (other.theirs == 76 and other.path.endswith("error_code")),
+        reason="who sends zstd can write it; Kafka takes it from version 7 of Produce on",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="zstd from older producers that want no answer",
+        api="produce",
+        path=r"",
+        if_=lambda step, found: (
+            step.version < 7 and _uses_zstd(step) and (found.theirs, found.ours) == (CLOSED, NOTHING)
+        ),
+        reason="who sends zstd can write it; Kafka closes the connection of who does before version 7 of Produce",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="a producer that its coordinator fenced",
+        api="end_txn",
+        path=r"error_code|producer_id|producer_epoch",
+        if_=lambda step, _found: step.version == 5,
+        with_=lambda other: other.path == "error_code" and (other.theirs, other.ours) in ((0, 90), (48, 90)),
+        reason="an abort by the coordinator is no producer's: who comes after it hears that it is fenced (decision 80)",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="names beside unknown ids",
+        api="metadata",
+        path=r"topics\[.*<another topic>\]",
+        if_=lambda step, _found: step.version >= 12 and any(one["name"] for one in step.values["topics"] or ()),
+        with_=lambda other: _code_of(other.ours) == 100,
+        reason="a topic whose id is unknown keeps the name that the request gives it",
+    ),
+    Wanted(
+        name="an empty name beside an id",
+        api="delete_topics",
+        path=r"responses\[.*\]\.(error_code|name)",
+        if_=lambda step, _found: step.version == 6 and any(one["name"] == "" for one in step.values["topics"] or ()),
+        with_=lambda other: other.path.endswith("error_code") and other.theirs == 42 and other.ours in (0, 100),
+        reason="an empty name is none, so the topic is named by its id alone; Kafka takes it for a second name",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="unknown ids that wait",
+        api="fetch",
+        path=r"",
+        if_=lambda step, found: step.version >= 13 and found.theirs == SILENT and _has_code(found.ours, 100),
+        reason="Kafka fails while it answers a Fetch that waited and names an unknown id, and says nothing (KIP-516)",
+    ),
+    Wanted(
+        name="one batch that cannot be read",
+        api="produce",
+        path=r"responses\[.*\]\.partition_responses\[.*",
+        if_=lambda step, _found: len(_batches(step)) > 1 and _is_damaged(step),
+        with_=lambda other: _code_of(other.theirs) == 2 or (other.theirs == 2 and other.path.endswith("error_code")),
+        reason="each partition is answered by itself; Kafka refuses all for a batch whose records it cannot tell apart",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="new names that collide",
+        api="create_topics",
+        path=r"topics\[.*",
+        if_=lambda step, _found: _has_colliding_names(step),
+        with_=lambda other: (other.theirs, other.ours) == (0, 17) or _code_of(other.ours) == 17,
+        reason="the names of metrics of x.y and x_y collide also where one request makes both; Kafka makes both",
+        goes_apart=True,
     ),
 )
 

@@ -13,6 +13,7 @@ from differential.run import learn
 from differential.sequences import prefix_of
 from differential.step import NO_ID, Batch, Book, Ref, Step
 from differential.wanted import WANTED, Wanted, explaining
+from quorumlog.records.batch import Codec
 
 PREFIX = prefix_of(7, 0)
 TOPIC = PREFIX + "a"
@@ -135,6 +136,45 @@ def test_a_wanted_difference_is_explained_and_its_neighbour_is_not() -> None:
     theirs = Difference(f"topics[{TOPIC}].configs[retention.ms]", ABSENT, {"value": "1"})
     assert [one.name for one in (explaining(step, ours),) if one] == ["settings of ours"]
     assert explaining(step, lost) is None and explaining(step, theirs) is None
+
+
+CONFIGS = Step(api="describe_configs", version=4, values={"resources": []})
+OF_SETTINGS = [
+    ("results[4:1].configs[log.dirs].value", "/a", "/b", True),
+    ("results[4:1].configs[num.partitions].value", "1", "2", False),
+    ("results[4:1].configs[num.partitions]", ABSENT, {}, False),
+    ("results[4:1].configs[num.partitions]", {}, ABSENT, False),
+    ("results[4:1].configs[num.io.threads]", {}, ABSENT, True),
+    ("results[4:1].configs[no.such.key]", {}, ABSENT, False),
+    ("results[4:1].configs[log.format]", ABSENT, {}, True),
+    ("results[4:1].configs[log.dirs].is_sensitive", False, True, False),
+    ("results[4:1].configs[num.partitions].synonyms[num.partitions].value", "1", "2", False),
+    ("results[2:t].configs[segment.ms].synonyms[log.roll.ms]", ABSENT, {}, True),
+    ("results[2:t].configs[segment.bytes].synonyms[log.segment.bytes]", ABSENT, {}, False),
+]
+
+
+@pytest.mark.parametrize(("path", "theirs", "ours", "is_wanted"), OF_SETTINGS)
+def test_settings_differ_only_where_they_are_listed(path: str, theirs: Any, ours: Any, is_wanted: bool) -> None:
+    assert (explaining(CONFIGS, Difference(path, theirs, ours)) is not None) is is_wanted
+
+
+def test_of_several_mistakes_only_known_pairs_of_one_field_are_explained() -> None:
+    step = Step(api="fetch", version=13, values={"topics": [], "isolation_level": 0, "replica_id": -1})
+    partition = "responses[<t>].partitions[0].error_code"
+    assert explaining(step, Difference(partition, 1, 74)) is not None
+    assert explaining(step, Difference("error_code", 1, 74)) is None
+    assert explaining(step, Difference(partition, 106, 71)) is None
+
+
+def test_a_batch_that_is_refused_for_another_reason_than_zstd_is_found() -> None:
+    batch = Batch(rows=((None, b"v"),), times=(5,), codec=Codec.ZSTD)
+    data = [{"name": "t", "partition_data": [{"index": 0, "records": batch}]}]
+    step = Step(api="produce", version=6, values={"topic_data": data, "transactional_id": None, "acks": -1})
+    path = "responses[t].partition_responses[0].error_code"
+    for code, is_wanted in ((76, True), (87, False)):
+        found = Difference(path, code, 0)
+        assert (explaining(step, found, [found]) is not None) is is_wanted
 
 
 def test_a_wrong_error_code_is_explained_by_no_row() -> None:

@@ -1,0 +1,89 @@
+"""Which settings the two sides describe in different words, by name, so that any other difference is seen.
+
+Both run with the same file, but for what each must have of its own: addresses, directories, how long a quorum waits.
+"""
+
+from __future__ import annotations
+
+import re
+
+from differential.compare import ABSENT, Difference
+from quorumlog_cli.server.foreign_keys import foreign
+
+# Of a broker. Kafka does not have them, or does not tell of them.
+OURS = frozenset((
+    "broker.max.slice.work", "cluster.secret.in.clear", "controlled.shutdown.timeout.ms",
+    "controller.max.batch.records", "controller.max.slice.work", "follower.replication.throttled.rate",
+    "group.consumer.regex.refresh.interval.ms", "group.coordinator.max.groups", "group.coordinator.max.offsets",
+    "group.coordinator.max.waiting.calls", "leader.imbalance.per.broker.percentage",
+    "leader.replication.throttled.rate", "log.dir.stall.ms", "log.durability", "log.format", "log.index.bytes.max",
+    "log.index.check.interval.ms", "log.index.check.max.bytes.per.second", "log.level", "log.tail.bytes",
+    "metadata.retention.check.interval.ms", "metrics.host", "metrics.port", "paths.relative.to",
+    "producer.id.expiration.check.interval.ms", "queued.max.internal.request.bytes", "record.validation",
+    "replica.alter.log.dirs.io.max.bytes.per.second", "replication.listener.name", "rpc.reflection",
+    "transaction.coordinator.max.ids", "transaction.coordinator.max.pending.markers",
+    "transaction.coordinator.max.waiting.calls", "transaction.partition.verification.max.waiting",
+    "unclean.recovery.timeout.ms",
+))  # fmt: skip
+# Kafka's older names for settings that we describe by the newer one, from which their values come here.
+OLDER_NAMES = frozenset((
+    "log.retention.hours", "log.retention.minutes", "log.roll.hours", "log.roll.jitter.hours",
+))  # fmt: skip
+# Other values: addresses and directories of each side's own file, and defaults of ours (docs/configuration.md).
+OTHER_VALUES = frozenset((
+    "broker.heartbeat.interval.ms", "broker.id", "broker.session.timeout.ms", "controller.listener.names",
+    "controller.quorum.election.timeout.ms", "controller.quorum.fetch.timeout.ms", "controller.quorum.voters",
+    "group.coordinator.rebalance.protocols", "inter.broker.listener.name", "listener.security.protocol.map",
+    "listeners", "log.dir", "log.dirs", "log.flush.interval.ms", "log.initial.task.delay.ms", "log.roll.jitter.ms",
+    "log.roll.ms", "max.connections", "metadata.log.segment.bytes", "process.roles", "queued.max.request.bytes",
+))  # fmt: skip
+# Kinds that we describe by one kind of number or text where Kafka has several.
+OTHER_TYPES = frozenset((
+    "connections.max.idle.ms", "group.consumer.assignors", "group.coordinator.rebalance.protocols",
+    "leader.imbalance.check.interval.seconds", "listener.security.protocol.map", "log.cleaner.backoff.ms",
+    "log.cleaner.dedupe.buffer.size", "log.dir.failure.timeout.ms", "log.initial.task.delay.ms",
+    "log.retention.check.interval.ms", "metadata.log.max.record.bytes.between.snapshots",
+    "metadata.log.max.snapshot.interval.ms", "metadata.log.segment.ms", "metadata.max.retention.bytes",
+    "metadata.max.retention.ms", "offsets.retention.check.interval.ms", "offsets.topic.compression.codec",
+    "offsets.topic.replication.factor", "queued.max.request.bytes", "replica.high.watermark.checkpoint.interval.ms",
+    "replica.lag.time.max.ms", "transaction.state.log.replication.factor", "transaction.two.phase.commit.enable",
+))  # fmt: skip
+# What Kafka changes while it runs, and we at a start.
+AT_A_START = frozenset((
+    "listener.security.protocol.map", "listeners", "max.connections", "num.recovery.threads.per.data.dir",
+))  # fmt: skip
+# Values of the file that are in the metadata here (decision 85), or come from an older name.
+OTHER_SYNONYMS = OTHER_VALUES | {"min.insync.replicas", "log.retention.ms"}
+# Of a topic: the broker's setting that it would take its value from has another name, or there is none.
+TOPICS_SYNONYMS = frozenset((
+    "flush.ms", "follower.replication.throttled.replicas", "leader.replication.throttled.replicas",
+    "local.retention.bytes", "local.retention.ms", "min.insync.replicas", "remote.log.copy.disable",
+    "remote.log.delete.on.disable", "remote.storage.enable", "retention.ms", "segment.jitter.ms", "segment.ms",
+))  # fmt: skip
+_OF_A_BROKER = re.compile(r"results\[4:[^\]]*\]\.configs\[([^\]]*)\](.*)")
+_SYNONYM_OF_A_TOPIC = re.compile(r"results\[2:[^\]]*\]\.configs\[([^\]]*)\]\.synonyms\[.*")
+_LISTED = {
+    ".value": OTHER_VALUES,
+    ".config_source": OTHER_VALUES,
+    ".config_type": OTHER_TYPES,
+    ".read_only": AT_A_START,
+}
+
+
+def is_brokers_own(found: Difference) -> bool:
+    """Of the settings of a broker, and listed here or, as a key of Kafka without effect, in docs/configuration.md."""
+    match = _OF_A_BROKER.fullmatch(found.path)
+    if match is None:
+        return False
+    name, field = match.groups()
+    if field:
+        return name in (OTHER_SYNONYMS if field.startswith(".synonyms[") else _LISTED.get(field, ()))
+    if found.theirs == ABSENT:
+        return name in OURS
+    return found.ours == ABSENT and (name in OLDER_NAMES or foreign(name) is not None)
+
+
+def is_other_synonym(found: Difference) -> bool:
+    """Of a topic's setting."""
+    match = _SYNONYM_OF_A_TOPIC.fullmatch(found.path)
+    return match is not None and match.group(1) in TOPICS_SYNONYMS
