@@ -89,9 +89,7 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     is_topic = asked.resource_type == TOPIC_RESOURCE
     if is_topic and not asked.resource_name:
         raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a topic is needed; all topics have no settings here")
-    if is_topic:
-        validate_topic_name(asked.resource_name)
-    else:
+    if not is_topic:
         _check_exists(image, resource)
     before: Mapping[str, str] = image.configs.get(resource, {})
     is_list = any(change.operation in (APPEND, SUBTRACT) for change in asked.configs)
@@ -101,6 +99,7 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     after = changed_values(kept, inherited, asked.configs, name_of, keys)
     validate_all(after, keys)
     if is_topic and asked.resource_name not in image.topic_ids:
+        validate_topic_name(asked.resource_name)
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {asked.resource_name}")
     if asked.resource_type == GROUP_RESOURCE:
         check_together(after)

@@ -35,6 +35,13 @@ REFUSALS: list[tuple[str, int, str, list[Change], ErrorCode]] = [
     ("no such topic, and a bad value", TOPIC, "nobody", [("retention.ms", SET, "x")], ErrorCode.INVALID_CONFIG),
     ("twice, and bad", TOPIC, "t", [("retention.ms", SET, "x"), ("retention.ms", SET, "x")], ErrorCode.INVALID_REQUEST),
     ("a topic without a name", TOPIC, "", [("retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
+    (
+        "an illegal name, and a bad value",
+        TOPIC,
+        "a b",
+        [("retention.ms", SET, "x")],
+        ErrorCode.INVALID_CONFIG,
+    ),
     ("a name that no topic can have", TOPIC, "a b", [("retention.ms", SET, "1")], ErrorCode.INVALID_TOPIC_EXCEPTION),
     ("no such type", 3, "t", [("retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
     ("no broker id", BROKER, "one", [("log.retention.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
