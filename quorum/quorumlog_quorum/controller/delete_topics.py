@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import show_uuid
+from quorumlog.ids import Uuid, show_uuid
 from quorumlog.messages.cluster import (
     DeleteTopicResult,
     DeleteTopicsRequest,
@@ -20,11 +20,21 @@ from quorumlog_quorum.metadata.image import Image, TopicImage
 
 def delete_topics(draft: Draft, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """Each topic is deleted or refused alone; one that is named twice is refused both times, and stays."""
-    named = [query.topic_id or draft.image.topic_ids.get(query.name) or query.name for query in request.topics]
-    counts = Counter(named)
+    named = [_meant(draft.image, query) for query in request.topics]
+    counts = Counter(one for one in named if one is not None)
     return DeleteTopicsResponse(
-        topics=tuple(_delete(draft, query, counts[one] > 1) for query, one in zip(request.topics, named, strict=True))
+        topics=tuple(
+            _delete(draft, query, one is not None and counts[one] > 1)
+            for query, one in zip(request.topics, named, strict=True)
+        )
     )
+
+
+def _meant(image: Image, query: TopicQuery) -> Uuid | str | None:
+    """The topic's id, or the name of one that is not there. None: it is named by both, and refused for that."""
+    if query.name and query.topic_id:
+        return None
+    return query.topic_id or image.topic_ids.get(query.name) or query.name
 
 
 def _delete(draft: Draft, query: TopicQuery, twice: bool) -> DeleteTopicResult:

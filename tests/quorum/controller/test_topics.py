@@ -152,7 +152,7 @@ def test_deleting() -> None:
         TopicQuery(topic_id=b_id),
         TopicQuery(topic_id=uuid(3)),
         TopicQuery(topic_id=b"odd"),
-        TopicQuery(name="a", topic_id=uuid(4)),
+        TopicQuery(name="a", topic_id=uuid(3)),
     )
     results = world.ask(DeleteTopicsRequest(topics=queries, timeout_ms=1)).topics
     assert [code(result) for result in results] == [
