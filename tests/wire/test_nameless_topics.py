@@ -15,10 +15,15 @@ def test_metadata(version: int, name: str | None) -> None:
     topics = (
         cluster.TopicMetadata(name="", topic_id=ID, error_code=UNKNOWN_ID),
         cluster.TopicMetadata(name="t", topic_id=ID),
+        cluster.TopicMetadata(name="", error_code=17),
     )
     response = cluster.MetadataResponse(topics=topics)
     values = write_metadata_response(response, cluster.MetadataRequest(all_topics=True), version)
-    assert [(topic["name"], topic["topic_id"]) for topic in values["topics"]] == [(name, ID), ("t", ID)]
+    assert [(topic["name"], topic["topic_id"]) for topic in values["topics"]] == [
+        (name, ID),
+        ("t", ID),
+        ("", bytes(16)),
+    ]
 
 
 @pytest.mark.parametrize(("version", "name"), [(5, ""), (6, None)])

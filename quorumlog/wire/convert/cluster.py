@@ -81,7 +81,8 @@ def write_delete_topics_response(response: DeleteTopicsResponse, _request: Delet
 def _unnamed(topic: TopicMetadata | DeleteTopicResult) -> Values:
     """A topic whose id nobody knows has no name: null, not an empty one."""
     values = to_values(topic)
-    values["name"] = topic.name or None
+    if topic.topic_id and not topic.name:
+        values["name"] = None
     return values
 
 
