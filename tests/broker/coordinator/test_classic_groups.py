@@ -403,3 +403,12 @@ def test_an_assignment_that_the_log_does_not_take_is_refused(world: GroupWorld) 
     assert world.heartbeat(member, 1) == E.REBALANCE_IN_PROGRESS and not world.log
     joined = world.joined(world.join(member))
     assert world.synced(world.sync(member, joined.generation_id, {member: b"less"})).assignment == b"less"
+
+
+def test_while_a_group_rebalances_its_members_are_described_with_what_they_had(world: GroupWorld) -> None:
+    (leader, *_), _ = world.stable(1)
+    world.join(leader)
+    found = world.answers[world.call("describe", G)]
+    (member,) = found.members
+    assert found.group_state == "CompletingRebalance"
+    assert (member.member_assignment, member.member_metadata) == (leader.encode(), b"")
