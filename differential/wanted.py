@@ -144,6 +144,12 @@ def _is_far(cursor: Any) -> bool:
     return cursor is not None and not 0 <= cursor["partition_index"] < MOST_PARTITIONS
 
 
+def _has_little_room(step: Step) -> bool:
+    """For a batch, in one of the partitions that are asked for."""
+    asked = [one for topic in step.values["topics"] or () for one in topic["partitions"] or ()]
+    return any(one["partition_max_bytes"] <= LITTLE_BYTES for one in asked)
+
+
 def _names_ids(step: Step) -> bool:
     return any(not topic["name"] or topic["topic_id"] != NO_ID for topic in step.values["topics"] or ())
 
@@ -169,16 +175,17 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("describe_configs", "results[].error_code"): ((17, 3),),
     ("offset_commit", "topics[].partitions[].error_code"): ((3, 24), (22, 24)),
     ("sync_group", "error_code"): ((23, 25),),
-    ("fetch", "error_code"): ((106, 71), (71, 106)),
+    ("fetch", "error_code"): ((106, 71), (71, 106), (70, 106)),
     ("fetch", "responses[].partitions[].error_code"): ((1, 74),),
     ("produce", "responses[].partition_responses[].error_code"): (
-        (3, 21), (3, 42), (100, 21), (2, 3), (48, 21), (53, 3),
+        (3, 21), (3, 42), (100, 21), (2, 3), (48, 21), (53, 3), (87, 2),
     ),
     ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
 }  # fmt: skip
 KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' metrics, group
 OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
 NOT_TOLD = -(2**31)
+LITTLE_BYTES = 1  # less than any batch has
 MOST_PARTITIONS = 10  # of a topic of a sequence
 # by their keys: client quotas, SCRAM, delegation tokens, telemetry, share groups, streams groups, client metrics
 LEFT_OUT_APIS = "17|36|38|39|40|41|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
@@ -387,7 +394,9 @@ WANTED: tuple[Wanted, ...] = (
         name="taking away what there cannot be",
         api="incremental_alter_configs",
         path=r"responses\[.*",
-        if_=lambda step, found: (found.theirs, found.ours) in ((0, 40), (None, "<text>")) and _takes_away(step),
+        if_=lambda step, found: (
+            (found.theirs, found.ours) in ((0, 40), (3, 40), (None, "<text>")) and _takes_away(step)
+        ),
         reason="to take away a setting that the resource does not know is a mistake; Kafka does nothing and says yes",
     ),
     Wanted(
@@ -435,6 +444,7 @@ WANTED: tuple[Wanted, ...] = (
         path=r"members\[.*",
         if_=lambda _step, found: (found.theirs, found.ours) == (0, 25),
         reason="who leaves under the name of an instance is looked for by it, also before it has joined",
+        goes_apart=True,
     ),
     Wanted(
         name="limits of no partition",
@@ -669,9 +679,9 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="an empty name beside an id",
         api="delete_topics",
-        path=r"responses\[.*\]\.(error_code|name)",
+        path=r"responses\[.*",
         if_=lambda step, _found: step.version == 6 and any(one["name"] == "" for one in step.values["topics"] or ()),
-        with_=lambda other: other.path.endswith("error_code") and other.theirs == 42 and other.ours in (0, 100),
+        with_=lambda other: 42 in (other.theirs, _code_of(other.theirs)),
         reason="an empty name is none, so the topic is named by its id alone; Kafka takes it for a second name",
         goes_apart=True,
     ),
@@ -696,9 +706,24 @@ WANTED: tuple[Wanted, ...] = (
         api="create_topics",
         path=r"topics\[.*",
         if_=lambda step, _found: _has_colliding_names(step),
-        with_=lambda other: (other.theirs, other.ours) == (0, 17) or _code_of(other.ours) == 17,
+        with_=lambda other: 17 in (other.ours, _code_of(other.ours)),
         reason="the names of metrics of x.y and x_y collide also where one request makes both; Kafka makes both",
         goes_apart=True,
+    ),
+    Wanted(
+        name="offsets of a group that rebalances",
+        api="offset_delete",
+        path=r"topics\[.*\]\.partitions\[.*\]\.error_code",
+        if_=lambda _step, found: (found.theirs, found.ours) == (0, 86),
+        reason="while members join nobody knows what they will consume; Kafka goes by what they have said so far",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="a batch of each partition",
+        api="fetch",
+        path=r"responses\[.*\]\.partitions\[.*\]\.records\[.*",
+        if_=lambda step, found: found.theirs == ABSENT and _has_little_room(step),
+        reason="while there is room each partition gives a batch, however large; in Kafka only the first does (KIP-74)",
     ),
 )
 
