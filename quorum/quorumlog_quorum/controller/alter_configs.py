@@ -97,9 +97,10 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     kept = {} if asked.replace else before
     name_of, keys = NAMES_AND_KEYS[asked.resource_type]
     after = changed_values(kept, inherited, asked.configs, name_of, keys)
+    if is_topic:
+        validate_topic_name(asked.resource_name)
     validate_all(after, keys)
     if is_topic and asked.resource_name not in image.topic_ids:
-        validate_topic_name(asked.resource_name)
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {asked.resource_name}")
     if asked.resource_type == GROUP_RESOURCE:
         check_together(after)

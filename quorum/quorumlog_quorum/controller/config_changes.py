@@ -19,7 +19,8 @@ def changed_values(
     name_of: Callable[[str], str],
     keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS,
 ) -> dict[str, str]:
-    """The resource's own values after the changes. Raises ApiError: INVALID_REQUEST, INVALID_CONFIG.
+    """The resource's own values after the changes, which are still to be judged. Raises ApiError: INVALID_REQUEST;
+    INVALID_CONFIG for what is no list, or not known where it is taken away.
 
     before: the resource's own values. inherited: the value that APPEND and SUBTRACT start from where the resource has
     none; if that is missing too, the default.
@@ -53,7 +54,6 @@ def _apply(
     if change.value is None:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value; delete takes it back")
     if change.operation == SET:
-        validate(name, change.value, keys)
         after[name] = change.value
         return
     _require_list(name, change, keys)
