@@ -171,14 +171,14 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
         (3, 42), (55, 42),
     ),
     ("alter_replica_log_dirs", "results[].partitions[].error_code"): ((17, 57),),
-    ("consumer_group_heartbeat", "error_code"): ((112, 69), (69, 128)),
+    ("consumer_group_heartbeat", "error_code"): ((112, 69), (69, 128), (25, 128), (112, 25)),
     ("describe_configs", "results[].error_code"): ((17, 3),),
     ("offset_commit", "topics[].partitions[].error_code"): ((3, 24), (22, 24)),
     ("sync_group", "error_code"): ((23, 25),),
     ("fetch", "error_code"): ((106, 71), (71, 106), (70, 106)),
     ("fetch", "responses[].partitions[].error_code"): ((1, 74),),
     ("produce", "responses[].partition_responses[].error_code"): (
-        (3, 21), (3, 42), (100, 21), (2, 3), (48, 21), (53, 3), (87, 2),
+        (3, 21), (3, 42), (100, 21), (2, 3), (48, 21), (53, 3), (87, 2), (120, 21),
     ),
     ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
 }  # fmt: skip
@@ -724,6 +724,15 @@ WANTED: tuple[Wanted, ...] = (
         path=r"responses\[.*\]\.partitions\[.*\]\.records\[.*",
         if_=lambda step, found: found.theirs == ABSENT and _has_little_room(step),
         reason="while there is room each partition gives a batch, however large; in Kafka only the first does (KIP-74)",
+    ),
+    Wanted(
+        name="the assignor of a member that leaves",
+        api="consumer_group_heartbeat",
+        path=r"error_code|error_message|member_id|member_epoch",
+        if_=lambda step, _found: isinstance(step.values["member_epoch"], int) and step.values["member_epoch"] < 0,
+        with_=lambda other: other.path == "error_code" and (other.theirs, other.ours) == (112, 0),
+        reason="who leaves is let go, whatever assignor the request names",
+        goes_apart=True,
     ),
 )
 
