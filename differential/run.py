@@ -14,7 +14,7 @@ from differential.conversation import ANSWER_S, CLOSED, SILENT, Answer, Conversa
 from differential.sequences import SETTING_STEPS, closing, prefix_of, sequence
 from differential.sides import Sides
 from differential.step import Book, Ref, Step, Values
-from differential.wanted import Wanted, explaining
+from differential.wanted import Wanted, explaining, parts_in_silence
 
 # What passes by itself: a coordinator that loads, a leader that begins, markers that are on their way.
 PASSING = (5, 6, 14, 15, 16, 41, 51)
@@ -168,7 +168,7 @@ class Play:
             found = self._unexplained(step, answers)
         self._learn(step, answers)
         self._drop_silent(step, answers)
-        self._is_apart |= bool(found) and step.api not in READING
+        self._is_apart |= parts_in_silence(step) or (bool(found) and step.api not in READING)
         if found:
             self.findings.append(
                 Finding(
