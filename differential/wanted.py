@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from differential.broker_settings import is_brokers_own, is_other_synonym
+from differential.builders import EPOCH_MS
 from differential.compare import ABSENT, METADATA_TOPIC, NAMING, Difference
 from differential.conversation import CLOSED, NOTHING, SILENT, codes_of
 from differential.odd import tailed
@@ -142,6 +143,18 @@ def _joins_without_topics(step: Step) -> bool:
 def _is_far(cursor: Any) -> bool:
     """In the middle of a topic that has no such partition."""
     return cursor is not None and not 0 <= cursor["partition_index"] < MOST_PARTITIONS
+
+
+def _begins_later(batch: Any) -> bool:
+    """Not at the beginning of a log."""
+    return isinstance(batch, dict) and batch["base_offset"] > 0
+
+
+def _names_partition_twice(step: Step) -> bool:
+    asked = [
+        (topic["name"], one["partition"]) for topic in step.values["topics"] or () for one in topic["partitions"] or ()
+    ]
+    return len(dict.fromkeys(asked)) < len(asked)
 
 
 def _has_little_room(step: Step) -> bool:
@@ -733,6 +746,27 @@ WANTED: tuple[Wanted, ...] = (
         with_=lambda other: other.path == "error_code" and (other.theirs, other.ours) == (112, 0),
         reason="who leaves is let go, whatever assignor the request names",
         goes_apart=True,
+    ),
+    Wanted(
+        name="the next segment",
+        api="fetch",
+        path=r"responses\[.*\]\.partitions\[.*\]\.records\[.*",
+        if_=lambda _step, found: found.theirs == ABSENT and _begins_later(found.ours),
+        reason="a read goes on in the next segment, which a marker of today begins; Kafka's stops at a segment's end",
+    ),
+    Wanted(
+        name="a partition that is read twice",
+        api="fetch",
+        path=r"responses\[.*\]\.partitions\[.*",
+        if_=lambda step, _found: _names_partition_twice(step),
+        reason="a partition that a request names twice is read twice; Kafka reads from the last position",
+    ),
+    Wanted(
+        name="the time of a compressed batch that claims an append time",
+        api="fetch",
+        path=r"responses\[.*\]\.partitions\[.*\]\.records\[.*\]\.max_timestamp",
+        if_=lambda _step, found: found.theirs == EPOCH_MS and isinstance(found.ours, int) and found.ours > EPOCH_MS,
+        reason="the header has the largest time of the records; Kafka keeps what is claimed, though it drops the claim",
     ),
 )
 

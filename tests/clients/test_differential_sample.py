@@ -56,6 +56,9 @@ RARE: Mapping[str, int | None] = {
     "offsets of a group that rebalances": 7063,
     "a batch of each partition": 8092,
     "the assignor of a member that leaves": 9047,
+    "the next segment": 10000,
+    "a partition that is read twice": 10006,
+    "the time of a compressed batch that claims an append time": 10009,
 }
 PATIENT_S = 400
 
