@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from raw_server import raw_server, unary
 from transport_worlds import identity
 
 from quorumlog.ids import ZERO_UUID
@@ -200,21 +201,15 @@ def test_a_node_that_passes_on_the_proof_of_another_gets_no_call_of_its_own_thro
                 relayed.append(await ask(message))
                 return relayed[-1]
 
-            front = grpc.aio.server()
-            handler: Any = grpc.unary_unary_rpc_method_handler(relay)
-            handlers = grpc.method_handlers_generic_handler(prove_method.SERVICE, {prove_method.NAME: handler})
-            front.add_generic_rpc_handlers((handlers,))
-            port = front.add_insecure_port("127.0.0.1:0")
-            await front.start()
-            async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-                session, _ = await prove(channel)
+            async with raw_server(unary(prove_method.SERVICE, prove_method.NAME, relay)) as port:
+                async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+                    session, _ = await prove(channel)
             asked = relayed[0].split(b",")[0]
             guess = CallerSession(_guessed(asked[-24:].decode()))
             data = BY_REQUEST[VoteRequest].codec.encode_request(VOTE)
             assert await vote(behind, guess.sign(VOTE_PATH, data)) == REFUSED
             assert served.seen == []
             assert await vote(behind, session.sign(VOTE_PATH, data)) == 0, "but it can pass on a call, once, unchanged"
-            await front.stop(None)
 
     asyncio.run(scenario())
 
@@ -297,20 +292,12 @@ def test_a_server_without_the_secret_gets_no_call(caplog: pytest.LogCaptureFixtu
             seen.append(message)
             return b""
 
-        fake = grpc.aio.server()
-        for service, name, function in (
-            (prove_method.SERVICE, prove_method.NAME, accept),
-            (*VOTE_PATH[1:].split("/"), take),
-        ):
-            handler: Any = grpc.unary_unary_rpc_method_handler(function)
-            fake.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, {name: handler}),))
-        port = fake.add_insecure_port("127.0.0.1:0")
-        await fake.start()
-        connection = GrpcTransport(identity(2)).connect(Address("127.0.0.1", port), internal=True)
-        with pytest.raises(NotDelivered, match="does not know this cluster's secret"):
-            await connection.call(VOTE, LONG_MS)
-        await connection.close()
-        await fake.stop(None)
+        proving = unary(prove_method.SERVICE, prove_method.NAME, accept)
+        async with raw_server(proving, unary(*VOTE_PATH[1:].split("/"), take)) as port:
+            connection = GrpcTransport(identity(2)).connect(Address("127.0.0.1", port), internal=True)
+            with pytest.raises(NotDelivered, match="does not know this cluster's secret"):
+                await connection.call(VOTE, LONG_MS)
+            await connection.close()
         assert seen == []
 
     asyncio.run(scenario())

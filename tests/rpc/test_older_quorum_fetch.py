@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import grpc
 import pytest
+from raw_server import raw_server
 from test_transport_contract import served
 from transport_worlds import GrpcWorld, identity
 
@@ -28,8 +30,8 @@ OLD, NEW = OLDER[QuorumFetchRequest], BY_REQUEST[QuorumFetchRequest]
 LIMIT_MS = 10_000
 
 
-async def bare_server(calls: list[str], *known: Call, port: int = 0) -> tuple[grpc.aio.Server, int]:
-    """Answers only these calls, and notes them by name."""
+def bare_server(calls: list[str], *known: Call, port: int = 0) -> AbstractAsyncContextManager[int]:
+    """Answers only these calls, and notes them by name. Gives its port."""
 
     async def one(_data: bytes, _context: Any) -> bytes:
         calls.append(OLD.method.name)
@@ -46,11 +48,7 @@ async def bare_server(calls: list[str], *known: Call, port: int = 0) -> tuple[gr
         else grpc.unary_unary_rpc_method_handler(one)
         for call in known
     }
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(OLD.method.service, handlers),))
-    bound = server.add_insecure_port(f"127.0.0.1:{port}")
-    await server.start()
-    return server, bound
+    return raw_server(grpc.method_handlers_generic_handler(OLD.method.service, handlers), port=port)
 
 
 def test_the_newer_call_is_a_stream_and_the_older_is_not() -> None:
@@ -61,26 +59,23 @@ def test_the_newer_call_is_a_stream_and_the_older_is_not() -> None:
 def test_a_leader_that_does_not_know_the_stream_is_asked_one_by_one_until_it_is_upgraded() -> None:
     async def scenario() -> None:
         calls: list[str] = []
-        server, port = await bare_server(calls, OLD)
-        connection = GrpcTransport().connect(Address("127.0.0.1", port), internal=False)
-        broken: list[str] = []
-        connection.on_closed(lambda: broken.append("closed"))
-        with pytest.raises(NotDelivered):
-            await connection.call(FETCH, LIMIT_MS)
-        assert (await connection.call(FETCH, LIMIT_MS)).high_watermark == 7
-        assert (await connection.call(FETCH, LIMIT_MS)).high_watermark == 7
-        assert calls == ["QuorumFetch"] * 2
-        assert broken == []
-        await server.stop(None)
-        server, _ = await bare_server(calls, OLD, NEW, port=port)
-        async with asyncio.timeout(LIMIT_MS / 1_000):
+        async with bare_server(calls, OLD) as port:
+            connection = GrpcTransport().connect(Address("127.0.0.1", port), internal=False)
+            broken: list[str] = []
+            connection.on_closed(lambda: broken.append("closed"))
+            with pytest.raises(NotDelivered):
+                await connection.call(FETCH, LIMIT_MS)
+            assert (await connection.call(FETCH, LIMIT_MS)).high_watermark == 7
+            assert (await connection.call(FETCH, LIMIT_MS)).high_watermark == 7
+            assert calls == ["QuorumFetch"] * 2
+            assert broken == []
+        async with bare_server(calls, OLD, NEW, port=port), asyncio.timeout(LIMIT_MS / 1_000):
             while calls[-1] != "QuorumFetches":
                 try:
                     await connection.call(FETCH, LIMIT_MS)
                 except (NotDelivered, OutcomeUnknown):  # the channel may learn of the stop only from a call
                     await asyncio.sleep(0.05)
-        await connection.close()
-        await server.stop(None)
+            await connection.close()
 
     asyncio.run(scenario())
 
@@ -90,20 +85,19 @@ def test_a_follower_reaches_a_leader_that_does_not_know_the_stream() -> None:
 
     async def scenario() -> None:
         calls: list[str] = []
-        server, port = await bare_server(calls, OLD)
-        peers = Peers(
-            node_id=2,
-            endpoint_of=lambda _: Endpoint(name="INTERNAL", host="127.0.0.1", port=port),
-            transport=AnyPeer(),
-            nursery=Nursery(lambda name, crash: pytest.fail(f"{name}: {crash}")),
-        )
-        told = asyncio.Queue[Any]()
-        answers = []
-        for correlation in range(3):
-            peers.call(Send(1, FETCH, correlation, LIMIT_MS), told.put_nowait)
-            answers.append(await told.get())
-        await peers.close()
-        await server.stop(None)
+        async with bare_server(calls, OLD) as port:
+            peers = Peers(
+                node_id=2,
+                endpoint_of=lambda _: Endpoint(name="INTERNAL", host="127.0.0.1", port=port),
+                transport=AnyPeer(),
+                nursery=Nursery(lambda name, crash: pytest.fail(f"{name}: {crash}")),
+            )
+            told = asyncio.Queue[Any]()
+            answers = []
+            for correlation in range(3):
+                peers.call(Send(1, FETCH, correlation, LIMIT_MS), told.put_nowait)
+                answers.append(await told.get())
+            await peers.close()
         assert [type(answer) for answer in answers] == [RequestFailed, ResponseReceived, ResponseReceived]
         assert calls == ["QuorumFetch"] * 2
 

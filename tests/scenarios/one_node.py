@@ -64,7 +64,7 @@ class OneNode(Protocol):
 class RealNode:
     def __init__(self, folder: Path, more: dict[str, str] | None = None) -> None:
         """more: settings of the node."""
-        self.loop = asyncio.new_event_loop()
+        self._runner = asyncio.Runner()
         self.crashes: list[str] = []
         self._picker = PortPicker()
         (ports,) = self._picker.pick(1)
@@ -80,7 +80,7 @@ class RealNode:
         self.node = self.do(self._start())
 
     def do(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(coroutine)
+        return self._runner.run(coroutine)
 
     def connect(self, wire: str) -> Connection:
         transport = GrpcTransport() if wire == GRPC else WireTransport()
@@ -93,7 +93,7 @@ class RealNode:
 
     def close(self) -> None:
         self.do(self.node.stop())
-        self.loop.close()
+        self._runner.close()  # cancels what a test left, a stream for example
         self._picker.close()
 
     def _on_crash(self, name: str, error: BaseException) -> None:
