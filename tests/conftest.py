@@ -1,5 +1,8 @@
 """What all tests share: which part of them runs, and Hypothesis without deadlines, repeatable where CI is set.
 
+Every simulated process ends with its test, or with the module whose fixture started it: none of its coroutines is left
+to the garbage collector, which would close it during another test.
+
 No test reads or changes the profiles of the person who runs it: QUORUMLOG_HOME is a folder of the run's own.
 """
 
@@ -10,11 +13,13 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from jepsen.sim.time import killed_coroutines
 from tests import parts, syntax_trees
 from tests.parts import PART, PROCESSOR, TOLD
 
@@ -55,11 +60,20 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(autouse=True)
+def _simulated_processes_end_with_their_test() -> Iterator[None]:
+    older = killed_coroutines.living()  # of a module's fixtures
+    yield
+    killed_coroutines.kill_all(but=older)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """What a module leaves is looked at once: tests that collect garbage took seconds each at the end of a long run."""
     if nextitem is None or nextitem.path != item.path:
-        gc.collect()
+        killed_coroutines.kill_all()
+        gc.collect()  # tells which coroutines and tasks the module itself dropped
+        killed_coroutines.empty()
         gc.freeze()
 
 

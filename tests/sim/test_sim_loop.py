@@ -13,6 +13,7 @@ from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop, Stuck
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from quorumlog.nursery import Nursery
+from tests.left_behind import complaints
 
 
 @pytest.fixture
@@ -144,6 +145,33 @@ def test_a_killed_node_runs_nothing_and_no_finally(scheduler: Scheduler, capfd: 
     other.kill()
     killed_coroutines.empty()
     assert capfd.readouterr().err == ""
+
+
+def test_what_nobody_killed_is_killed_and_released_without_a_word(
+    scheduler: Scheduler, capfd: pytest.CaptureFixture[str]
+) -> None:
+    kept, dropped = SimLoop(scheduler, "a"), SimLoop(scheduler, "b")
+    seen: list[str] = []
+
+    async def life(name: str) -> None:
+        try:
+            await asyncio.sleep(3_600)
+        finally:
+            seen.append(name)
+
+    for loop in (kept, dropped):
+        loop.create_task(life(loop.node))
+    scheduler.run_until(NS_PER_S)
+    dropped.create_task(life("never started"))
+    del dropped, loop
+    with complaints() as found:
+        assert len(killed_coroutines.living()) == 2, "the one that was dropped is still known"
+        killed_coroutines.kill_all(but=[kept])
+        assert killed_coroutines.living() == (kept,) and kept.alive
+        killed_coroutines.empty()
+    assert seen == ["b"] and found == [] and capfd.readouterr().err == ""
+    killed_coroutines.kill_all()
+    assert killed_coroutines.living() == () and not kept.alive
 
 
 def test_a_node_may_kill_itself(scheduler: Scheduler) -> None:

@@ -101,6 +101,7 @@ class SimLoop(_Base):  # type: ignore[misc]
         self._tasks_sweep_at = _TASKS_SWEPT
         self._death = Closing()
         self.sockets: SimSockets | None = None  # set when the node gets a network
+        killed_coroutines.is_born(self)
 
     # ---- the life of a node
 
@@ -116,6 +117,7 @@ class SimLoop(_Base):  # type: ignore[misc]
             if handle.timer is not None:
                 handle.timer.cancel()
         self._handles, self._parked, self._tasks = {}, [], []
+        killed_coroutines.is_dead(self)
         self._death.close()
 
     def on_kill(self, callback: Callable[[], None]) -> None:

@@ -31,10 +31,10 @@ EVERY_KIB = SnapshotConfig(
 
 @pytest.fixture(autouse=True)
 def no_errors() -> Iterator[None]:
-    WORLDS.clear()
     yield
-    for world in WORLDS:
-        assert not [crash for process in world.running.values() for crash in process.crashes]
+    crashes = [crash for world in WORLDS for process in world.running.values() for crash in process.crashes]
+    WORLDS.clear()
+    assert not crashes
 
 
 def world_of(**fields: Any) -> World:
