@@ -19,19 +19,18 @@ from quorumlog_cli.server.secret import new_secret
 from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 30
+PICKER = PortPicker()  # its rows are held until the tests end: these nodes inherit no locks, and start later
 
 
 def formatted_config(folder: Path, more: str) -> Path:
     """A configuration with one log directory, `folder`/a, which is formatted. more: further lines."""
-    picker = PortPicker()
-    (ports,) = picker.pick(1)
+    (ports,) = PICKER.pick(1)
     path = folder / "server.properties"
     path.write_text(
         f"node.id=1\nlog.dirs={folder}/a\nmetrics.port=0\n"
         f"listeners=CLIENT://127.0.0.1:0,INTERNAL://127.0.0.1:{ports.internal}\n"
         f"controller.quorum.voters=1@127.0.0.1:{ports.internal}\n{more}"
     )
-    picker.close()
     format_alone(path)
     return path
 
