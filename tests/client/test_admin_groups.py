@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import virtual_time
 from fake_cluster import TestClock
 from group_cluster import GroupCluster
 
@@ -51,7 +51,7 @@ def run(cluster: GroupCluster, work: Work) -> Any:
         async with admin:
             return await work(admin)
 
-    return asyncio.run(scenario())
+    return virtual_time.run(scenario())
 
 
 @pytest.fixture

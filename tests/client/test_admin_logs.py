@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from typing import Any
 
 import pytest
+import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
@@ -39,7 +39,7 @@ def describe(cluster: FakeCluster, **how: Any) -> Any:
         finally:
             await admin.close()
 
-    return asyncio.run(asyncio.wait_for(ask(), 20))
+    return virtual_time.run(ask())
 
 
 def test_a_broker_that_has_no_metadata_yet_is_left_out_and_named() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
@@ -120,7 +120,7 @@ def run(controller: Controller, work: Callable[[AsyncAdmin], Awaitable[Any]]) ->
         async with admin:
             return await work(admin)
 
-    return asyncio.run(scenario())
+    return virtual_time.run(scenario())
 
 
 def test_a_reassignment_is_begun_listed_and_cancelled(controller: Controller) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
@@ -130,7 +130,7 @@ def run(cluster: TransactionCluster, work: Work) -> Any:
         async with admin:
             return await work(admin)
 
-    return asyncio.run(scenario())
+    return virtual_time.run(scenario())
 
 
 def asked(cluster: TransactionCluster, kind: type) -> list[tuple[int, Any]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
 import pytest
+import virtual_time
 from fake_cluster import FakeCluster
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,7 +201,7 @@ def test_a_poll_goes_on_behind_what_is_left_out() -> None:
             await consumer.assign([("t", 0, 2)], stop=6)
             assert [record.offset for record in await consumer.poll(timeout_ms=5_000)] == [5]
 
-    asyncio.run(asyncio.wait_for(scenario(), 20))
+    virtual_time.run(scenario())
 
 
 def test_another_level_is_refused() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 from fake_cluster import TOPIC_ID, FakeCluster, TestClock
+from virtual_time import run
 
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
@@ -46,10 +46,6 @@ def make(cluster: FakeCluster, **options: Any) -> AsyncConsumer:
         **options,
     }
     return AsyncConsumer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 20))
 
 
 async def read_all(consumer: AsyncConsumer) -> dict[int, list[int]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
 import pytest
 from fake_cluster import TOPIC_ID, FakeLog, TestClock
 from group_cluster import GroupCluster
+from virtual_time import run
 
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
 from quorumlog.client.errors import (
@@ -74,10 +74,6 @@ def make(cluster: GroupCluster, **options: Any) -> AsyncConsumer:
         **options,
     }
     return AsyncConsumer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 30))
 
 
 class Reading:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from group_cluster import GroupCluster
 from test_group_consumer import make
+from virtual_time import run
 
 from quorumlog.client import edge
 from quorumlog.client.blocking_consumer import Consumer
@@ -54,10 +54,6 @@ def batch(offset: int, letter: str) -> bytes:
         leader_epoch=1,
         transactional=letter != "p",
     )
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 30))
 
 
 # --- each way to read: the values, then the position and the lag at the end ---

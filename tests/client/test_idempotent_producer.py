@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pytest
 from fake_cluster import FakeCluster, TestClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from virtual_time import run
 
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
@@ -37,10 +37,6 @@ from tests.parts import few
 def make(cluster: FakeCluster, **options: Any) -> AsyncProducer:
     options = {"bootstrap_servers": "b1,b2", "retry_backoff_ms": 2, "retry_backoff_max_ms": 4, **options}
     return AsyncProducer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 20))
 
 
 def refusal(code: ErrorCode) -> Any:

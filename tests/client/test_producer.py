@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
-from collections.abc import Coroutine
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from fake_cluster import FakeCluster, TestClock
+from virtual_time import run
 
 from quorumlog.client.accumulator import Batch
 from quorumlog.client.errors import (
@@ -39,10 +39,6 @@ from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 def make(cluster: FakeCluster, **options: Any) -> AsyncProducer:
     options = {"bootstrap_servers": "b1,b2", "retry_backoff_ms": 2, "retry_backoff_max_ms": 10, **options}
     return AsyncProducer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 20))
 
 
 def refusal(code: ErrorCode) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import virtual_time
 from fake_cluster import TestClock
 from transactional_cluster import TransactionalCluster
 
@@ -51,7 +52,7 @@ def make(cluster: TransactionalCluster, name: str = "x", **options: Any) -> Asyn
 
 
 def run(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(scenario(), 20))
+    virtual_time.run(scenario())
 
 
 def lost(_: Any) -> Exception:

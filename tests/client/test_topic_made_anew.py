@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 from fake_cluster import TOPIC_ID, FakeCluster, FakeLog, TestClock
+from virtual_time import run
 
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import TopicReplaced
@@ -47,10 +47,6 @@ def made_anew(*, metadata_offset: int, behind: int = 3) -> FakeCluster:
 def make(cluster: FakeCluster, **options: Any) -> AsyncConsumer:
     options = {"bootstrap_servers": "b1", "fetch_max_wait_ms": 10, **FAST, **options}
     return AsyncConsumer(cluster, clock=TestClock(), rng=random.Random(1), **options)  # type: ignore[arg-type]
-
-
-def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run(asyncio.wait_for(coroutine, 20))
 
 
 async def polled(consumer: AsyncConsumer, count: int) -> list[bytes | None]:
