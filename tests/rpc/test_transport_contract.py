@@ -49,6 +49,7 @@ from tests.left_behind import complaints
 
 LONG_MS = 10_000  # longer than any test waits
 SHORT_MS = 300
+REACHED_MS = 2_000  # of a call that must reach its handler before
 
 
 CLIENT_HOSTS = {
@@ -159,6 +160,17 @@ def carried(**requests: Any) -> pytest.MarkDecorator:
 
 async def never(context: Context, request: Any) -> Any:
     await asyncio.Event().wait()
+
+
+def after_one(handler: Handler) -> Handler:
+    """Answers the first call at once. Then the connection stands, and a short time-out is spent on a call that has been
+    sent: of one that has not, it is known that it was not delivered."""
+    recorder = Recorder()
+
+    async def answer(context: Context, request: Any) -> Any:
+        return await (handler if recorder.requests else recorder)(context, request)
+
+    return answer
 
 
 def closed_event(on_closed: Callable[[Callable[[], None]], None]) -> asyncio.Event:
@@ -272,7 +284,8 @@ def test_a_call_that_timed_out_keeps_its_place(world: World) -> None:
                 await gate.wait()
             return ProduceResponse(throttle_time_ms=request.timeout_ms)
 
-        async with served(world, handler) as (_, connection):
+        async with served(world, after_one(handler)) as (_, connection):
+            await connection.call(produce(0), LONG_MS)
             first = connection.call(produce(1), SHORT_MS)
             second = connection.call(produce(2), LONG_MS)
             with pytest.raises(OutcomeUnknown):
@@ -346,7 +359,8 @@ def test_an_error_of_a_call_without_an_answer_ends_the_stream(world: World) -> N
 @pytest.mark.parametrize("request_", [fetch(), produce(1)], ids=["unary", "ordered"])
 def test_a_deadline_leaves_the_outcome_unknown(world: World, request_: Any) -> None:
     async def scenario() -> None:
-        async with served(world, never) as (_, connection):
+        async with served(world, after_one(never)) as (_, connection):
+            await connection.call(request_, LONG_MS)
             with pytest.raises(OutcomeUnknown):
                 await connection.call(request_, SHORT_MS)
 
@@ -448,7 +462,8 @@ def test_a_begun_call_tells_a_deadline_and_the_next_one_is_answered(world: World
         async def handler(context: Context, request: Any) -> Any:
             return await (answers if request.max_wait_ms else never)(context, request)
 
-        async with served(world, handler) as (_, connection):
+        async with served(world, after_one(handler)) as (_, connection):
+            await connection.call(fetch(), LONG_MS)
             outcomes = Outcomes()
             connection.begin(fetch(), SHORT_MS, outcomes.ended)
             response, error = await outcomes.only()
@@ -482,15 +497,16 @@ def test_a_begun_call_that_is_given_up_tells_nothing(world: World) -> None:
             reached.set()
             await asyncio.Event().wait()
 
-        async with served(world, handler) as (_, connection):
+        async with served(world, after_one(handler)) as (_, connection):
+            await connection.call(fetch(), LONG_MS)
             given_up, next_one = Outcomes(), Outcomes()
-            cancel = connection.begin(fetch(), SHORT_MS, given_up.ended)
+            cancel = connection.begin(fetch(), REACHED_MS, given_up.ended)
             await reached.wait()
             cancel()
             cancel()
             connection.begin(replace(fetch(), max_wait_ms=1), LONG_MS, next_one.ended)
             assert (await next_one.only())[1] is None
-            await asyncio.sleep(2 * SHORT_MS / 1000)
+            await asyncio.sleep(1.1 * REACHED_MS / 1000)
             assert given_up.told == []
 
     world.run(scenario())

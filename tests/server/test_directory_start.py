@@ -137,18 +137,20 @@ def test_a_start_goes_on_without_a_directory_that_hangs(machine: Machine, name: 
 def test_a_start_that_waits_says_for_which_directory(machine: Machine) -> None:
     machine.disk.path = f"{OTHER}/{META_PROPERTIES}"
 
-    async def watched() -> dict[str, int]:
+    async def watched() -> list[dict[str, int]]:
+        """What it waits for, while that is also the one that hangs; before and after it asks the metadata directory."""
         opening = asyncio.ensure_future(machine.open())
-        seen: dict[str, int] = {}
+        seen: list[dict[str, int]] = []
         while not opening.done():
             await asyncio.sleep(STALL_MS / 1_000 / 10)
             assert machine.start is not None
-            seen.update(machine.start.waiting if len(machine.start.waiting) == 1 else {})
+            if OTHER in machine.start.waiting:
+                seen.append(machine.start.waiting)
         assert machine.start is not None and not machine.start.waiting and machine.start.any_stalled
         return seen
 
-    seen = run(watched)
-    assert set(seen) == {OTHER} and 0 < seen[OTHER] <= STALL_MS
+    last = run(watched)[-1]
+    assert set(last) == {OTHER} and 0 < last[OTHER] <= STALL_MS
 
 
 @pytest.mark.parametrize("name", [META_PROPERTIES, LOCK_NAME, SECRET_NAME])
