@@ -16,7 +16,17 @@ from quorumlog_cli.server.leaving import deadline, leave_at_the_next_signal
 logging.basicConfig(format="%(message)s")
 """
 HANGS = PRELUDE + "with deadline(0.2): threading.Event().wait()"
-IN_TIME = PRELUDE + "with deadline(0.2): pass\ntime.sleep(0.4); print('done')"
+IN_TIME = (
+    PRELUDE
+    + """
+with deadline(60): pass
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join(20)
+        assert not thread.is_alive(), "it still waits for the deadline"
+print("done")
+"""
+)
 IS_SIGNALLED = (
     PRELUDE
     + """
