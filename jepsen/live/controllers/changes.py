@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from quorumlog.client.edge import make_transport
+from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.rpc.transport import Address, Connection, RpcError
@@ -22,6 +23,8 @@ KEY = "retention.ms"  # its values are the numbers of the changes
 FIRST_VALUE = 1_000_000
 CALL_TIMEOUT_MS = 3_000
 PAUSE_S = 0.005  # after an error
+MAKING_S = 60.0  # for the topics before the first fault
+DONE = frozenset([0])  # the error codes of an answer that acknowledges
 
 
 class Outcome(Enum):
@@ -65,11 +68,17 @@ class Clients:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def make_topics(self) -> None:
-        """The topics whose settings are changed, before the first fault. Raises RuntimeError."""
-        connection = self._connect(0)
-        for topic in self.topics:
-            if not await self._send(connection, Change(topic, None)):
-                raise RuntimeError(f"topic {topic} could not be made on a healthy cluster")
+        """The topics whose settings are changed, before the first fault. Raises TimeoutError.
+
+        Each is asked for until it is there: on a busy machine a call times out, or another leader is elected, without
+        any fault.
+        """
+        async with asyncio.timeout(MAKING_S):
+            for topic in self.topics:
+                number = 0
+                while not await self._made(self._connect(number), topic):
+                    number += 1
+                    await asyncio.sleep(PAUSE_S)
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -108,19 +117,28 @@ class Clients:
         self._connections.append(connection)
         return connection
 
+    async def _made(self, connection: Connection, topic: str) -> bool:
+        """A call whose outcome is unknown may have made it."""
+        codes = await self._codes(connection, Change(topic, None))
+        return codes == DONE or ErrorCode.TOPIC_ALREADY_EXISTS in codes
+
     async def _send(self, connection: Connection, change: Change) -> bool:
         """Whether it was acknowledged."""
+        return await self._codes(connection, change) == DONE
+
+    async def _codes(self, connection: Connection, change: Change) -> frozenset[int]:
+        """Of the answer, which is noted; none if it is unknown whether the change was carried out."""
         self._ledger.add(change)
         request = _new_topic(change.topic) if change.value is None else _setting(change.topic, change.value)
         try:
             response = await connection.call(request, CALL_TIMEOUT_MS)
         except RpcError:
             self._ledger.settle(change, Outcome.UNKNOWN)
-            return False
+            return frozenset()
         results = response.topics if change.value is None else response.results
-        done = response.error_code == 0 and bool(results) and all(result.error_code == 0 for result in results)
-        self._ledger.settle(change, Outcome.ACKNOWLEDGED if done else Outcome.UNKNOWN)
-        return done
+        codes = frozenset([response.error_code, *(result.error_code for result in results)] if results else [])
+        self._ledger.settle(change, Outcome.ACKNOWLEDGED if codes == DONE else Outcome.UNKNOWN)
+        return codes
 
 
 def _new_topic(name: str) -> CreateTopicsRequest:
