@@ -70,8 +70,14 @@ def bytes_of(file: Path) -> int:
 
 
 def cleaners() -> list[psutil.Process]:
-    mine = psutil.Process().children(recursive=True)
-    return [child for child in mine if any("quorumlog_storage.edge.cleaner" in word for word in child.cmdline())]
+    return [child for child in psutil.Process().children(recursive=True) if is_cleaner(child)]
+
+
+def is_cleaner(process: psutil.Process) -> bool:
+    try:
+        return any("quorumlog_storage.edge.cleaner" in word for word in process.cmdline())
+    except psutil.NoSuchProcess:  # it has ended since it was listed
+        return False
 
 
 def test_old_values_go_on_every_node_and_the_last_ones_stay(
