@@ -24,7 +24,7 @@ from quorumlog.messages.admin import (
     IncrementalAlterConfigsResponse,
 )
 from quorumlog.messages.metadata_records import ConfigRecord
-from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all, validate_words
 from quorumlog.topic_name import validate_topic_name
 from quorumlog_quorum.controller.config_changes import APPEND, SUBTRACT, changed_values
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
@@ -100,6 +100,8 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     if is_topic:
         validate_topic_name(asked.resource_name)
     validate_all(after, keys)
+    named = {name_of(change.name) for change in asked.configs}
+    validate_words({name: after[name] for name in named & after.keys()}, keys)
     if is_topic and asked.resource_name not in image.topic_ids:
         raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {asked.resource_name}")
     if asked.resource_type == GROUP_RESOURCE:
