@@ -24,8 +24,6 @@ from tests import parts, syntax_trees
 from tests.parts import PART, PROCESSOR, TOLD
 
 WORKER = "PYTEST_XDIST_WORKER"
-TESTS = Path(__file__).resolve().parent
-FOREIGN = ("applications", "clients", "formats", "spark")  # what others' clients leave behind does not fail their tests
 EXAMPLES = 100  # of a property that names no number; Hypothesis' own default
 
 settings.register_profile(
@@ -69,21 +67,17 @@ def _simulated_processes_end_with_their_test() -> Iterator[None]:
     killed_coroutines.kill_all(but=older)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _what_a_module_leaves_is_looked_at_once() -> Iterator[None]:
-    """Tests that collect garbage took seconds each at the end of a long run. What pytest is told here, that a coroutine
-    was never awaited for example, fails the module's last test."""
-    yield
-    killed_coroutines.kill_all()
-    gc.collect()
-    killed_coroutines.empty()
-    gc.freeze()
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """What a module leaves is looked at once: tests that collect garbage took seconds each at the end of a long run."""
+    if nextitem is None or nextitem.path != item.path:
+        killed_coroutines.kill_all()
+        gc.collect()  # tells which coroutines and tasks the module itself dropped
+        killed_coroutines.empty()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if any(TESTS / folder in item.path.parents for folder in FOREIGN):
-            item.add_marker(pytest.mark.filterwarnings("default"))
     if config.getoption("lf", False):
         return  # what failed runs again, whatever part it is of
     taken = list(parts.chosen(items, parts.CHOSEN))
