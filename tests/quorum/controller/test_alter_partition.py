@@ -98,6 +98,21 @@ def test_the_same_proposal_again_is_an_old_version() -> None:
     assert code(world.alter((2, 3), partition_epoch=epoch)) is ErrorCode.INVALID_UPDATE_VERSION
 
 
+def test_a_late_proposal_does_not_bring_back_a_replica_that_was_fenced_since() -> None:
+    """Leader, leader epoch and broker epochs are still the same: only the partition epoch tells that it is old. What
+    was committed without the replica would be lost with an election of it."""
+    world = cluster(1, 2, 3)
+    world.create(replicas=(1, 2, 3), configs={"min.insync.replicas": "2"})
+    proposal = world.proposal((1, 2), new_isr=(member(1), member(2, world.tip.brokers[2].broker_epoch)))
+    leader_epoch = world.partition().leader_epoch
+    world.fence(2)
+    world.heartbeat(2)
+    assert (world.partition().isr, world.partition().leader_epoch) == ((1, 3), leader_epoch)
+    late = AlterPartitionRequest(broker_id=1, broker_epoch=world.tip.brokers[1].broker_epoch, partitions=(proposal,))
+    assert code(world.ask(late).partitions[0]) is ErrorCode.INVALID_UPDATE_VERSION
+    assert world.partition().isr == (1, 3)
+
+
 def test_a_second_change_in_one_request_meets_the_first() -> None:
     world = world_with_history()
     request = AlterPartitionRequest(
