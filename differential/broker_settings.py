@@ -49,9 +49,7 @@ OTHER_TYPES = frozenset((
     "replica.lag.time.max.ms", "transaction.state.log.replication.factor", "transaction.two.phase.commit.enable",
 ))  # fmt: skip
 # What Kafka changes while it runs, and we at a start.
-AT_A_START = frozenset((
-    "listener.security.protocol.map", "listeners", "max.connections", "num.recovery.threads.per.data.dir",
-))  # fmt: skip
+AT_A_START = frozenset(("listener.security.protocol.map", "listeners"))
 # Values of the file that are in the metadata here (decision 85), or come from an older name.
 OTHER_SYNONYMS = OTHER_VALUES | {"min.insync.replicas", "log.retention.ms"}
 # Of a topic: the broker's setting that it would take its value from has another name, or there is none.
