@@ -268,7 +268,12 @@ def test_a_lowered_maximum_closes_what_clients_used_least_recently(internal: boo
 @pytest.mark.parametrize(("internal", "admitted"), [(False, 2), (True, 4)], ids=["clients", "nodes"])
 def test_connections_of_one_address(internal: bool, admitted: int) -> None:
     asked: list[str] = []
-    limits = ConnectionLimits(lambda _internal: 100, lambda host: asked.append(host) or 2)  # type: ignore[func-returns-value]
+
+    def of_address(host: str) -> int:
+        asked.append(host)
+        return 2
+
+    limits = ConnectionLimits(lambda _internal: 100, of_address)
 
     async def scenario() -> None:
         async with serving(echo, internal=internal, connection_limits=limits) as served:

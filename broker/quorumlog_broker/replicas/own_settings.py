@@ -22,19 +22,20 @@ def rate_set(image: Image, node_id: NodeId, name: str) -> int | None:
 
 def own_text(image: Image, node_id: NodeId, name: str, in_file: str) -> str:
     """`own_setting` of a list, as its text."""
-    text = text_set(image, node_id, name)
-    try:
-        if text is not None:
-            parse_text(IN_FORCE[name], text)
-    except ApiError:
-        return in_file
-    return in_file if text is None else text
+    found = _understood(image, node_id, name)
+    return in_file if found is None else found[0]
 
 
 def own_setting(image: Image, node_id: NodeId, name: str, in_file: int) -> int:
     """name: of IN_FORCE. What is not understood is ignored: a newer controller may allow it."""
+    found = _understood(image, node_id, name)
+    return in_file if found is None else int(found[1])
+
+
+def _understood(image: Image, node_id: NodeId, name: str) -> tuple[str, float] | None:
+    """What was set, as its text and its number. None: nothing was, or nothing that this broker understands."""
     text = text_set(image, node_id, name)
     try:
-        return in_file if text is None else int(parse_text(IN_FORCE[name], text))
+        return None if text is None else (text, parse_text(IN_FORCE[name], text))
     except ApiError:
-        return in_file
+        return None

@@ -87,23 +87,21 @@ class Stager:
         staged.staged_ns = self._group.now_ns()
         return staged
 
-    async def _delete(self, unit: int) -> bool:
-        """Whether it was acknowledged. Raises Gone when it is not known whether it happened."""
+    async def _delete(self, unit: int) -> None:
+        """It may be refused. Raises Gone when it is not known whether it happened."""
         topics = (OffsetDeleteTopic(name=UNITS_OF, partitions=(unit,)),)
         invoked_ns = self._group.now_ns()
         try:
             response = await self._calls.once(OffsetDeleteRequest(group_id=self._group.group_id, topics=topics))
         except NotDelivered:
-            return False
+            return
         except RpcError as error:
             raise Gone from error
         codes = {response.error_code, *(one.error_code for topic in response.topics for one in topic.partitions)}
         if codes & set(ASIDE):
             raise Gone  # it may yet happen
-        acked = codes == {ErrorCode.NONE}
-        if acked:
+        if codes == {ErrorCode.NONE}:
             self._group.history.deletions.append(Deletion(unit, invoked_ns, self._group.now_ns()))
-        return acked
 
     def _next(self, unit: int) -> Commit:
         self._newest += 1

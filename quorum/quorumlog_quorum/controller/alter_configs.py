@@ -87,10 +87,7 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     image = draft.image
     resource = (asked.resource_type, asked.resource_name)
     is_topic = asked.resource_type == TOPIC_RESOURCE
-    if is_topic and not asked.resource_name:
-        raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a topic is needed; all topics have no settings here")
-    if not is_topic:
-        _check_exists(image, resource)
+    _check_resource(image, resource)
     before: Mapping[str, str] = image.configs.get(resource, {})
     is_list = any(change.operation in (APPEND, SUBTRACT) for change in asked.configs)
     inherited = image.topic_config(asked.resource_name) if is_topic and is_list else {}
@@ -144,14 +141,16 @@ NAMES_AND_KEYS: Mapping[int, tuple[Callable[[str], str], Mapping[str, ConfigKey]
     GROUP_RESOURCE: (_as_named, GROUP_SETTINGS),
 }
 """By type of resource: the name under which a setting is stored, and the settings that there are."""
+_NAMED = {TOPIC_RESOURCE: "topic", GROUP_RESOURCE: "group"}  # that have no settings for all of their kind
 
 
-def _check_exists(image: Image, resource: ConfigResource) -> None:
-    """Of all resources but topics."""
+def _check_resource(image: Image, resource: ConfigResource) -> None:
+    """What is refused before its settings are looked at. Raises ApiError."""
     kind, name = resource
-    if kind == GROUP_RESOURCE:
+    if kind in _NAMED:
         if not name:
-            raise ApiError(ErrorCode.INVALID_REQUEST, "the name of a group is needed; all groups have no settings here")
+            text = f"the name of a {_NAMED[kind]} is needed; all {_NAMED[kind]}s have no settings here"
+            raise ApiError(ErrorCode.INVALID_REQUEST, text)
     elif kind != BROKER_RESOURCE:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"resource type {kind}: 2 is a topic, 4 a broker, 32 a group")
     elif name != CLUSTER_DEFAULT:
