@@ -50,7 +50,7 @@ def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Ite
 
 def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOptions) -> Iterator[Chunk]:
     """Chunks that cover the range, except lost offsets. Raises DataLoss, Unavailable, RequestFailed."""
-    position = _after_loss(_loss(wanted, wanted.start, source.span(), None), wanted.start, options)
+    position = wanted.start
     refusals = 0  # since the last chunk
     while position < wanted.end:
         source.seek(position)
@@ -83,7 +83,7 @@ def _concerns_offset(error: TruncatedLog | TopicReplaced | RequestFailed) -> boo
     return isinstance(error, TruncatedLog | TopicReplaced) or error.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exception | None) -> DataLoss | None:
+def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exception) -> DataLoss | None:
     """The lost offsets at or after `position`, or None. refused: the leader's error for this position.
 
     An end below the range's end alone proves no loss: a new leader learns its high watermark from its followers.
@@ -97,7 +97,7 @@ def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exce
     if isinstance(refused, TruncatedLog):
         why = f"the log was truncated to {refused.offset} by an unclean election after they were read"
         return DataLoss(*name, min(refused.offset, position), position, why)
-    if refused is not None and position > span.end:
+    if position > span.end:
         return DataLoss(*name, position, wanted.end, f"the log ends at {span.end} now, after an unclean election")
     return None
 

@@ -17,6 +17,7 @@ from quorumlog.spark.reading import MAX_REFUSALS, read_chunks
 
 ID, OTHER_ID = b"i" * 16, b"j" * 16
 WANTED = PartitionRange(topic="t", topic_id=ID, partition=3, start=10, end=30)
+REPLACED = TopicReplaced("t", ID, OTHER_ID)
 OUT_OF_RANGE = RequestFailed(ErrorCode.OFFSET_OUT_OF_RANGE, "t-3")
 
 
@@ -77,18 +78,19 @@ def test_a_new_leader_that_lags_is_not_a_loss() -> None:
 
 
 LOSSES = [
-    ("retention before the task", Script([30], [(14, 99)]), "4 offsets from 10 to 14", [(14, 30)]),
+    ("retention before the task", Script([OUT_OF_RANGE, 30], [(14, 99)]), "4 offsets from 10 to 14", [(14, 30)]),
     (
-        "retention meanwhile", Script([12, OUT_OF_RANGE, 30], [(0, 99), (20, 99)]),
+        "retention meanwhile", Script([12, OUT_OF_RANGE, 30], [(20, 99)]),
         "8 offsets from 12", [(10, 12), (20, 30)],
     ),
-    ("all deleted", Script([], [(50, 99)]), "20 offsets from 10 to 30", []),
-    ("created again", Script([], [(0, 99)], OTHER_ID), "deleted and created again", []),
+    ("all deleted", Script([OUT_OF_RANGE], [(50, 99)]), "20 offsets from 10 to 30", []),
+    ("created again", Script([REPLACED], [(0, 99)]), "deleted and created again", []),
+    ("created again, as its offsets tell", Script([OUT_OF_RANGE], [(0, 5)], OTHER_ID), "created again", []),
     (
-        "created again meanwhile", Script([15, TopicReplaced("t", ID, OTHER_ID)], [(0, 99)]),
+        "created again meanwhile", Script([15, REPLACED], [(0, 99)]),
         "15 offsets from 15 to 30", [(10, 15)],
     ),
-    ("shorter log", Script([20, OUT_OF_RANGE], [(0, 99), (0, 15)]), "10 offsets from 20 to 30", [(10, 20)]),
+    ("shorter log", Script([20, OUT_OF_RANGE], [(0, 15)]), "10 offsets from 20 to 30", [(10, 20)]),
     ("truncated", Script([20, TruncatedLog("t", 3, 15), 30], [(0, 99)]), "truncated to 15", [(10, 20), (20, 30)]),
 ]  # fmt: skip
 
