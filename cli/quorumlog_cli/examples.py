@@ -57,6 +57,8 @@ quorumlog transaction abort --transactional-id billing-1
 quorumlog transaction abort --topic orders --partition 0 --start-offset 4711           # of what find-hanging shows
 quorumlog transaction find-hanging --broker-id 1
 quorumlog transaction find-hanging --topic orders
+quorumlog spark pin list
+quorumlog spark pin delete hourly-counts                 # its next query without a checkpoint begins anew
 
 quorumlog quorum status
 quorumlog quorum status --watch

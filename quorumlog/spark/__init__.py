@@ -1,7 +1,9 @@
-"""The Spark connector: `spark.read.format("quorumlog")`, one task per partition, Arrow all the way.
+"""The Spark connector: `spark.read` and `spark.readStream` with `format("quorumlog")`, Arrow all the way.
 
 Spark finds the format by itself (`pyspark_quorumlog.py`). Modules in the order of the data: options, places (offsets as
-text), planning (pure), columns, reading (in the worker), source (called by Spark). `java` finds a Java for Spark.
+text), planning and splitting (pure), columns, reading (in the worker), source (called by Spark). Of streams:
+stream_offset (what a checkpoint holds), admission and stream_planning (pure), streaming, pins, stream_source (called by
+Spark). `java` finds a Java for Spark.
 pyspark is imported only when `DefaultSource` is used.
 
 Spark's own Python processes must be able to import the package. Outside an activated environment, set PYSPARK_PYTHON to

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -11,20 +11,26 @@ from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import ConfigError, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, TopicPartition
+from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset
 from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.options import ReadOptions, Subscription
-from quorumlog.spark.planning import LogSpan, PartitionRange
+from quorumlog.spark.options import ReadOptions, StreamOptions, Subscription
+from quorumlog.spark.places import Place, TimePlace
+from quorumlog.spark.planning import LogSpan, PartitionRange, found_by_time, times_of
 
 
 def make_admin(options: ReadOptions) -> Admin:
     """An admin client with those of the reader's options that it knows."""
-    parsed = parse_options(ConsumerOptions, options.client, {})
-    common = CommonOptions.__dataclass_fields__
-    return Admin({name: getattr(parsed, name) for name in common})
+    return Admin(common_options(options.client))
+
+
+def common_options(client: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a consumer's options that every client knows."""
+    parsed = parse_options(ConsumerOptions, client, {})
+    return {name: getattr(parsed, name) for name in CommonOptions.__dataclass_fields__}
 
 
 def read_spans(admin: Admin, options: ReadOptions) -> list[LogSpan]:
@@ -45,9 +51,24 @@ def spans_of(admin: Admin, partitions: Sequence[TopicPartition], options: ReadOp
     if not partitions:
         return []
     starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    level = str(options.client.get("isolation_level", "read_uncommitted"))
-    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=level)
+    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=_isolation(options))
     return [_span(admin, key, starts[key], ends[key]) for key in partitions]
+
+
+def place_of(admin: Admin, place: Place | TimePlace, spans: Sequence[LogSpan], options: ReadOptions) -> Place:
+    """Looks times up. Raises ConfigError where a partition has no record at or after its time."""
+    if not isinstance(place, TimePlace) or not spans:
+        return EARLIEST if isinstance(place, TimePlace) else place
+    found = admin.list_offsets(times_of(place, spans), isolation_level=_isolation(options))
+    for span in spans:
+        topic_id = found[span.topic, span.partition].topic_id
+        if topic_id != span.topic_id:
+            raise TopicReplaced(span.topic, span.topic_id, topic_id)
+    return found_by_time(place, spans, {key: one.offset for key, one in found.items()})
+
+
+def _isolation(options: ReadOptions) -> str:
+    return str(options.client["isolation_level"])
 
 
 def _span(admin: Admin, key: TopicPartition, start: FoundOffset, end: FoundOffset) -> LogSpan:
@@ -61,7 +82,49 @@ def _span(admin: Admin, key: TopicPartition, start: FoundOffset, end: FoundOffse
         start=start.offset,
         end=end.offset,
         metadata_offset=admin.topic_life(topic).metadata_offset,
+        end_epoch=end.leader_epoch,
     )
+
+
+class OpenCluster:
+    """What a stream asks (`streaming.StreamCluster`), by one client, which connects when it is first asked."""
+
+    def __init__(self, options: StreamOptions) -> None:
+        self._options = options
+        self._open: Admin | None = None
+
+    @property
+    def _admin(self) -> Admin:
+        if self._open is None:
+            self._open = make_admin(self._options)
+        return self._open
+
+    def cluster_id(self) -> str:
+        return self._admin.describe_cluster().cluster_id
+
+    def spans(self) -> list[LogSpan]:
+        return read_spans(self._admin, self._options)
+
+    def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
+        return place_of(self._admin, place, spans, self._options)
+
+    def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        from quorumlog.client.blocking import Cluster
+        from quorumlog.spark.pins import Pins
+
+        with Cluster(**common_options(self._options.client)) as cluster:
+            return Pins(cluster).keep(pin_id, make)
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+        """Raises RequestFailed if a partition's offset is refused, as while the group has members."""
+        given = {key: CommittedOffset(offset) for key, offset in offsets.items()}
+        for (topic, partition), code in self._admin.alter_group_offsets(group_id, given).items():
+            if code is not ErrorCode.NONE:
+                raise RequestFailed(code, f"commitGroup {group_id!r}: the offset of {topic}-{partition}")
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
 
 
 class ClusterSource:

@@ -1,4 +1,4 @@
-"""Options of a batch read: the names of Spark's Kafka source, and the client's options under `kafka.` or `quorumlog.`.
+"""Options of reads: the names of Spark's Kafka source, and the client's options under `kafka.` or `quorumlog.`.
 
 Spark passes every name in lower case. An unknown name raises an error that names the nearest option, so that a typo
 does not go unnoticed. A name that Kafka's source knows but this one does not support yet is refused as such.
@@ -8,29 +8,35 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import ConsumerOptions, parse_options
-from quorumlog.spark.places import Place, parse_assign, parse_place
+from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-source"
+DEFAULT_ISOLATION_LEVEL = "read_committed"  # rows of tasks that failed lie in every topic that is written exactly once
+DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1_000  # as in Kafka's source
 DEFAULT_POLL_TIMEOUT_MS = 120_000  # spark.network.timeout, as in Kafka's source
 
-_OWN = (
-    "bootstrap.servers", "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets",
-    "failOnDataLoss", "includeHeaders", "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
+_BOTH = (
+    "bootstrap.servers", "subscribe", "subscribePattern", "assign", "startingOffsets", "startingTimestamp",
+    "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
+    "maxRecordsPerPartition", "includeHeaders", "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
 )  # fmt: skip
+_BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+_STREAM = (
+    "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "pinId", "allowUnpinnedLatest", "commitGroup",
+)  # fmt: skip
+_OWN = (*_BOTH, *_BATCH, *_STREAM)
 _NOT_YET = (
-    "startingTimestamp", "endingTimestamp", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp",
-    "startingOffsetsByTimestampStrategy", "minPartitions", "maxRecordsPerPartition", "maxBytesPerPartition",
-    "includeMetadata", "keyFormat", "valueFormat", "columns", "pushdown", "wire", "readFrom", "table", "asOf",
-    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "includeValue", "prefetch",
+    "maxBytesPerPartition", "includeMetadata", "keyFormat", "valueFormat", "columns", "pushdown", "wire", "readFrom",
+    "table", "asOf", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "includeValue", "prefetch",
+    "maxBytesPerTrigger",
 )  # fmt: skip
-_NOT_IN_BATCH = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "maxBytesPerTrigger", "pinId")
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
     "check_crcs": "it is always on",
@@ -58,31 +64,87 @@ class ReadOptions:
 
     client: Mapping[str, Any]
     subscription: Subscription
-    starting: Place = EARLIEST
-    ending: Place = LATEST
+    starting: Place | TimePlace = EARLIEST
+    ending: Place | TimePlace = LATEST
     fail_on_data_loss: bool = True
+    min_partitions: int = 0  # tasks; 0: one for each partition that has records
+    max_records_per_partition: int = 0  # offsets of one task; 0: no limit
     include_headers: bool = False
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOptions(ReadOptions):
+    """most, least: offsets of a batch; 0: no limit. names_start: the user said where the stream begins."""
+
+    most: int = 0
+    least: int = 0
+    max_trigger_delay_ms: int = DEFAULT_MAX_TRIGGER_DELAY_MS
+    pin_id: str = ""
+    allow_unpinned_latest: bool = False
+    commit_group: str = ""
+    names_start: bool = False
 
 
 def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
     """Options of `spark.read`, in any case. Raises ConfigError."""
     own, client = _sort(given)
+    _refuse(own, _STREAM, "is for streams, and this is a batch read")
+    return ReadOptions(
+        **_shared(own, client),
+        starting=_by_time(own, "starting") or _starting(own.get("startingOffsets", "earliest")),
+        ending=_by_time(own, "ending") or _ending(own.get("endingOffsets", "latest")),
+    )
+
+
+def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
+    """Options of `spark.readStream`, in any case. Raises ConfigError."""
+    own, client = _sort(given)
+    _refuse(own, _BATCH, "is for batch reads: a stream has no end")
+    most, least = _positive(own, "maxOffsetsPerTrigger", 0), _positive(own, "minOffsetsPerTrigger", 0)
+    if most and least > most:
+        raise ConfigError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")
+    return StreamOptions(
+        **_shared(own, client),
+        starting=_by_time(own, "starting") or parse_place("startingOffsets", own.get("startingOffsets", "latest")),
+        most=most,
+        least=least,
+        max_trigger_delay_ms=_duration_ms(own, "maxTriggerDelay", DEFAULT_MAX_TRIGGER_DELAY_MS),
+        pin_id=own.get("pinId", ""),
+        allow_unpinned_latest=_truth("allowUnpinnedLatest", own.get("allowUnpinnedLatest", "false")),
+        commit_group=own.get("commitGroup", ""),
+        names_start="pinId" in own or any(name.startswith("starting") for name in own),
+    )
+
+
+def includes_headers(given: Mapping[str, str]) -> bool:
+    """Of a read of either kind: Spark asks for the schema before it says which one it is. Raises ConfigError."""
+    own, _ = _sort(given)
+    return _truth("includeHeaders", own.get("includeHeaders", "false"))
+
+
+def _refuse(own: Mapping[str, str], names: Sequence[str], why: str) -> None:
+    for name in names:
+        if name in own:
+            raise ConfigError(f"option {name!r} {why}")
+
+
+def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
+    """The fields that batch reads and streams have in common."""
     if "bootstrap_servers" not in client:
         raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
     client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
-    if "isolationLevel" in own:
-        client["isolation_level"] = own["isolationLevel"]
+    client["isolation_level"] = own.get("isolationLevel", DEFAULT_ISOLATION_LEVEL)
     parse_options(ConsumerOptions, client, {})
-    return ReadOptions(
-        client=client,
-        subscription=_subscription(own),
-        starting=_starting(own.get("startingOffsets", "earliest")),
-        ending=_ending(own.get("endingOffsets", "latest")),
-        fail_on_data_loss=_truth("failOnDataLoss", own.get("failOnDataLoss", "true")),
-        include_headers=_truth("includeHeaders", own.get("includeHeaders", "false")),
-        poll_timeout_ms=_positive(own, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
-    )
+    return {
+        "client": client,
+        "subscription": _subscription(own),
+        "fail_on_data_loss": _truth("failOnDataLoss", own.get("failOnDataLoss", "true")),
+        "min_partitions": _positive(own, "minPartitions", 0),
+        "max_records_per_partition": _positive(own, "maxRecordsPerPartition", 0),
+        "include_headers": _truth("includeHeaders", own.get("includeHeaders", "false")),
+        "poll_timeout_ms": _positive(own, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
+    }
 
 
 def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -120,8 +182,6 @@ def _refusal(key: str) -> str:
     name = key.lower()
     if name in (known.lower() for known in _NOT_YET):
         return f"option {key!r} is not supported yet; supported: {', '.join(_OWN)}"
-    if name in (known.lower() for known in _NOT_IN_BATCH):
-        return f"option {key!r} is for streams, and this is a batch read"
     if name == "path":
         return 'name topics with .option("subscribe", "a,b") and call load() without a path'
     prefix = next((p for p in ("kafka.", "quorumlog.") if name.startswith(p)), "")
@@ -166,6 +226,27 @@ def _ending(text: str) -> Place:
     return place
 
 
+def _by_time(own: Mapping[str, str], side: str) -> TimePlace | None:
+    """side: starting or ending. One time for all goes before times by partition, and both before offsets."""
+    latest_if_none = side == "ending" or _strategy(own) == "latest"
+    for_all, by_partition = f"{side}Timestamp", f"{side}OffsetsByTimestamp"
+    if for_all in own:
+        time_ms = parse_time(for_all, own[for_all])
+        return TimePlace(option=for_all, times_ms=time_ms, latest_if_none=latest_if_none)
+    if by_partition in own:
+        times = parse_times(by_partition, own[by_partition])
+        return TimePlace(option=by_partition, times_ms=times, latest_if_none=latest_if_none)
+    return None
+
+
+def _strategy(own: Mapping[str, str]) -> str:
+    option = "startingOffsetsByTimestampStrategy"
+    given = own.get(option, "error").lower()
+    if given not in ("error", "latest"):
+        raise ConfigError(f"{option} must be error or latest: {own[option]!r}")
+    return given
+
+
 def _truth(option: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ConfigError(f"{option} must be true or false: {text!r}")
@@ -173,7 +254,20 @@ def _truth(option: str, text: str) -> bool:
 
 
 def _positive(own: Mapping[str, str], option: str, default: int) -> int:
-    text = own.get(option, str(default))
+    if option not in own:
+        return default
+    text = own[option]
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise ConfigError(f"{option} must be a positive whole number: {text!r}")
     return int(text)
+
+
+def _duration_ms(own: Mapping[str, str], option: str, default: int) -> int:
+    """As Spark writes times: 500ms, 30s, 15m, 1h, 2d; a number alone is in ms."""
+    if option not in own:
+        return default
+    found = re.fullmatch(r"(\d{1,15})\s*(ms|s|m|min|h|d)?", own[option].strip().lower(), re.ASCII)
+    if found is None:
+        raise ConfigError(f"{option} must be a time such as 500ms, 30s, 15m or 1h: {own[option]!r}")
+    units = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+    return int(found[1]) * units[found[2] or "ms"]

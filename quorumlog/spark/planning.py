@@ -8,20 +8,21 @@ again, or truncated). A gap between two offsets inside the log is never a loss. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.metadata_cache import TopicLife
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.ids import Offset, Uuid
-from quorumlog.spark.places import Place
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.spark.places import Place, TimePlace
 
 SKIP_HINT = "set failOnDataLoss=false to read the remaining records"
 
 
 class DataLoss(QuorumlogError):
-    """Requested offsets are not in the log. start, end: the lost offsets; end is exclusive."""
+    """Requested offsets are not in the log. start, end: the lost ones; end is exclusive, and -1 if nobody knows it."""
 
     def __init__(self, topic: str, partition: int, start: Offset, end: Offset, why: str) -> None:
         super().__init__(f"{lost_text(topic, partition, start, end, why)}; {SKIP_HINT}")
@@ -29,14 +30,15 @@ class DataLoss(QuorumlogError):
 
 
 def lost_text(topic: str, partition: int, start: Offset, end: Offset, why: str) -> str:
-    return f"{topic}-{partition}: {end - start} offsets from {start} to {end} (exclusive) are not in the log: {why}"
+    which = f"offsets from {start} on" if end < 0 else f"{end - start} offsets from {start} to {end} (exclusive)"
+    return f"{topic}-{partition}: {which} are not in the log: {why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSpan:
     """The readable offsets of a partition. start: log start offset. end: high watermark, exclusive.
 
-    metadata_offset: exclusive end of metadata that name this id; -1 if unknown.
+    metadata_offset: exclusive end of metadata that name this id; -1 if unknown. end_epoch: the leader's, at the end.
     """
 
     topic: str
@@ -45,6 +47,7 @@ class LogSpan:
     start: Offset
     end: Offset
     metadata_offset: Offset = -1
+    end_epoch: Epoch = NO_EPOCH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +74,20 @@ class Plan:
     losses: tuple[str, ...]
 
 
-def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_data_loss: bool) -> Plan:
-    """One range per partition that has records to read, sorted by topic and partition. Raises DataLoss, ConfigError."""
-    _check_named("startingOffsets", starting, spans)
-    _check_named("endingOffsets", ending, spans)
+def plan(
+    spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_data_loss: bool, by_time: bool = False
+) -> Plan:
+    """One range per partition that has records to read, sorted by topic and partition. Raises DataLoss, ConfigError.
+
+    by_time: one of the places was found by time, so a start after the end is an empty range and no mistake.
+    """
+    check_named("startingOffsets", starting, spans)
+    check_named("endingOffsets", ending, spans)
     ranges: list[PartitionRange] = []
     losses: list[str] = []
     for span in sorted(spans, key=lambda span: (span.topic, span.partition)):
         start, end = _resolve(starting, span), _resolve(ending, span)
-        if start > end and _number(starting, span) >= 0 and _number(ending, span) >= 0:
+        if start > end and not by_time and _number(starting, span) >= 0 and _number(ending, span) >= 0:
             raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, after its end at {end}")
         for loss in _losses(span, start, end):
             if fail_on_data_loss:
@@ -98,6 +106,31 @@ def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_da
                 )
             )
     return Plan(ranges=tuple(ranges), losses=tuple(losses))
+
+
+def times_of(place: TimePlace, spans: Sequence[LogSpan]) -> dict[TopicPartition, int]:
+    """What to look up: the time in ms of each partition that is read. Raises ConfigError, as for offsets."""
+    if not isinstance(place.times_ms, int):
+        check_named(place.option, place.times_ms, spans)
+    return {(span.topic, span.partition): place.time_of((span.topic, span.partition)) for span in spans}
+
+
+def found_by_time(
+    place: TimePlace, spans: Sequence[LogSpan], found: Mapping[TopicPartition, Offset]
+) -> dict[TopicPartition, Offset]:
+    """The offsets to use. found: the first offset at or after its partition's time; -1: there is none.
+
+    Raises ConfigError, which names every partition without one, unless these are at their ends.
+    """
+    if not place.latest_if_none:
+        missing = [f"{s.topic}-{s.partition}" for s in spans if found[s.topic, s.partition] < 0]
+        if missing:
+            raise ConfigError(
+                f"{place.option}: no record at or after the time in {', '.join(missing)}; "
+                "set startingOffsetsByTimestampStrategy=latest to begin at the end of these"
+            )
+    ends = {(span.topic, span.partition): span.end for span in spans}
+    return {key: ends[key] if found[key] < 0 else min(found[key], ends[key]) for key in ends}
 
 
 def _losses(span: LogSpan, start: Offset, end: Offset) -> Iterable[DataLoss]:
@@ -120,7 +153,7 @@ def _resolve(place: Place, span: LogSpan) -> Offset:
     return {EARLIEST: span.start, LATEST: span.end}.get(number, number)
 
 
-def _check_named(option: str, place: Place, spans: Sequence[LogSpan]) -> None:
+def check_named(option: str, place: Place, spans: Sequence[LogSpan]) -> None:
     """Offsets by partition must name exactly the partitions that are read, so that none gets a silent default."""
     if isinstance(place, int):
         return

@@ -1,4 +1,4 @@
-"""The classes that Spark calls: the format `quorumlog`, a batch read with one task per partition.
+"""The classes that Spark calls: the format `quorumlog`, a batch read in ranges of partitions.
 
 No method runs in the script's process. Spark finds the class in one process, calls `schema` in a second, `partitions`
 in a third and `read` in its workers. The first read of a session starts them one after the other. So a method imports
@@ -11,12 +11,14 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from quorumlog.spark.options import ReadOptions
 
 
@@ -28,10 +30,10 @@ class DefaultSource(DataSource):
         return "quorumlog"
 
     def schema(self) -> StructType:
-        from quorumlog.spark.options import parse_read_options
+        from quorumlog.spark.options import includes_headers
         from quorumlog.spark.schema import kafka_schema
 
-        return kafka_schema(include_headers=parse_read_options(self.options).include_headers)
+        return kafka_schema(include_headers=includes_headers(self.options))
 
     def reader(self, schema: StructType) -> BatchReader:
         """schema: the user's, a projection, or the result of `schema`."""
@@ -41,8 +43,14 @@ class DefaultSource(DataSource):
         check_schema(schema)
         return BatchReader(parse_read_options(self.options), schema)
 
-    def streamReader(self, schema: StructType) -> Any:
-        raise ConfigError("format quorumlog supports batch reads (spark.read) only; streams are not supported yet")
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """schema: as for `reader`."""
+        from quorumlog.spark.options import parse_stream_options
+        from quorumlog.spark.schema import check_schema
+        from quorumlog.spark.stream_source import stream_reader
+
+        check_schema(schema)
+        return stream_reader(parse_stream_options(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         raise ConfigError("format quorumlog is read-only; writing is not supported yet")
@@ -60,25 +68,38 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
-        from quorumlog.spark.cluster import make_admin, read_spans
+        from quorumlog.spark.cluster import make_admin, place_of, read_spans
+        from quorumlog.spark.places import TimePlace
         from quorumlog.spark.planning import plan
+        from quorumlog.spark.splitting import split
 
         options = self._options
         with make_admin(options) as admin:
             spans = read_spans(admin, options)
-        made = plan(spans, options.starting, options.ending, fail_on_data_loss=options.fail_on_data_loss)
+            starting = place_of(admin, options.starting, spans, options)
+            ending = place_of(admin, options.ending, spans, options)
+        by_time = isinstance(options.starting, TimePlace) or isinstance(options.ending, TimePlace)
+        made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss, by_time=by_time)
         for loss in made.losses:
             warnings.warn(loss, stacklevel=2)
-        return [InputPartition(part) for part in made.ranges]
+        tasks = split(made.ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
+        return [InputPartition(part) for part in tasks]
 
-    def read(self, partition: InputPartition | None) -> Iterator[Any]:
+    def read(self, partition: InputPartition | None) -> Iterator[pyarrow.RecordBatch]:
         """partition: of our plan. Of an empty plan it is None below Spark 4.2, and one of None from then on."""
-        wanted = None if partition is None else partition.value
-        if wanted is None:
-            return iter(())
-        from quorumlog.spark.columns import arrow_schema
-        from quorumlog.spark.planning import PartitionRange
-        from quorumlog.spark.reading import read_range
+        return read_partition(partition, self._options, self._schema)
 
-        assert isinstance(wanted, PartitionRange), f"not a partition of our plan: {wanted!r}"
-        return read_range(wanted, self._options, arrow_schema(self._schema))
+
+def read_partition(
+    partition: InputPartition | None, options: ReadOptions, schema: StructType
+) -> Iterator[pyarrow.RecordBatch]:
+    """The rows of one task. partition: None, or one of None, for a plan without tasks."""
+    wanted = None if partition is None else partition.value
+    if wanted is None:
+        return iter(())
+    from quorumlog.spark.columns import arrow_schema
+    from quorumlog.spark.planning import PartitionRange
+    from quorumlog.spark.reading import read_range
+
+    assert isinstance(wanted, PartitionRange), f"not a partition of our plan: {wanted!r}"
+    return read_range(wanted, options, arrow_schema(schema))

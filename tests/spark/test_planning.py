@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.spark.places import Place
-from quorumlog.spark.planning import DataLoss, LogSpan, plan
+from quorumlog.spark.places import Place, TimePlace
+from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time, plan, times_of
+from quorumlog.spark.splitting import split
 
 ID = b"i" * 16
 
@@ -98,3 +99,71 @@ def test_a_plan_covers_every_requested_existing_offset_once(
     assert planned == wanted
     assert bool(made.losses) == lost
     assert len({part.partition for part in made.ranges}) == len(made.ranges)
+
+
+def by_time(times_ms: int | dict[tuple[str, int], int], *, latest_if_none: bool = False) -> TimePlace:
+    return TimePlace(option="startingTimestamp", times_ms=times_ms, latest_if_none=latest_if_none)
+
+
+def test_times_are_looked_up_for_the_partitions_that_are_read() -> None:
+    spans = [span(0, 0, 9), span(1, 0, 9)]
+    assert times_of(by_time(7), spans) == {("t", 0): 7, ("t", 1): 7}
+    assert times_of(by_time({("t", 0): 7, ("t", 1): 8}), spans) == {("t", 0): 7, ("t", 1): 8}
+    with pytest.raises(ConfigError, match="leaves out t-1"):
+        times_of(by_time({("t", 0): 7}), spans)
+
+
+def test_a_partition_without_a_record_at_or_after_the_time() -> None:
+    """SPARK-35611: each such partition is named, or is at its end."""
+    spans = [span(0, 0, 9), span(1, 0, 6), span(2, 4, 4)]
+    found = {("t", 0): 3, ("t", 1): -1, ("t", 2): -1}
+    with pytest.raises(ConfigError, match=r"no record at or after the time in t-1, t-2; .*Strategy=latest"):
+        found_by_time(by_time(7), spans, found)
+    offsets = found_by_time(by_time(7, latest_if_none=True), spans, found)
+    assert offsets == {("t", 0): 3, ("t", 1): 6, ("t", 2): 4}
+
+
+def test_a_start_after_the_end_by_time_is_an_empty_range() -> None:
+    made = plan([span(0, 0, 9)], {("t", 0): 5}, {("t", 0): 3}, fail_on_data_loss=True, by_time=True)
+    assert not made.ranges and not made.losses
+
+
+def ranges(*sizes: int) -> list[PartitionRange]:
+    return [
+        PartitionRange(topic="t", topic_id=ID, partition=partition, start=100, end=100 + size)
+        for partition, size in enumerate(sizes)
+    ]
+
+
+# (sizes, minPartitions, maxRecordsPerPartition) and the sizes of each partition's tasks, as Kafka's source cuts them
+CUTS: list[tuple[str, tuple[int, ...], int, int, list[list[int]]]] = [
+    ("as they are", (10, 20), 0, 0, [[10], [20]]),
+    ("enough of them", (10, 20), 2, 0, [[10], [20]]),
+    ("one in three", (100,), 3, 0, [[33, 33, 34]]),
+    ("in proportion", (100, 200), 6, 0, [[50, 50], [50, 50, 50, 50]]),
+    ("the small one stays whole", (1, 1000), 4, 0, [[1], [333, 333, 334]]),
+    ("fewer offsets than tasks", (2, 1), 64, 0, [[1, 1], [1]]),
+    ("an empty one has no task", (0, 10), 2, 0, [[], [5, 5]]),
+    ("at most so many offsets", (10, 25), 0, 10, [[10], [8, 8, 9]]),
+    ("both", (10, 25), 8, 10, [[5, 5], [4, 4, 4, 4, 4, 5]]),
+]
+
+
+@pytest.mark.parametrize(("sizes", "least", "most", "want"), [c[1:] for c in CUTS], ids=[c[0] for c in CUTS])
+def test_ranges_are_cut_into_tasks(sizes: tuple[int, ...], least: int, most: int, want: list[list[int]]) -> None:
+    found: list[list[int]] = [[] for _ in sizes]
+    for part in split(ranges(*sizes), min_partitions=least, max_records=most):
+        found[part.partition].append(part.end - part.start)
+    assert found == want
+
+
+@given(st.lists(st.integers(0, 5000), max_size=8), st.integers(0, 100), st.integers(0, 500))
+def test_tasks_cover_the_ranges_without_overlap(sizes: list[int], least: int, most: int) -> None:
+    whole = ranges(*sizes)
+    tasks = split(whole, min_partitions=least, max_records=most)
+    at = {part.partition: part.start for part in whole}
+    for task in tasks:
+        assert task.start == at[task.partition] and task.end > task.start
+        assert not most or task.end - task.start <= most
+        at[task.partition] = task.end
+    assert at == {part.partition: part.end for part in whole}

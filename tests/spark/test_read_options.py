@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.spark.options import Subscription, parse_read_options
-from quorumlog.spark.places import parse_assign, parse_place
+from quorumlog.spark.places import TimePlace, parse_assign, parse_place
 
 BASE = {"bootstrap.servers": "h:1", "subscribe": "orders"}
 
@@ -46,7 +46,7 @@ REFUSED = [
     ("a typo", {"startingOfsets": "earliest"}, "did you mean 'startingOffsets'"),
     ("a typo of the client's", {"kafka.fetch.max.byte": "1"}, "did you mean 'kafka.fetch.max.bytes'"),
     ("unlike any option", {"zzz": "1"}, "known options: bootstrap.servers"),
-    ("not supported yet", {"minPartitions": "9"}, "not supported yet"),
+    ("not supported yet", {"pushdown": "true"}, "not supported yet"),
     ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
     ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),
@@ -57,6 +57,11 @@ REFUSED = [
     ("earliest as the end", {"endingOffsets": "earliest"}, "always be empty"),
     ("no JSON", {"startingOffsets": "soon"}, "is not JSON"),
     ("no offset", {"startingOffsets": '{"orders":{"0":-3}}'}, "-2 for earliest"),
+    ("no time stamp", {"startingTimestamp": "yesterday"}, "ISO 8601"),
+    ("a time before 1970", {"endingTimestamp": "1969-12-31"}, "not a time"),
+    ("a time that is a list", {"startingOffsetsByTimestamp": '{"orders":[1]}'}, "object of partitions"),
+    ("no strategy", {"startingTimestamp": "1", "startingOffsetsByTimestampStrategy": "first"}, "error or latest"),
+    ("no number of tasks", {"minPartitions": "0"}, "positive"),
     ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
     ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),
     ("no isolation", {"isolationLevel": "serializable"}, "isolation_level"),
@@ -73,7 +78,8 @@ def test_impossible_options_are_refused(extra: dict[str, str], text: str) -> Non
 @pytest.mark.parametrize("name", ["isolationLevel", "kafka.isolation.level"])
 def test_the_isolation_is_the_clients(name: str) -> None:
     assert parse_read_options({**BASE, name: "read_committed"}).client["isolation_level"] == "read_committed"
-    assert "isolation_level" not in parse_read_options(BASE).client
+    assert parse_read_options({**BASE, name: "read_uncommitted"}).client["isolation_level"] == "read_uncommitted"
+    assert parse_read_options(BASE).client["isolation_level"] == "read_committed"  # another default than Kafka's source
 
 
 def test_the_cluster_and_a_subscription_are_required() -> None:
@@ -98,3 +104,37 @@ def test_offsets_are_read_from_json(offsets: dict[tuple[str, int], int]) -> None
     for (topic, partition), offset in offsets.items():
         topics.setdefault(topic, {})[str(partition)] = offset
     assert parse_place("startingOffsets", json.dumps(topics)) == offsets
+
+
+TIMES = [
+    ("a number", {"startingTimestamp": "1700000000123"}, 1_700_000_000_123),
+    ("ISO 8601", {"startingTimestamp": "2023-11-14T22:13:20.123Z"}, 1_700_000_000_123),
+    ("another zone", {"startingTimestamp": "2023-11-15T00:13:20.123+02:00"}, 1_700_000_000_123),
+    ("without a zone it is UTC", {"startingTimestamp": "2023-11-14T22:13:20.123"}, 1_700_000_000_123),
+    (
+        "of each partition",
+        {"startingOffsetsByTimestamp": '{"orders":{"0":5,"1":"1970-01-01T00:00:01Z"}}'},
+        {("orders", 0): 5, ("orders", 1): 1_000},
+    ),
+    (
+        "for all, beside those of each partition, and offsets",
+        {"startingTimestamp": "7", "startingOffsetsByTimestamp": '{"orders":{"0":5}}', "startingOffsets": "earliest"},
+        7,
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "times_ms"), [c[1:] for c in TIMES], ids=[c[0] for c in TIMES])
+def test_a_start_may_be_a_time(given: dict[str, str], times_ms: object) -> None:
+    place = parse_read_options({**BASE, **given}).starting
+    assert isinstance(place, TimePlace)
+    assert place.times_ms == times_ms and not place.latest_if_none
+
+
+def test_who_has_no_record_after_a_time() -> None:
+    """At the start it is an error unless the user says otherwise, as in Kafka's source; an end is then the last one."""
+    times = {"startingTimestamp": "1", "endingTimestamp": "2", "startingOffsetsByTimestampStrategy": "latest"}
+    options = parse_read_options({**BASE, **times})
+    assert isinstance(options.starting, TimePlace) and options.starting.latest_if_none
+    options = parse_read_options({**BASE, "endingOffsetsByTimestamp": '{"orders":{"0":5}}'})
+    assert isinstance(options.ending, TimePlace) and options.ending.latest_if_none

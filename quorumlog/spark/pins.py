@@ -1,0 +1,191 @@
+"""Where a stream's beginning is kept, so that whoever asks again hears the same: records of a topic of the cluster.
+
+A pin is written once. Whoever wants it becomes the only producer of a transactional id made from its name (KIP-98), and
+so ends what an earlier start has open; reads the topic to where it ended at that moment; and writes only if the pin is
+not there. Of two starts at once the one that was fenced begins anew, and then reads what the other has written. Waiting
+for the last stable offset matters: behind a transaction of another pin that is still open, the own one may be hidden.
+
+The topic is an ordinary one, compacted and with one partition, so that it can be in any Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.client.blocking import Cluster, Producer
+from quorumlog.client.consumer import ConsumedRecord
+from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
+from quorumlog.client.offsets import LATEST
+from quorumlog.client.transactions.errors import ProducerFenced
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import Offset
+
+TOPIC = "__quorumlog_spark_pins"
+TRANSACTIONAL_ID = "quorumlog-spark-pin/"  # and the pin's name
+TRANSACTION_TIMEOUT_MS = 30_000  # how long a start that died can hide what others have written
+READ_TIMEOUT_S = 60
+POLL_MS = 200
+MAX_NAME = 249  # characters, as of a topic
+MAX_TRIES = 20  # to write a pin while other starts want the same one
+OLD_S = 60  # a pin of more than this age is named to whoever uses it
+
+_POLICY = "cleanup.policy"
+_FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED)  # as partitions and coordinators say it
+
+
+class PinsUnreadable(QuorumlogError):
+    """The topic of the pins is not one that this code may trust, or cannot be read to its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """value: what was kept. written_ms: since 1970, by the clock of the process that wrote it."""
+
+    name: str
+    value: dict[str, Any]
+    written_ms: int
+
+
+class Pins:
+    """Those of one cluster."""
+
+    def __init__(self, cluster: Cluster, wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._cluster = cluster
+        self._wall_ms = wall_ms
+
+    def keep(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """The value of this pin. If there is none yet, what `make` returns is written first.
+
+        Raises ConfigError, PinsUnreadable, and what the clients raise.
+        """
+        _check_name(name)
+        self._ensure_topic()
+        for _ in range(MAX_TRIES):
+            try:
+                with self._only_producer(name) as producer:
+                    found = self._read().get(name)
+                    if found is not None:
+                        self._tell(found)
+                        return found.value
+                    value = make()
+                    self._write(producer, name, value)
+                    return value
+            except (ProducerFenced, RequestFailed) as error:
+                if isinstance(error, RequestFailed) and error.code not in _FENCED:
+                    raise
+                # another start wants the same pin, and has written it by now or is about to
+        raise PinsUnreadable(f"pin {name!r}: other starts of this query came between {MAX_TRIES} times; start one only")
+
+    def listed(self) -> list[Pin]:
+        """Every pin, by name."""
+        return [pin for _, pin in sorted(self._read().items())] if self._exists() else []
+
+    def delete(self, name: str) -> bool:
+        """False if there is none. A start that is under way at the same time is fenced, and pins anew."""
+        _check_name(name)
+        if not self._exists():
+            return False
+        with self._only_producer(name) as producer:
+            if name not in self._read():
+                return False
+            self._write(producer, name, None)
+            return True
+
+    def _exists(self) -> bool:
+        """Raises PinsUnreadable for a topic of this name that is none of ours."""
+        if TOPIC not in {topic.name for topic in self._cluster.admin.list_topics()}:
+            return False
+        self._check_topic()
+        return True
+
+    @contextmanager
+    def _only_producer(self, name: str) -> Iterator[Producer]:
+        transactional_id = TRANSACTIONAL_ID + name
+        with self._cluster.producer(
+            transactional_id=transactional_id, transaction_timeout_ms=TRANSACTION_TIMEOUT_MS
+        ) as producer:
+            producer.init_transactions()
+            yield producer
+
+    def _write(self, producer: Producer, name: str, value: dict[str, Any] | None) -> None:
+        with producer.transaction():
+            text = None if value is None else json.dumps(value)
+            producer.send(TOPIC, text, key=name, partition=0, timestamp_ms=self._wall_ms()).result()
+
+    def _read(self) -> dict[str, Pin]:
+        """Every pin that was committed before this call. Raises PinsUnreadable."""
+        end = self._end("read_uncommitted")
+        self._await_stable(end)
+        pins: dict[str, Pin] = {}
+        if not end:
+            return pins
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        with self._cluster.consumer(isolation_level="read_committed") as consumer:
+            consumer.assign([(TOPIC, 0, "earliest")], stop=end)
+            while not consumer.finished:
+                if time.monotonic() > deadline:
+                    raise PinsUnreadable(f"topic {TOPIC} was not read to its end at {end} in {READ_TIMEOUT_S} s")
+                for record in consumer.poll(timeout_ms=POLL_MS):
+                    _take(record, pins)
+        return pins
+
+    def _end(self, isolation_level: str) -> Offset:
+        return self._cluster.admin.list_offsets({(TOPIC, 0): LATEST}, isolation_level=isolation_level)[TOPIC, 0].offset
+
+    def _await_stable(self, end: Offset) -> None:
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        while self._end("read_committed") < end:
+            if time.monotonic() > deadline:
+                raise PinsUnreadable(
+                    f"topic {TOPIC} has had an open transaction for {READ_TIMEOUT_S} s: see "
+                    "`quorumlog transaction list`, and abort it"
+                )
+            time.sleep(POLL_MS / 1000)
+
+    def _ensure_topic(self) -> None:
+        made = self._cluster.admin.create_topic(TOPIC, 1, configs={_POLICY: "compact"}, exist_ok=True)
+        if made.error_code:  # it exists
+            self._check_topic()
+
+    def _check_topic(self) -> None:
+        """Raises PinsUnreadable if retention could take pins away, or their order is that of several partitions."""
+        admin = self._cluster.admin
+        partitions = len(admin.describe_topic(TOPIC).partitions)
+        settings = admin.describe_configs(TOPIC, names=[_POLICY]).configs
+        policy = next(one.value for one in settings if one.name == _POLICY)
+        if partitions != 1 or policy != "compact":
+            raise PinsUnreadable(
+                f"topic {TOPIC} must have one partition and cleanup.policy=compact, and has {partitions} and {policy}: "
+                "nobody but quorumlog's Spark connector may make it; rename or delete what has this name"
+            )
+
+    def _tell(self, pin: Pin) -> None:
+        age_s = (self._wall_ms() - pin.written_ms) // 1000
+        if age_s > OLD_S:
+            warnings.warn(
+                f"pin {pin.name!r} was written {age_s} s ago, and this query begins there; for a new beginning use "
+                f"another pinId, or `quorumlog spark pin delete {pin.name}`",
+                stacklevel=2,
+            )
+
+
+def _take(record: ConsumedRecord, pins: dict[str, Pin]) -> None:
+    name = (record.key or b"").decode(errors="replace")
+    pins.pop(name, None)
+    if record.value is None:
+        return
+    try:
+        pins[name] = Pin(name=name, value=json.loads(record.value), written_ms=record.timestamp_ms)
+    except ValueError as error:
+        raise PinsUnreadable(f"{TOPIC}-0: the record at offset {record.offset} is not a pin: {error}") from error
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise ConfigError(f"pinId must be 1 to {MAX_NAME} printable characters: {name!r}")

@@ -1,0 +1,181 @@
+"""A stream between two calls of Spark: where it begins, how far a batch goes, what its tasks read. No pyspark here.
+
+Spark asks for the beginning up to three times (twice for the first batch, and again after a restart before the first
+commit), and keeps no answer. A beginning that time changes, which is `latest` or one by time, is therefore written into
+the cluster once, under the option pinId, and read from there by whoever asks again (pins.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from quorumlog.client.errors import ConfigError, Unavailable
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.ids import Offset
+from quorumlog.spark.admission import Patience, offsets_in, share_out
+from quorumlog.spark.options import StreamOptions
+from quorumlog.spark.places import Place, TimePlace
+from quorumlog.spark.planning import LogSpan, PartitionRange, check_named
+from quorumlog.spark.splitting import split
+from quorumlog.spark.stream_offset import OtherCluster, StreamOffset, stream_offset
+from quorumlog.spark.stream_planning import Losses, Spans, by_partition, is_same, moved, plan_batch, readable
+
+NO_PIN = (
+    "a stream that begins at latest, or at a time, needs a name under which its beginning is kept: Spark asks for it "
+    'again after a restart, and would skip the records between the two answers. Set .option("pinId", "a-name-of-this-'
+    'query"), begin at startingOffsets=earliest or at offsets, or set allowUnpinnedLatest=true to accept the gap'
+)
+
+
+class StreamCluster(Protocol):
+    """What a stream asks of the cluster; `cluster.OpenCluster` is the real one."""
+
+    def cluster_id(self) -> str: ...
+
+    def spans(self) -> list[LogSpan]:
+        """Every partition of the subscription with its readable offsets now."""
+
+    def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
+        """Looks times up. Raises ConfigError."""
+
+    def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What is kept under this name; if there is nothing, what `make` returns is from now on."""
+
+    def commit(self, group_id: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+        """For tools that show how far a group is."""
+
+    def close(self) -> None: ...
+
+
+class Stream:
+    """One run of a query's source, in Spark's planning process. Calls come one after the other."""
+
+    def __init__(
+        self, options: StreamOptions, cluster: StreamCluster, now_ms: Callable[[], int], warn: Callable[[str], None]
+    ) -> None:
+        """now_ms: of a monotonic clock."""
+        self._options = options
+        self._cluster = cluster
+        self._now_ms = now_ms
+        self._warn = warn
+        self._patience = Patience(options.max_trigger_delay_ms, now_ms())
+        self._initial: dict[str, Any] | None = None
+        self._target: Spans | None = None  # of Trigger.AvailableNow
+        self._seen: Spans = {}  # the last answer of the cluster
+        self._cluster_id = ""
+        self._told: set[str] = set()  # losses, each of which is told once
+        self._planned: dict[str, Any] | None = None  # the end that was planned from `_seen`
+
+    def initial(self) -> dict[str, Any]:
+        """Where a query without a checkpoint begins. The same in every call."""
+        if self._initial is None:
+            options = self._options
+            if not _time_changes(options.starting) or options.allow_unpinned_latest:
+                self._initial = self._begin()
+            elif options.pin_id:
+                self._initial = self._cluster.pinned(options.pin_id, self._begin)
+            else:
+                raise ConfigError(NO_PIN)
+        return self._initial
+
+    def prepare_available_now(self) -> None:
+        """What is there now is what this run reads; records and partitions that come later are left to the next."""
+        self._target = self._look()
+
+    def latest(self, start: dict[str, Any], *, most: int | None = None, least: int = 0) -> dict[str, Any]:
+        """Where the next batch ends; `start` itself if there is none. most, least: of offsets, as far as the limits go.
+
+        Raises DataLoss, OtherCluster.
+        """
+        begun = self._own(start)
+        if self._initial is None and self._planned is None and self._options.names_start:
+            self._warn("the query goes on from its checkpoint: starting options and pinId have no effect")
+        spans = self._look() if self._target is None else self._target
+        losses = Losses(fail=self._options.fail_on_data_loss)
+        ranges = readable(begun, spans, losses)
+        there = offsets_in(ranges)
+        if self._target is None and least and self._patience.waits(there, least, self._now_ms()):
+            return start
+        ends = {key: end for key, (_, end) in ranges.items()} if most is None else share_out(ranges, most)
+        end = moved(begun, spans, ends, self._cluster_id)
+        self._tell(losses.texts)
+        if is_same(begun, end):
+            return start
+        self._planned = end.to_json()
+        return self._planned
+
+    def everything(self) -> dict[str, Any]:
+        """Where all that is there ends, for a Spark that does not say where the batch begins. It never goes back."""
+        start = self._planned or self._initial
+        return self.latest(start if start is not None else StreamOffset(offsets={}).to_json())
+
+    def known_end(self) -> dict[str, Any] | None:
+        """Where the log's partitions ended when the cluster was last asked; for Spark's progress reports."""
+        ends = {key: span.end for key, span in self._seen.items()}
+        return moved(StreamOffset(offsets={}), self._seen, ends, self._cluster_id).to_json() if ends else None
+
+    def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[PartitionRange]:
+        """The ranges of a batch. Raises DataLoss, OtherCluster."""
+        begun, ended = self._own(start), self._own(end)
+        if is_same(begun, ended):
+            return []
+        for key, stop in ended.offsets.items():
+            if stop < begun.offsets.get(key, 0) and begun.topic_ids.get(key[0]) == ended.topic_ids.get(key[0]):
+                raise Unavailable(
+                    f"{key[0]}-{key[1]}: its leader said that it ends at {stop}, and the query is at "
+                    f"{begun.offsets[key]}; a leader that was just elected learns of the rest: start the query again"
+                )
+        spans = self._seen if end == self._planned else self._look()
+        made = plan_batch(begun, ended, spans, fail_on_data_loss=self._options.fail_on_data_loss)
+        self._tell(made.losses)
+        options = self._options
+        return split(made.ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
+
+    def committed(self, end: dict[str, Any]) -> None:
+        """Spark has finished the batch that ended there."""
+        if self._options.commit_group:
+            self._cluster.commit(self._options.commit_group, self._own(end).offsets)
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def _begin(self) -> dict[str, Any]:
+        spans = self._look()
+        place = self._cluster.place(self._options.starting, list(spans.values()))
+        check_named("startingOffsets", place, list(spans.values()))
+        offsets = {key: _resolve(place if isinstance(place, int) else place[key], span) for key, span in spans.items()}
+        return moved(StreamOffset(offsets={}), spans, offsets, self._cluster_id).to_json()
+
+    def _tell(self, losses: Iterable[str]) -> None:
+        for text in losses:
+            if text not in self._told:
+                self._told.add(text)
+                self._warn(text)
+
+    def _look(self) -> Spans:
+        if not self._cluster_id:
+            self._cluster_id = self._cluster.cluster_id()
+        self._seen = by_partition(self._cluster.spans())
+        return self._seen
+
+    def _own(self, found: dict[str, Any]) -> StreamOffset:
+        """Raises OtherCluster for the position of a query that reads another cluster."""
+        parsed = stream_offset(found)
+        if not self._cluster_id:
+            self._cluster_id = self._cluster.cluster_id()
+        if parsed.cluster_id not in ("", self._cluster_id):
+            raise OtherCluster(parsed.cluster_id, self._cluster_id)
+        return parsed
+
+
+def _time_changes(place: Place | TimePlace) -> bool:
+    """Whether a later look would find another beginning."""
+    if isinstance(place, TimePlace):
+        return True
+    return place == LATEST if isinstance(place, int) else LATEST in place.values()
+
+
+def _resolve(number: int, span: LogSpan) -> Offset:
+    return {EARLIEST: span.start, LATEST: span.end}.get(number, number)

@@ -1,0 +1,182 @@
+"""Streams in Spark against real nodes: each record once, over restarts and repeated batches, from a pinned start."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorumlog.spark import stream_source
+from quorumlog.spark.pins import TOPIC, Pins, PinsUnreadable
+from quorumlog.testing import LocalCluster
+from quorumlog_cli.errors import Exit
+from quorumlog_cli.main import main
+
+WAIT_S = 240
+
+
+@pytest.fixture(scope="module")
+def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("streams") / "cluster") as made:
+        yield made
+
+
+@pytest.fixture
+def pins(cluster: LocalCluster) -> Pins:
+    return Pins(cluster.client)
+
+
+def write(cluster: LocalCluster, topic: str, partition: int, count: int) -> None:
+    with cluster.client.producer() as producer:
+        for _ in range(count):
+            producer.send(topic, b"v", partition=partition)
+
+
+class Query:
+    """A stream whose batches are kept here. `fail_at`: the batch that the sink refuses before it takes a row."""
+
+    def __init__(self, spark: Any, cluster: LocalCluster, folder: Path, **options: str) -> None:
+        given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, **options}
+        self._frame = spark.readStream.format("quorumlog").options(**given).load()
+        self._folder = folder
+        self.batches: dict[int, list[tuple[int, int]]] = {}
+
+    def run(self, *, fail_at: int = -1) -> Any:
+        """One run of Trigger.AvailableNow, to its end. Raises what the query failed with."""
+
+        def take(rows: Any, batch: int) -> None:
+            if batch == fail_at:
+                raise RuntimeError(f"batch {batch} is refused")
+            self.batches[batch] = sorted((row.partition, row.offset) for row in rows.collect())
+
+        writer = self._frame.writeStream.option("checkpointLocation", str(self._folder))
+        query = writer.foreachBatch(take).trigger(availableNow=True).start()
+        assert query.awaitTermination(WAIT_S), "the query did not end"
+        return query
+
+    def rows(self) -> list[tuple[int, int]]:
+        return sorted(row for batch in self.batches.values() for row in batch)
+
+
+def test_a_pinned_start_and_a_repeated_first_batch(
+    spark: Any, cluster: LocalCluster, tmp_path: Path, pins: Pins
+) -> None:
+    """Kafka's sources elsewhere lost what came between the failed first batch and its repetition."""
+    from pyspark.errors import StreamingQueryException
+
+    cluster.client.admin.create_topic("late", 2, 3)
+    cluster.wait_healthy()
+    write(cluster, "late", 0, 50)
+    options = {"subscribe": "late", "pinId": "first", "startingOffsets": "latest"}
+    Query(spark, cluster, tmp_path / "died", **options).run()  # a start that pinned the beginning and came no further
+    write(cluster, "late", 0, 10)
+    query = Query(spark, cluster, tmp_path / "c", **options)
+    with pytest.raises(StreamingQueryException, match="batch 0 is refused"):
+        query.run(fail_at=0)
+    write(cluster, "late", 1, 5)
+    query.run()
+    assert query.rows() == [(0, offset) for offset in range(50, 60)] + [(1, offset) for offset in range(5)]
+    assert [pin.name for pin in pins.listed()] == ["first"]
+    write(cluster, "late", 1, 5)
+    query.run()
+    assert query.rows()[-1] == (1, 9) and len(query.rows()) == 20
+    (folder,) = (tmp_path / "c" / "offsets").glob("0")
+    kept = json.loads(folder.read_text().splitlines()[-1])
+    assert kept["v"] == 1 and kept["o"] == {"late": {"0": 60, "1": 0}} and set(kept["t"]) == {"late"}
+
+
+def test_available_now_reads_in_batches_and_meets_new_partitions(
+    spark: Any, cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """SPARK-53560: a run that failed in the middle, then more partitions: the batch is repeated as it was planned."""
+    from pyspark.errors import StreamingQueryException
+
+    cluster.client.admin.create_topic("grows", 2, 3)
+    cluster.wait_healthy()
+    for partition in range(2):
+        write(cluster, "grows", partition, 200)
+    limits = {"maxOffsetsPerTrigger": "100"} if stream_source.HAS_LIMITS else {}
+    query = Query(spark, cluster, tmp_path / "c", subscribe="grows", startingOffsets="earliest", **limits)
+    failing = 1 if limits else 0
+    with pytest.raises(StreamingQueryException, match="is refused"):
+        query.run(fail_at=failing)
+    cluster.client.admin.create_partitions("grows", 3)
+    cluster.wait_healthy()
+    write(cluster, "grows", 2, 50)
+    done = query.run()
+    assert query.rows() == [(p, offset) for p, count in ((0, 200), (1, 200), (2, 50)) for offset in range(count)]
+    if limits:
+        assert all(len(batch) <= 100 + 3 for batch in query.batches.values())
+        (source,) = done.lastProgress["sources"]
+        assert json.loads(source["endOffset"])["o"]["grows"] == {"0": 200, "1": 200, "2": 50}
+    before = dict(query.batches)
+    query.run()
+    assert query.batches == before
+
+
+def test_mistakes_are_reported_in_spark(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    from pyspark.errors import PySparkException
+
+    def refused(text: str, **options: str) -> None:
+        with pytest.raises(PySparkException, match=text):
+            Query(spark, cluster, tmp_path / text[:5], **options).run()
+
+    refused("needs a name under which", subscribe="late")
+    refused("endingOffsets.*is for batch reads", subscribe="late", endingOffsets="latest")
+    refused("topic 'none' does not exist", subscribe="none", startingOffsets="earliest")
+
+
+def test_two_starts_keep_one_pin(cluster: LocalCluster, pins: Pins) -> None:
+    """Whoever comes second reads what the first has written, however their calls lie."""
+    begin = threading.Barrier(3)
+
+    def start(name: str) -> dict[str, Any]:
+        begin.wait()
+        return pins.keep(name, lambda: {"by": threading.get_ident()})
+
+    pool = ThreadPoolExecutor(3)
+    for turn in range(10):
+        found = list(pool.map(start, [f"race-{turn}"] * 3))
+        assert len({json.dumps(one) for one in found}) == 1
+
+
+def test_pins_are_listed_and_deleted(pins: Pins) -> None:
+    assert pins.keep("old", lambda: {"v": 1}) == {"v": 1} == pins.keep("old", lambda: {"v": 2})
+    assert "old" in [pin.name for pin in pins.listed()]
+    assert pins.delete("old") and not pins.delete("old")
+    assert "old" not in [pin.name for pin in pins.listed()]
+    assert pins.keep("old", lambda: {"v": 3}) == {"v": 3}
+
+
+def test_an_old_pin_says_how_old_it_is(cluster: LocalCluster) -> None:
+    written = Pins(cluster.client, lambda: 1_000_000)
+    later = Pins(cluster.client, lambda: 1_000_000 + 3_600_000)
+    written.keep("aged", dict)
+    with pytest.warns(UserWarning, match=r"'aged' was written 3600 s ago.*spark pin delete aged"):
+        later.keep("aged", dict)
+
+
+def test_the_command_lists_and_deletes_pins(
+    cluster: LocalCluster, pins: Pins, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ("-b", cluster.bootstrap_servers)
+    pins.keep("shown", lambda: {"o": {"orders": {"0": 7, "1": 8}}})
+    assert main(["spark", "pin", "list", *there]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("shown ")]
+    assert line.split()[1] == "orders" and line.split()[2] == "2"
+    assert main(["spark", "pin", "delete", "shown", *there]) == 0
+    assert main(["spark", "pin", "delete", "shown", *there]) == Exit.NOT_FOUND
+    assert "no pin 'shown'" in capsys.readouterr().err
+
+
+def test_what_is_no_pin_is_not_taken_for_one(cluster: LocalCluster, pins: Pins) -> None:
+    """The last test: the topic is unusable afterwards."""
+    with cluster.client.producer() as producer:
+        producer.send(TOPIC, b"not json", key=b"x", partition=0).result()
+    with pytest.raises(PinsUnreadable, match="is not a pin"):
+        pins.listed()
