@@ -7,7 +7,7 @@ numpy take longer to import than Spark takes to plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import signature
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.records import headers
 from quorumlog.records.columnar import decode_columns
+from quorumlog.spark.typed import Field, typed
 
 CREATE_TIME = 0  # timestampType, as in Kafka
 LOG_APPEND_TIME = 1
@@ -31,10 +32,11 @@ def arrow_schema(schema: StructType) -> Any:
     return to_arrow_schema(schema, **_ZONE)
 
 
-def to_batch(chunk: Chunk, schema: Any) -> Any:
-    """The wanted records of a chunk as a RecordBatch of this Arrow schema. Raises CorruptRecords.
+def to_batch(chunk: Chunk, schema: Any, null_if_bad: Collection[str] = ()) -> Any:
+    """The wanted records of a chunk as a RecordBatch of this Arrow schema. Raises CorruptRecords, BadField.
 
-    Does not verify checksums: the client has done so.
+    null_if_bad: `key`, `value`, or both: what does not fit the column's type is null there. Does not verify checksums:
+    the client has done so.
     """
     whole = list(headers(chunk.records, partial_tail=True) if chunk.batches is None else chunk.batches)
     decoded = decode_columns(
@@ -45,7 +47,12 @@ def to_batch(chunk: Chunk, schema: Any) -> Any:
         batches=whole,
         check_crc=False,
     )
-    return pa.RecordBatch.from_arrays([_COLUMNS[f.name](decoded, chunk, whole, f.type) for f in schema], schema=schema)
+    made = {f.name: _COLUMNS[f.name](decoded, chunk, whole, f.type) for f in schema}
+    for name in ("key", "value"):
+        if name in made:
+            where = Field(name=name, topic=chunk.topic, partition=chunk.partition, null_if_bad=name in null_if_bad)
+            made[name] = typed(made[name], schema.field(name).type, decoded.column("offset"), where)
+    return pa.RecordBatch.from_arrays([made[f.name] for f in schema], schema=schema)
 
 
 def _field(name: str) -> Callable[[Any, Chunk, Any, Any], Any]:

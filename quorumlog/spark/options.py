@@ -25,15 +25,17 @@ DEFAULT_POLL_TIMEOUT_MS = 120_000  # spark.network.timeout, as in Kafka's source
 _BOTH = (
     "bootstrap.servers", "subscribe", "subscribePattern", "assign", "startingOffsets", "startingTimestamp",
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
-    "maxRecordsPerPartition", "includeHeaders", "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
+    "maxRecordsPerPartition", "includeHeaders", "columns", "keyFormat", "valueFormat", "badKeys", "badValues",
+    "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
 )  # fmt: skip
 _BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 _STREAM = (
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "pinId", "allowUnpinnedLatest", "commitGroup",
 )  # fmt: skip
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
+FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "maxBytesPerPartition", "includeMetadata", "keyFormat", "valueFormat", "columns", "pushdown", "wire", "readFrom",
+    "maxBytesPerPartition", "includeMetadata", "pushdown", "wire", "readFrom",
     "table", "asOf", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "includeValue", "prefetch",
     "maxBytesPerTrigger",
 )  # fmt: skip
@@ -59,6 +61,17 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """Of the rows. columns: their names in order; empty: all. null_if_bad: as for `columns.to_batch`."""
+
+    include_headers: bool = False
+    columns: tuple[str, ...] = ()
+    key_format: str = "binary"
+    value_format: str = "binary"
+    null_if_bad: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """client: options of quorumlog.client, by their underscored names."""
 
@@ -69,7 +82,7 @@ class ReadOptions:
     fail_on_data_loss: bool = True
     min_partitions: int = 0  # tasks; 0: one for each partition that has records
     max_records_per_partition: int = 0  # offsets of one task; 0: no limit
-    include_headers: bool = False
+    shape: Shape = Shape()
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
 
 
@@ -117,10 +130,24 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
     )
 
 
-def includes_headers(given: Mapping[str, str]) -> bool:
+def parse_shape(given: Mapping[str, str]) -> Shape:
     """Of a read of either kind: Spark asks for the schema before it says which one it is. Raises ConfigError."""
     own, _ = _sort(given)
-    return _truth("includeHeaders", own.get("includeHeaders", "false"))
+    return _shape(own)
+
+
+def _shape(own: Mapping[str, str]) -> Shape:
+    columns = tuple(dict.fromkeys(name.strip() for name in own.get("columns", "").split(",") if name.strip()))
+    if "columns" in own and not columns:
+        raise ConfigError("columns names no column")
+    bad = {"key": _one_of(own, "badKeys", ("error", "null")), "value": _one_of(own, "badValues", ("error", "null"))}
+    return Shape(
+        include_headers=_truth("includeHeaders", own.get("includeHeaders", "false")),
+        columns=columns,
+        key_format=_one_of(own, "keyFormat", FORMATS),
+        value_format=_one_of(own, "valueFormat", FORMATS),
+        null_if_bad=tuple(name for name, then in bad.items() if then == "null"),
+    )
 
 
 def _refuse(own: Mapping[str, str], names: Sequence[str], why: str) -> None:
@@ -142,7 +169,7 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         "fail_on_data_loss": _truth("failOnDataLoss", own.get("failOnDataLoss", "true")),
         "min_partitions": _positive(own, "minPartitions", 0),
         "max_records_per_partition": _positive(own, "maxRecordsPerPartition", 0),
-        "include_headers": _truth("includeHeaders", own.get("includeHeaders", "false")),
+        "shape": _shape(own),
         "poll_timeout_ms": _positive(own, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
     }
 
@@ -228,7 +255,9 @@ def _ending(text: str) -> Place:
 
 def _by_time(own: Mapping[str, str], side: str) -> TimePlace | None:
     """side: starting or ending. One time for all goes before times by partition, and both before offsets."""
-    latest_if_none = side == "ending" or _strategy(own) == "latest"
+    latest_if_none = (
+        side == "ending" or _one_of(own, "startingOffsetsByTimestampStrategy", ("error", "latest")) == "latest"
+    )
     for_all, by_partition = f"{side}Timestamp", f"{side}OffsetsByTimestamp"
     if for_all in own:
         time_ms = parse_time(for_all, own[for_all])
@@ -239,11 +268,11 @@ def _by_time(own: Mapping[str, str], side: str) -> TimePlace | None:
     return None
 
 
-def _strategy(own: Mapping[str, str]) -> str:
-    option = "startingOffsetsByTimestampStrategy"
-    given = own.get(option, "error").lower()
-    if given not in ("error", "latest"):
-        raise ConfigError(f"{option} must be error or latest: {own[option]!r}")
+def _one_of(own: Mapping[str, str], option: str, words: Sequence[str]) -> str:
+    """The first word is the default."""
+    given = own.get(option, words[0]).lower()
+    if given not in words:
+        raise ConfigError(f"{option} must be one of {', '.join(words)}: {own[option]!r}")
     return given
 
 

@@ -43,7 +43,7 @@ def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Ite
 
     with ClusterSource(wanted, options) as source:
         for chunk in read_chunks(wanted, source, options):
-            batch = to_batch(chunk, schema)
+            batch = to_batch(chunk, schema, options.shape.null_if_bad)
             if batch.num_rows:
                 yield batch
 

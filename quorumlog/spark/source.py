@@ -30,18 +30,19 @@ class DefaultSource(DataSource):
         return "quorumlog"
 
     def schema(self) -> StructType:
-        from quorumlog.spark.options import includes_headers
-        from quorumlog.spark.schema import kafka_schema
+        from quorumlog.spark.options import parse_shape
+        from quorumlog.spark.schema import schema_of
 
-        return kafka_schema(include_headers=includes_headers(self.options))
+        return schema_of(parse_shape(self.options))
 
     def reader(self, schema: StructType) -> BatchReader:
         """schema: the user's, a projection, or the result of `schema`."""
         from quorumlog.spark.options import parse_read_options
         from quorumlog.spark.schema import check_schema
 
-        check_schema(schema)
-        return BatchReader(parse_read_options(self.options), schema)
+        options = parse_read_options(self.options)
+        check_schema(schema, options.shape)
+        return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """schema: as for `reader`."""
@@ -49,8 +50,9 @@ class DefaultSource(DataSource):
         from quorumlog.spark.schema import check_schema
         from quorumlog.spark.stream_source import stream_reader
 
-        check_schema(schema)
-        return stream_reader(parse_stream_options(self.options), schema)
+        options = parse_stream_options(self.options)
+        check_schema(schema, options.shape)
+        return stream_reader(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         raise ConfigError("format quorumlog is read-only; writing is not supported yet")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.datasource import InputPartition
 
-from quorumlog.spark.options import parse_read_options
-from quorumlog.spark.schema import kafka_schema
+from quorumlog.spark.options import Shape, parse_read_options
+from quorumlog.spark.schema import schema_of
 from quorumlog.spark.source import BatchReader
 
 
 @pytest.mark.parametrize("placeholder", [None, InputPartition(None)], ids=["before Spark 4.2", "from Spark 4.2 on"])
 def test_nothing_is_read_for_the_placeholder_of_an_empty_plan(placeholder: InputPartition | None) -> None:
     options = parse_read_options({"bootstrap.servers": "h:1", "subscribe": "t"})
-    assert list(BatchReader(options, kafka_schema(include_headers=False)).read(placeholder)) == []
+    assert list(BatchReader(options, schema_of(Shape())).read(placeholder)) == []

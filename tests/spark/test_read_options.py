@@ -20,7 +20,7 @@ def test_defaults_are_those_of_kafkas_source() -> None:
     options = parse_read_options(BASE)
     assert (options.starting, options.ending, options.fail_on_data_loss) == (EARLIEST, LATEST, True)
     assert options.subscription == Subscription(names=("orders",))
-    assert not options.include_headers
+    assert not options.shape.include_headers
 
 
 def test_names_arrive_in_lower_case_and_with_kafkas_prefix() -> None:
@@ -39,7 +39,7 @@ def test_names_arrive_in_lower_case_and_with_kafkas_prefix() -> None:
     assert options.client["fetch_max_bytes"] == "1000"
     assert options.subscription == Subscription(pattern="ord.*")
     assert options.starting == {("orders", 0): EARLIEST, ("orders", 1): 7}
-    assert (options.fail_on_data_loss, options.include_headers, options.poll_timeout_ms) == (False, True, 77)
+    assert (options.fail_on_data_loss, options.shape.include_headers, options.poll_timeout_ms) == (False, True, 77)
 
 
 REFUSED = [
@@ -60,7 +60,9 @@ REFUSED = [
     ("no time stamp", {"startingTimestamp": "yesterday"}, "ISO 8601"),
     ("a time before 1970", {"endingTimestamp": "1969-12-31"}, "not a time"),
     ("a time that is a list", {"startingOffsetsByTimestamp": '{"orders":[1]}'}, "object of partitions"),
-    ("no strategy", {"startingTimestamp": "1", "startingOffsetsByTimestampStrategy": "first"}, "error or latest"),
+    ("no strategy", {"startingTimestamp": "1", "startingOffsetsByTimestampStrategy": "first"}, "one of error, latest"),
+    ("no format", {"keyFormat": "avro"}, "one of binary, utf8, int, long"),
+    ("no columns", {"columns": " , "}, "names no column"),
     ("no number of tasks", {"minPartitions": "0"}, "positive"),
     ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
     ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),

@@ -86,6 +86,14 @@ def test_times_and_tasks(spark: Any, cluster: LocalCluster) -> None:
     assert offsets(reader(spark, cluster, **latest).load()) == {0: ALL[0], 1: [99]}
 
 
+def test_typed_columns_that_are_chosen(spark: Any, cluster: LocalCluster) -> None:
+    shape = {"columns": "offset,key", "keyFormat": "utf8", "endingOffsets": '{"orders":{"0":2,"1":0,"2":0}}'}
+    frame = reader(spark, cluster, **shape).load()
+    assert frame.dtypes == [("offset", "bigint"), ("key", "string")]
+    assert [tuple(row) for row in frame.orderBy("offset").collect()] == [(0, "k0"), (1, "k3")]
+    assert reader(spark, cluster, keyFormat="long", badKeys="null").load().where("key is null").count() == RECORDS
+
+
 def test_rows_of_open_and_aborted_transactions_are_left_out(spark: Any, cluster: LocalCluster) -> None:
     """By default, unlike with Kafka's source: failed attempts leave rows in topics that are written exactly once."""
     cluster.client.admin.create_topic("payments", 1, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +17,19 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.records import Record, encode_batch, headers, stamp
 from quorumlog.spark.columns import arrow_schema, to_batch
-from quorumlog.spark.schema import check_schema, kafka_schema
+from quorumlog.spark.options import Shape
+from quorumlog.spark.schema import check_schema, schema_of
+from quorumlog.spark.typed import BadField
 
 RECORDS = [
     Record(offset=0, timestamp_ms=1_000, key=b"k", value=b"v", headers=(("h", b"1"), ("h", None))),
     Record(offset=1, timestamp_ms=-1, key=None, value=None, headers=()),
     Record(offset=2, timestamp_ms=1_234, key=b"", value=b"", headers=()),
 ]
+
+
+def full_schema(include_headers: bool) -> StructType:
+    return schema_of(Shape(include_headers=include_headers))
 
 
 def stored(records: list[Record], base: int = 0) -> bytes:
@@ -46,23 +53,23 @@ def chunk(data: bytes, first: int, stop: int) -> Chunk:
 
 
 def test_the_schema_is_that_of_kafkas_source() -> None:
-    assert kafka_schema(include_headers=True).simpleString() == (
+    assert full_schema(True).simpleString() == (
         "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
         "timestampType:int,headers:array<struct<key:string,value:binary>>>"
     )
-    assert "headers" not in kafka_schema(include_headers=False).names
+    assert "headers" not in full_schema(False).names
 
 
 @pytest.mark.parametrize("include_headers", [False, True])
 def test_batches_have_exactly_sparks_arrow_schema(include_headers: bool) -> None:
-    schema = arrow_schema(kafka_schema(include_headers=include_headers))
+    schema = arrow_schema(full_schema(include_headers))
     batch = to_batch(chunk(stored(RECORDS), 0, 3), schema)
     assert batch.schema.equals(schema, check_metadata=True)
     batch.validate(full=True)
 
 
 def test_rows() -> None:
-    batch = to_batch(chunk(stored(RECORDS, 7), 7, 10), arrow_schema(kafka_schema(include_headers=True)))
+    batch = to_batch(chunk(stored(RECORDS, 7), 7, 10), arrow_schema(full_schema(True)))
     first, second, third = batch.to_pylist()
     assert first == {
         "key": b"k", "value": b"v", "topic": "t", "partition": 4, "offset": 7, "timestampType": 0,
@@ -75,16 +82,73 @@ def test_rows() -> None:
 
 def test_only_wanted_columns_in_the_wanted_order() -> None:
     schema = StructType([StructField("offset", LongType()), StructField("topic", StringType())])
-    check_schema(schema)
+    check_schema(schema, Shape())
     batch = to_batch(chunk(stored(RECORDS), 1, 3), arrow_schema(schema))
     assert batch.to_pylist() == [{"offset": 1, "topic": "t"}, {"offset": 2, "topic": "t"}]
 
 
 def test_a_schema_of_other_columns_or_types_is_refused() -> None:
     with pytest.raises(ConfigError, match="unknown column 'ofset'"):
-        check_schema(StructType([StructField("ofset", LongType())]))
+        check_schema(StructType([StructField("ofset", LongType())]), Shape())
     with pytest.raises(ConfigError, match="'offset' is bigint, not string"):
-        check_schema(StructType([StructField("offset", StringType())]))
+        check_schema(StructType([StructField("offset", StringType())]), Shape())
+    with pytest.raises(ConfigError, match="'key' is string, not binary"):
+        check_schema(full_schema(False), Shape(key_format="utf8"))
+
+
+def test_columns_are_chosen_by_name() -> None:
+    shape = Shape(columns=("offset", "headers", "key"), key_format="long")
+    assert schema_of(shape).simpleString() == (
+        "struct<offset:bigint,headers:array<struct<key:string,value:binary>>,key:bigint>"
+    )
+    with pytest.raises(ConfigError, match="unknown column 'ofset' in the option columns"):
+        schema_of(Shape(columns=("ofset",)))
+
+
+def keyed(*keys: bytes | None) -> Chunk:
+    records = [Record(offset=i, timestamp_ms=1, key=key, value=key, headers=()) for i, key in enumerate(keys)]
+    return chunk(stored(records), 0, len(keys))
+
+
+GOOD: list[tuple[str, tuple[bytes | None, ...], list[Any]]] = [
+    ("utf8", (b"a", None, b"", "ü".encode()), ["a", None, "", "ü"]),
+    ("int", (b"\0\0\0\7", None, b"\xff\xff\xff\xff"), [7, None, -1]),
+    ("long", (b"\x80" + bytes(7), None, bytes(7) + b"\1"), [-(2**63), None, 1]),
+    ("long", (None,), [None]),
+]
+BAD = [("utf8", b"\xff"), ("int", b"\0\0\7"), ("long", b"12345678901"), ("int", b"")]
+
+
+@pytest.mark.parametrize(("form", "keys", "want"), GOOD)
+def test_keys_and_values_are_typed(form: str, keys: tuple[bytes | None, ...], want: list[Any]) -> None:
+    schema = arrow_schema(schema_of(Shape(key_format=form, value_format=form)))
+    batch = to_batch(keyed(*keys), schema)
+    batch.validate(full=True)
+    assert batch.column("key").to_pylist() == want == batch.column("value").to_pylist()
+    assert to_batch(replace(keyed(*keys), stop_offset=0), schema).num_rows == 0
+
+
+@pytest.mark.parametrize(("form", "bad"), BAD)
+def test_a_key_that_does_not_fit_is_named_or_null(form: str, bad: bytes) -> None:
+    good = {"utf8": b"k", "int": bytes(4), "long": bytes(8)}[form]
+    schema = arrow_schema(schema_of(Shape(key_format=form)))
+    with pytest.raises(BadField, match=r"t-4 at offset 2: its key is not .*badKeys=null.*keyFormat=binary"):
+        to_batch(keyed(good, None, bad, good), schema)
+    batch = to_batch(keyed(good, None, bad, good), schema, ["key"])
+    assert [key is None for key in batch.column("key").to_pylist()] == [False, True, True, False]
+    assert batch.column("value").to_pylist() == [good, None, bad, good]
+    values = arrow_schema(schema_of(Shape(value_format=form)))
+    with pytest.raises(BadField, match=r"its value is not .*badValues=null.*valueFormat=binary"):
+        to_batch(keyed(bad), values, ["key"])
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=50), st.data())
+def test_numbers_are_those_of_kafkas_serializer(numbers: list[int | None], data: st.DataObject) -> None:
+    whole = keyed(*(None if number is None else number.to_bytes(8, "big", signed=True) for number in numbers))
+    first = data.draw(st.integers(0, len(numbers) - 1))
+    cut = replace(whole, first_offset=first)
+    batch = to_batch(cut, arrow_schema(schema_of(Shape(key_format="long", columns=("key",)))))
+    assert batch.column("key").to_pylist() == numbers[first:]
 
 
 def records_of() -> st.SearchStrategy[list[Record]]:
@@ -108,7 +172,7 @@ def test_the_same_records_as_the_plain_codec(batches: list[list[Record]], data: 
     first = data.draw(st.integers(0, end - 1))
     stop = data.draw(st.integers(first + 1, end))
     cut = chunk(stream + stream[: data.draw(st.integers(0, 40))], first, stop)
-    batch: Any = to_batch(cut, arrow_schema(kafka_schema(include_headers=True)))
+    batch: Any = to_batch(cut, arrow_schema(full_schema(True)))
     plain = decode_chunk(cut)
     assert batch.column("offset").to_pylist() == [r.offset for r in plain]
     assert batch.column("key").to_pylist() == [r.key for r in plain]

@@ -16,8 +16,7 @@ from quorumlog.spark.pins import TOPIC, Pins, PinsUnreadable
 from quorumlog.testing import LocalCluster
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
-
-WAIT_S = 240
+from tests.spark.query import Query
 
 
 @pytest.fixture(scope="module")
@@ -37,32 +36,6 @@ def write(cluster: LocalCluster, topic: str, partition: int, count: int) -> None
             producer.send(topic, b"v", partition=partition)
 
 
-class Query:
-    """A stream whose batches are kept here. `fail_at`: the batch that the sink refuses before it takes a row."""
-
-    def __init__(self, spark: Any, cluster: LocalCluster, folder: Path, **options: str) -> None:
-        given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, **options}
-        self._frame = spark.readStream.format("quorumlog").options(**given).load()
-        self._folder = folder
-        self.batches: dict[int, list[tuple[int, int]]] = {}
-
-    def run(self, *, fail_at: int = -1) -> Any:
-        """One run of Trigger.AvailableNow, to its end. Raises what the query failed with."""
-
-        def take(rows: Any, batch: int) -> None:
-            if batch == fail_at:
-                raise RuntimeError(f"batch {batch} is refused")
-            self.batches[batch] = sorted((row.partition, row.offset) for row in rows.collect())
-
-        writer = self._frame.writeStream.option("checkpointLocation", str(self._folder))
-        query = writer.foreachBatch(take).trigger(availableNow=True).start()
-        assert query.awaitTermination(WAIT_S), "the query did not end"
-        return query
-
-    def rows(self) -> list[tuple[int, int]]:
-        return sorted(row for batch in self.batches.values() for row in batch)
-
-
 def test_a_pinned_start_and_a_repeated_first_batch(
     spark: Any, cluster: LocalCluster, tmp_path: Path, pins: Pins
 ) -> None:
@@ -73,9 +46,11 @@ def test_a_pinned_start_and_a_repeated_first_batch(
     cluster.wait_healthy()
     write(cluster, "late", 0, 50)
     options = {"subscribe": "late", "pinId": "first", "startingOffsets": "latest"}
-    Query(spark, cluster, tmp_path / "died", **options).run()  # a start that pinned the beginning and came no further
+    Query(
+        spark, cluster.bootstrap_servers, tmp_path / "died", **options
+    ).run()  # a start that pinned the beginning and came no further
     write(cluster, "late", 0, 10)
-    query = Query(spark, cluster, tmp_path / "c", **options)
+    query = Query(spark, cluster.bootstrap_servers, tmp_path / "c", **options)
     with pytest.raises(StreamingQueryException, match="batch 0 is refused"):
         query.run(fail_at=0)
     write(cluster, "late", 1, 5)
@@ -101,7 +76,9 @@ def test_available_now_reads_in_batches_and_meets_new_partitions(
     for partition in range(2):
         write(cluster, "grows", partition, 200)
     limits = {"maxOffsetsPerTrigger": "100"} if stream_source.HAS_LIMITS else {}
-    query = Query(spark, cluster, tmp_path / "c", subscribe="grows", startingOffsets="earliest", **limits)
+    query = Query(
+        spark, cluster.bootstrap_servers, tmp_path / "c", subscribe="grows", startingOffsets="earliest", **limits
+    )
     failing = 1 if limits else 0
     with pytest.raises(StreamingQueryException, match="is refused"):
         query.run(fail_at=failing)
@@ -124,7 +101,7 @@ def test_mistakes_are_reported_in_spark(spark: Any, cluster: LocalCluster, tmp_p
 
     def refused(text: str, **options: str) -> None:
         with pytest.raises(PySparkException, match=text):
-            Query(spark, cluster, tmp_path / text[:5], **options).run()
+            Query(spark, cluster.bootstrap_servers, tmp_path / text[:5], **options).run()
 
     refused("needs a name under which", subscribe="late")
     refused("endingOffsets.*is for batch reads", subscribe="late", endingOffsets="latest")

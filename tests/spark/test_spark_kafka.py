@@ -1,0 +1,79 @@
+"""Spark against Apache Kafka as it comes: batches and streams read it without a jar, and keep a pin and a group there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.kafka_peer import KafkaPeer
+from bench.kafka_tools import Unavailable, get_kafka
+from differential.sides import SETTINGS, SMALL_HEAP
+from quorumlog.client.blocking import Cluster
+from quorumlog.spark.pins import Pins
+from tests.spark.query import Query
+
+WAIT_MS = 120_000  # for a virtual machine that starts beside Spark
+
+
+@pytest.fixture(scope="module")
+def servers(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    try:
+        kafka = get_kafka()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    peer = KafkaPeer(kafka, tmp_path_factory.mktemp("kafka") / "node", nodes=1, changes=SETTINGS, options=SMALL_HEAP)
+    try:
+        peer.start()
+        yield peer.bootstrap_servers
+    finally:
+        peer.close()
+
+
+@pytest.fixture(scope="module")
+def kafka(servers: str) -> Iterator[Cluster]:
+    with Cluster(servers, default_api_timeout_ms=WAIT_MS) as cluster:
+        cluster.admin.describe_cluster()
+        yield cluster
+
+
+def write(kafka: Cluster, topic: str, count: int, *, first: int = 0) -> None:
+    """To the partitions 0 and 1 by turns."""
+    with kafka.producer() as producer:
+        for number in range(first, first + count):
+            producer.send(topic, b"v", key=b"k%d" % number, partition=number % 2)
+
+
+def test_a_batch_reads_each_record_once(spark: Any, servers: str, kafka: Cluster) -> None:
+    kafka.admin.create_topic("orders", 2)
+    write(kafka, "orders", 200)
+    read = spark.read.format("quorumlog").option("kafka.bootstrap.servers", servers).option("subscribe", "orders")
+    rows = read.option("keyFormat", "utf8").option("minPartitions", "6").load().collect()
+    assert sorted((row.key, row.partition, row.offset) for row in rows) == sorted(
+        (f"k{number}", number % 2, number // 2) for number in range(200)
+    )
+
+
+def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    kafka.admin.create_topic("late", 2)
+    write(kafka, "late", 100)
+    options = {"subscribe": "late", "pinId": "late", "startingOffsets": "latest", "commitGroup": "lag"}
+    Query(spark, servers, tmp_path / "died", **options).run()
+    write(kafka, "late", 20, first=100)
+    query = Query(spark, servers, tmp_path / "c", **options)
+    with pytest.raises(StreamingQueryException, match="batch 0 is refused"):
+        query.run(fail_at=0)
+    write(kafka, "late", 20, first=120)
+    query.run()
+    assert query.rows() == [(partition, offset) for partition in range(2) for offset in range(50, 70)]
+    assert [pin.value["o"] for pin in Pins(kafka).listed()] == [{"late": {"0": 50, "1": 50}}]
+    committed = {key: one.offset for key, one in kafka.admin.group_offsets("lag").items()}
+    assert committed == {("late", 0): 60, ("late", 1): 60}  # one batch behind
+    last = max((tmp_path / "c" / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+    kept = json.loads(last.read_text().splitlines()[-1])
+    assert kept["o"] == {"late": {"0": 70, "1": 70}} and len(kept["t"]["late"]) == 22
