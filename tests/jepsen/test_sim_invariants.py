@@ -18,6 +18,7 @@ from jepsen.sim.invariants.leaderships import Leaderships
 from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.log_parts import LogPartsInvariants
 from jepsen.sim.invariants.offsets import OffsetInvariants
+from jepsen.sim.invariants.partitions import PartitionInvariants
 from jepsen.sim.invariants.producers import ProducerInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.invariants.tails import TailInvariants
@@ -135,6 +136,30 @@ def _replicas(machine: Machine) -> list[Replica]:
     plane = data_plane_of(machine)
     assert plane is not None
     return list(plane.registry.replicas.values())
+
+
+# --- who acknowledged ---
+
+
+@pytest.mark.parametrize("is_replica", [True, False])
+def test_an_acknowledgement_without_a_copy_is_found_unless_the_replica_was_taken_away(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, is_replica: bool
+) -> None:
+    """Who left by committed metadata deletes its copy, also while the leader has not heard of it yet."""
+    log, at = log_of(scene.led), scene.follow.node_id
+    partitions = PartitionInvariants(scene.cluster.brokers, scene.mirrors, scene.durability, scene.findings)
+    known = scene.cluster.invariants.partitions._registrations[log]
+    replicas = known.replicas if is_replica else tuple(one for one in known.replicas if one != at)
+    partitions._registrations = {log: replace(known, replicas=replicas, isr=(scene.lead.node_id,))}
+    partitions.after(scene.lead, [scene.led])
+    assert not scene.findings
+    kept, empty = scene.mirrors.of_replica, LogMirror(scene.follow.disk, "/data/no-such-log", lambda _batch: None)
+    monkeypatch.setattr(
+        scene.mirrors, "of_replica", lambda machine, one: empty if machine is scene.follow else kept(machine, one)
+    )
+    partitions._known.clear()  # the leader's high watermark is news again
+    partitions.after(scene.lead, [scene.led])
+    assert scene.found() == ({"high-watermark-on-disk"} if is_replica else set())
 
 
 # --- the tail ---

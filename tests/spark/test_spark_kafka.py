@@ -1,4 +1,4 @@
-"""Spark against Apache Kafka as it comes: batches and streams read it without a jar, and keep a pin and a group there."""
+"""Spark against Apache Kafka as it comes: batches and streams read it without a jar, and keep pins and groups there."""
 
 from __future__ import annotations
 

@@ -199,12 +199,13 @@ class PartitionInvariants:
 
     def _check_isr(self, machine: Machine, replica: Replica) -> None:
         core, log = replica.core, log_of(replica)
+        replicas = self._registrations[log].replicas
         chain = self._mirrors.of_replica(machine, replica).chain_at(core.high_watermark)
         for member in sorted(core.isr_state.maximal):
             mirror = self._mirrors.of_replica(self._brokers[member], replica)
             end = self._durability.end_of(log, mirror)
-            if self._durability.has_lost(log, self._brokers[member]):
-                continue
+            if member not in replicas or self._durability.has_lost(log, self._brokers[member]):
+                continue  # it may delete, or has lost, what it acknowledged; candidates and copies are judged elsewhere
             if end < core.high_watermark or not mirror.agrees_at(core.high_watermark, chain or b""):
                 what = f"{machine.host} commits {replica.name} up to {core.high_watermark}"
                 held = f"{self._brokers[member].host}, in the ISR, may acknowledge up to {end}"
