@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import (
     CreatableTopic,
+    CreateTopicResult,
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ReplicaAssignment,
@@ -133,12 +134,31 @@ def test_too_many_partitions_are_refused_as_a_whole() -> None:
     assert raised.value.code is ErrorCode.POLICY_VIOLATION and not world.tip.topics
 
 
-def test_a_setting_twice_and_a_setting_without_value() -> None:
+def created(world: World, *values: str | None, validate_only: bool = False) -> CreateTopicResult:
+    """The answer for a topic with these values of retention.ms, one after the other."""
+    configs = tuple(ConfigEntry(name="retention.ms", value=value) for value in values)
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1, configs=configs)
+    return world.ask(CreateTopicsRequest(topics=(topic,), timeout_ms=1, validate_only=validate_only)).topics[0]
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize("first", ["1", "7", "soon"], ids=["the same", "another", "one that is none"])
+def test_of_a_setting_that_is_named_twice_the_last_value_counts(first: str, validate_only: bool) -> None:
+    """As in Kafka 4.3, also where it only validates; AlterConfigs refuses such a request there, and here."""
     world = cluster(1)
-    entry = ConfigEntry(name="retention.ms", value="1")
-    for configs in ((entry, entry), (ConfigEntry(name="retention.ms"),)):
-        topic = CreatableTopic(name="t", num_partitions=0, replication_factor=1, configs=configs)
-        assert code(world.ask(CreateTopicsRequest(topics=(topic,), timeout_ms=1)).topics[0]) is ErrorCode.INVALID_CONFIG
+    result = created(world, first, "7", validate_only=validate_only)
+    assert code(result) is ErrorCode.NONE
+    assert {entry.name: entry.value for entry in result.configs}["retention.ms"] == "7"
+    if not validate_only:
+        assert world.tip.topic_config("t")["retention.ms"] == "7"
+
+
+@pytest.mark.parametrize("values", [(None,), (None, "7"), ("7", None), ("7", "soon")])
+def test_a_setting_without_value_is_refused_wherever_it_stands_and_so_is_a_bad_last_value(
+    values: tuple[str | None, ...],
+) -> None:
+    world = cluster(1)
+    assert code(created(world, *values)) is ErrorCode.INVALID_CONFIG and not world.tip.topics
 
 
 def test_deleting() -> None:
