@@ -37,17 +37,6 @@ OTHER_VALUES = frozenset((
     "listeners", "log.dir", "log.dirs", "log.flush.interval.ms", "log.initial.task.delay.ms", "log.roll.jitter.ms",
     "log.roll.ms", "max.connections", "metadata.log.segment.bytes", "process.roles", "queued.max.request.bytes",
 ))  # fmt: skip
-# Kinds that we describe by one kind of number or text where Kafka has several.
-OTHER_TYPES = frozenset((
-    "connections.max.idle.ms", "group.consumer.assignors", "group.coordinator.rebalance.protocols",
-    "leader.imbalance.check.interval.seconds", "listener.security.protocol.map", "log.cleaner.backoff.ms",
-    "log.cleaner.dedupe.buffer.size", "log.dir.failure.timeout.ms", "log.initial.task.delay.ms",
-    "log.retention.check.interval.ms", "metadata.log.max.record.bytes.between.snapshots",
-    "metadata.log.max.snapshot.interval.ms", "metadata.log.segment.ms", "metadata.max.retention.bytes",
-    "metadata.max.retention.ms", "offsets.retention.check.interval.ms", "offsets.topic.compression.codec",
-    "offsets.topic.replication.factor", "queued.max.request.bytes", "replica.high.watermark.checkpoint.interval.ms",
-    "replica.lag.time.max.ms", "transaction.state.log.replication.factor", "transaction.two.phase.commit.enable",
-))  # fmt: skip
 # What Kafka changes while it runs, and we at a start.
 AT_A_START = frozenset(("listener.security.protocol.map", "listeners"))
 # Values of the file that are in the metadata here (decision 85), or come from an older name.
@@ -63,7 +52,6 @@ _SYNONYM_OF_A_TOPIC = re.compile(r"results\[2:[^\]]*\]\.configs\[([^\]]*)\]\.syn
 _LISTED = {
     ".value": OTHER_VALUES,
     ".config_source": OTHER_VALUES,
-    ".config_type": OTHER_TYPES,
     ".read_only": AT_A_START,
 }
 

@@ -276,7 +276,8 @@ class DescribedConfig:
     """source: Kafka's numbers: 1 set on the topic, 2 on this broker, 3 on all brokers, 4 in the broker's file; 5
     default.
     is_sensitive: True: the value is secret and left out.
-    config_type: Kafka's numbers: 0 unknown, 1 boolean, 2 string, 3 int, 5 long, 6 double, 7 list, 9 password.
+    config_type: 0 unknown, 1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password, as
+    Kafka has it.
     synonyms: The settings that can define the value; the first one wins.
     """
 

@@ -20,10 +20,11 @@ WRITE = "QUORUMLOG_WRITE_CONFIGURATION"  # environment variable: write the page'
 BEGIN = "<!-- keys: written by tests/server/test_foreign_keys.py -->\n"
 IDS = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 
-# name, default and whether it is internal, of every key that the configuration of a broker of Kafka 4.3.1 defines
+# Name, default, whether it is internal, and the type, of every key that the configuration of a broker of Kafka 4.3.1
+# defines. No type: its DescribeConfigs does not tell of it.
 KAFKA = [line.split("\t") for line in (Path(__file__).parent / "kafka_broker_keys.tsv").read_text().splitlines()]
-NAMES = [name for name, _, _ in KAFKA]
-FOREIGN = [(name, default) for name, default, _ in KAFKA if name != "broker.id" and foreign(name) is not None]
+NAMES = [name for name, *_ in KAFKA]
+FOREIGN = [(name, default) for name, default, *_ in KAFKA if name != "broker.id" and foreign(name) is not None]
 
 
 def test_every_key_of_kafka_is_known() -> None:

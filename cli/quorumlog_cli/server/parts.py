@@ -9,6 +9,7 @@ from quorumlog.broker_config import DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
+from quorumlog.setting_types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
 from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.lifecycle.lifecycle import LifecycleConfig
@@ -22,7 +23,7 @@ from quorumlog_cli.server.node_key import NodeKey
 from quorumlog_cli.server.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog_quorum.controller.config import ControllerConfig
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.topic_settings import BOOLEAN, DEFAULT, DOUBLE, INT, LIST, SET_IN_FILE, STRING
+from quorumlog_quorum.metadata.topic_settings import DEFAULT, SET_IN_FILE
 from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.voters import Voter, VoterSet
@@ -30,13 +31,7 @@ from quorumlog_quorum.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotRetention
 from quorumlog_storage.log_config import LogConfig
 
-_TYPES: Mapping[Callable[[str], Any], int] = {
-    parse_bool: BOOLEAN,
-    parse_int: INT,
-    parse_bytes: INT,
-    parse_float: DOUBLE,
-    parse_list: LIST,
-}
+_TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: DOUBLE, parse_list: LIST}
 
 
 def voter_set(config: NodeConfig) -> VoterSet:
@@ -166,11 +161,18 @@ def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
                 source=DEFAULT if given is None else SET_IN_FILE,
                 read_only=True,
                 documentation=key.doc,
-                config_type=_TYPES.get(key.parse, STRING),
+                config_type=TOLD.get(key.name) or _type(key),
                 synonyms=_synonyms(key, given),
             )
         )
     return tuple(rows)
+
+
+def _type(key: NodeKey) -> int:
+    """By how its text is read."""
+    if key.parse in (parse_int, parse_bytes):
+        return number_type(key.maximum)
+    return _TYPES.get(key.parse, STRING)
 
 
 def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:

@@ -15,14 +15,14 @@ from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NodeId
 from quorumlog.live_settings import IDLE
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
+from quorumlog.setting_types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
 from quorumlog.throttle_settings import NOT_IN_A_FILE
-from quorumlog.topic_config import MAX_INT, TOPIC_CONFIGS, ConfigKey, Kind
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
 
 SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT = 1, 2, 3, 4, 5  # Kafka's numbers of sources
 SET_ON_GROUP = 8
 BELOW = (SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT)  # what belongs to no single topic or group
-BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7  # Kafka's numbers of types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def _described(
         value=value,
         source=source,
         documentation=key.doc,
-        config_type=_type(key),
+        config_type=TOLD.get(name) or _type(key),
         synonyms=tuple(
             ConfigSynonym(name=below if source in BELOW else key.name, value=value, source=source)
             for source, value in synonyms
@@ -138,7 +138,7 @@ def _described(
 def _type(key: ConfigKey) -> int:
     match key.kind:
         case Kind.WHOLE:
-            return INT if key.maximum <= MAX_INT else LONG
+            return number_type(key.maximum)
         case Kind.FRACTION:
             return DOUBLE
         case Kind.BOOLEAN:

@@ -899,7 +899,7 @@ class DescribedConfig(_message.Message):
     default: False
     """
     config_type: _builtins.int
-    """Kafka's numbers: 0 unknown, 1 boolean, 2 string, 3 int, 5 long, 6 double, 7 list, 9 password.
+    """0 unknown, 1 boolean, 2 string, 3 int, 4 short, 5 long, 6 double, 7 list, 8 class, 9 password, as Kafka has it.
     default: 0
     """
     @_builtins.property
