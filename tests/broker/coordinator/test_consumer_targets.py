@@ -26,6 +26,29 @@ def test_the_next_target_waits_for_the_interval() -> None:
     assert assignment(world.told("m1", 2)) == {"foo": {0, 1}}
 
 
+def test_a_deleted_topic_is_taken_from_a_member_by_the_next_target() -> None:
+    """Not before, unless the member itself subscribes to others, as in Kafka. It is not told of meanwhile."""
+    world = ConsumerWorld(GroupConfig(consumer=ConsumerGroupConfig(assignment_interval_ms=1_000)), foo=1, bar=1, baz=1)
+    world.enter("m1", "foo bar baz")
+    world.use(topics(2, foo=1, baz=1))
+    assert world.told("m1", 2).assignment is None
+    assert world.assigned("m1") == {"foo": {0}, "bar": {0}, "baz": {0}}
+    (member,) = world.described().members
+    for told in (member.assignment, member.target_assignment):
+        assert [one.topic_name for one in told] == ["baz", "foo"]
+    assert assignment(world.told("m1", 2, topics="bar baz")) == {"baz": {0}}
+    world.pass_ms(1_000)
+    assert world.told("m1", 2, {}).member_epoch > 2
+
+
+def test_a_subscription_that_shrinks_twice_is_obeyed_twice() -> None:
+    """The second time while the member has not given up yet what it has to."""
+    world = ConsumerWorld(GroupConfig(consumer=ConsumerGroupConfig(assignment_interval_ms=1_000)), foo=1, bar=1, baz=1)
+    world.enter("m1", "foo bar baz")
+    assert assignment(world.told("m1", 2, topics="foo bar")) == {"foo": {0}, "bar": {0}}
+    assert assignment(world.told("m1", 2, topics="foo")) == {"foo": {0}}
+
+
 def test_a_group_has_settings_of_its_own() -> None:
     world = ConsumerWorld()
     names = ("consumer.assignment.interval.ms", "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms")

@@ -85,7 +85,7 @@ def test_a_step(
         before,
         target_epoch=target_epoch,
         target=partitions(target),
-        is_subscribed=lambda _one: True,
+        is_subscribed=None,
         owned=None if owned is None else partitions(owned),
         is_free=lambda one: one not in partitions(taken),
     )
@@ -120,6 +120,37 @@ def test_what_is_no_longer_subscribed_is_taken_before_the_next_target(
     )
     assert (found.state, found.epoch, found.assigned.keys()) == (state, 5, partitions("0"))
     assert found.revoking.keys() == partitions(revoking)
+
+
+@pytest.mark.parametrize(("owned", "revoking"), [(None, "12"), ("012", "12"), ("1", "12"), ("02", "2")])
+def test_a_member_that_gives_up_partitions_can_unsubscribe_from_more(
+    owned: Numbers | None, revoking: Numbers
+) -> None:
+    """As in Kafka 4.3. In the last case it has given up what it was asked for before."""
+    found = reconcile(
+        member(UNREVOKED, 5, "02", "1"),
+        target_epoch=6,
+        target=partitions("0"),
+        is_subscribed=lambda one: one[1] == 0,
+        owned=None if owned is None else partitions(owned),
+        is_free=lambda _one: True,
+    )
+    assert (found.state, found.epoch, found.assigned.keys()) == (UNREVOKED, 5, partitions("0"))
+    assert found.revoking.keys() == partitions(revoking)
+
+
+@pytest.mark.parametrize("before", [member(STABLE, 5, "01"), member(UNREVOKED, 5, "01", "2")])
+def test_a_topic_that_goes_is_kept_until_the_next_target(before: Current) -> None:
+    """Its subscription has not changed, although the topic is no longer there."""
+    found = reconcile(
+        before,
+        target_epoch=5,
+        target=partitions("0"),
+        is_subscribed=None,
+        owned=None,
+        is_free=lambda _one: True,
+    )
+    assert found is before
 
 
 @pytest.mark.parametrize("owned", [None, "0"])

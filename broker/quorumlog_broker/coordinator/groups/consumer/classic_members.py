@@ -118,8 +118,8 @@ class ClassicMembers:
         subscription: Subscription,
     ) -> None:
         member = _member(call, request, subscription)
-        group = self._heartbeats.change(group, member_id, member)
-        current = self._heartbeats.reconcile(group, member_id, self._owned(subscription))
+        group, has_changed = self._heartbeats.change(group, member_id, member)
+        current = self._heartbeats.reconcile(group, member_id, self._owned(subscription), has_changed=has_changed)
         self._sessions.forget(group.group_id, member_id)
         self._sessions.hear(group, member_id)
         self._sessions.reconciled(group, member_id)

@@ -43,7 +43,7 @@ def described(group: ConsumerGroup, cluster: Cluster, assignors: tuple[str, ...]
     """The group as it is when the first slice begins, however many there are: its records are values that nobody
     changes, so the tables of them are copied (10 ms for 100,000 members), and told some members a slice.
 
-    Names of topics are those of the last slice's cluster: one that is deleted meanwhile may have lost its name.
+    A topic that was deleted, also while this goes on, has no name any more, and is left out, as in Kafka.
     """
     members, current, target = group.members.copy(), group.current.copy(), group.target.copy()
     found = DescribedConsumerGroup(
@@ -68,19 +68,19 @@ class _Names:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._found: dict[Uuid, str] = {}
+        self._found: dict[Uuid, str | None] = {}
 
     def of(self, topics: Iterable[OfTopic]) -> tuple[AssignedTopic, ...]:
         return tuple(
-            AssignedTopic(topic_id=one.topic_id, topic_name=self._name(one.topic_id), partitions=one.partitions)
+            AssignedTopic(topic_id=one.topic_id, topic_name=name, partitions=one.partitions)
             for one in topics
+            if (name := self._name(one.topic_id)) is not None
         )
 
-    def _name(self, topic_id: Uuid) -> str:
-        name = self._found.get(topic_id)
-        if name is None:
-            name = self._found[topic_id] = self._cluster.name_of(topic_id) or ""
-        return name
+    def _name(self, topic_id: Uuid) -> str | None:
+        if topic_id not in self._found:
+            self._found[topic_id] = self._cluster.name_of(topic_id)
+        return self._found[topic_id]
 
 
 def _member(

@@ -86,13 +86,13 @@ class Heartbeats:
         self._admit(group, request, member_id)
         group = self._groups.get(group.group_id) or group
         before = group.members.get(member_id)
-        group = self.change(group, member_id, _updated(before, call, request))
+        group, has_changed = self.change(group, member_id, _updated(before, call, request))
         if before is not None and before.classic_member_metadata is not None:
             self._sessions.forget(group.group_id, member_id)  # timers of the classic protocol are not about it any more
             self._sessions.reconciled(group, member_id)
         owned = None if request.topic_partitions is None else flat(request.topic_partitions.topic_partitions)
         was = group.current_of(member_id)
-        now = self.reconcile(group, member_id, owned)
+        now = self.reconcile(group, member_id, owned, has_changed=has_changed)
         self._sessions.hear(group, member_id)
         has_news = request.member_epoch == JOIN or is_full(request) or now.assigned.keys() != was.assigned.keys()
         return ConsumerGroupHeartbeatResponse(
@@ -102,8 +102,11 @@ class Heartbeats:
             assignment=MemberTopicPartitions(topic_partitions=to_message(now.assigned)) if has_news else None,
         )
 
-    def change(self, group: ConsumerGroup, member_id: str, member: Member) -> ConsumerGroup:
-        """Write the member as it is now, and see to the epoch and the target of the group, which is made if need be."""
+    def change(self, group: ConsumerGroup, member_id: str, member: Member) -> tuple[ConsumerGroup, bool]:
+        """Write the member as it is now, and see to the epoch and the target of the group, which is made if need be.
+
+        True: the member subscribes to other topics than before.
+        """
         group = self._groups.get(group.group_id) or group  # records may have made it anew
         before = group.members.get(member_id)
         had_topics = frozenset() if before is None else group.topics_of(before)
@@ -112,9 +115,10 @@ class Heartbeats:
             group = self._groups[group.group_id]  # it may have been made by this record
             delete_unused_regexes(self._turn, group)
         has_changed = before is None or before.subscribed_topic_names != member.subscribed_topic_names
-        self.bump_if(group, has_changed=has_changed or group.topics_of(member) != had_topics)
+        has_changed |= group.topics_of(member) != had_topics
+        self.bump_if(group, has_changed=has_changed)
         self.targets.wanted(group)
-        return group
+        return group, has_changed
 
     def _admit(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str) -> None:
         """Raises ApiError unless this member may go on, or may join. A static one may take its old place."""
@@ -168,8 +172,11 @@ class Heartbeats:
         cluster, names = self._settings.cluster, group.topics_of(group.members[member_id])
         return {topic.topic_id for name in names if (topic := cluster.topic(name)) is not None}
 
-    def reconcile(self, group: ConsumerGroup, member_id: str, owned: set[Partition] | None) -> Current:
-        """One step of a member towards its target. Raises ApiError(FENCED_MEMBER_EPOCH)."""
+    def reconcile(
+        self, group: ConsumerGroup, member_id: str, owned: set[Partition] | None, *, has_changed: bool
+    ) -> Current:
+        """One step of a member towards its target. has_changed: its subscription, by this call. Raises
+        ApiError(FENCED_MEMBER_EPOCH)."""
         current = group.current_of(member_id)
         if current.state is MemberState.STABLE and current.epoch == group.assignment_epoch == group.epoch:
             return current
@@ -179,7 +186,7 @@ class Heartbeats:
                 current,
                 target_epoch=group.assignment_epoch,
                 target={one for one in flat(group.target_of(member_id)) if one[0] in ids},
-                is_subscribed=lambda one: one[0] in ids,
+                is_subscribed=(lambda one: one[0] in ids) if has_changed else None,
                 owned=owned,
                 is_free=lambda one: group.is_free_for(member_id, one),
             )

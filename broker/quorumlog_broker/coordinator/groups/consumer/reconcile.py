@@ -76,20 +76,22 @@ def reconcile(
     *,
     target_epoch: Epoch,
     target: Set[Partition],
-    is_subscribed: Callable[[Partition], bool],
+    is_subscribed: Callable[[Partition], bool] | None,
     owned: Set[Partition] | None,
     is_free: Callable[[Partition], bool],
 ) -> Current:
     """One step. The same object if there is nothing to do.
 
-    target: of subscribed topics only. owned: what the member says that it has; None: all that it had. is_free: nobody
-    owns it, or this member alone. Raises MustStartAnew.
+    target: of subscribed topics only. is_subscribed: None: the member's subscription is what it was. A topic that was
+    deleted meanwhile stays with the member until the next target, which has it no more.
+    owned: what the member says that it has; None: all that it had. is_free: nobody owns it, or this member alone.
+    Raises MustStartAnew.
     """
     match current.state:
         case MemberState.STABLE if current.epoch == target_epoch:
-            return _without_unsubscribed(current, is_subscribed, owned)
+            return current if is_subscribed is None else _without_unsubscribed(current, is_subscribed, owned)
         case MemberState.UNREVOKED if _hits(owned, current.revoking):
-            return current
+            return current if is_subscribed is None else _without_unsubscribed(current, is_subscribed, owned)
         case MemberState.UNKNOWN if owned is None or owned:
             raise MustStartAnew
     return _next(current, target_epoch, target, owned, is_free)
@@ -102,14 +104,15 @@ def _hits(owned: Set[Partition] | None, revoking: Mapping[Partition, Epoch]) -> 
 def _without_unsubscribed(
     current: Current, is_subscribed: Callable[[Partition], bool], owned: Set[Partition] | None
 ) -> Current:
-    """The subscription has shrunk, and the next target is not there yet."""
+    """The subscription has shrunk, and the next target is not there yet, or the member still gives up partitions."""
     revoke = {one: epoch for one, epoch in current.assigned.items() if not is_subscribed(one)}
     if not revoke:
         return current
     keep = {one: epoch for one, epoch in current.assigned.items() if one not in revoke}
-    if _hits(owned, revoke):
-        return _changed(current, current.epoch, MemberState.UNREVOKED, keep, revoke)
-    return _changed(current, current.epoch, MemberState.STABLE, keep, {})
+    revoking = {**current.revoking, **revoke}
+    if _hits(owned, revoking):
+        return _changed(current, current.epoch, MemberState.UNREVOKED, keep, revoking)
+    return _changed(current, current.epoch, current.state, keep, current.revoking)
 
 
 def _next(
