@@ -21,16 +21,13 @@ from quorumlog.wire.parts import LENGTH_BYTES, Parts
 # controller gives up its leadership, and all else fails for a while; at a subscription that it cannot read its
 # coordinator never answers, and a protocol that a member names twice it counts twice, so that no other member fits; at
 # a voter's listener without a name its process ends. With the last epoch of all it aborts a transaction before it
-# refuses the producer; an AddPartitionsToTxn of no topic begins a transaction there. A Produce with null for records it
-# does not answer (`_odd_values`).
+# refuses the producer. A Produce with null for records it does not answer (`_odd_values`).
 LEFT_ALONE = {
     ("unregister_broker", "broker_id"), ("remove_raft_voter", "voter_id"), ("add_raft_voter", "voter_id"),
     ("fetch", "max_wait"), ("fetch", "min_bytes"), ("join_group", "rebalance_timeout"), ("join_group", "protocols"),
     ("incremental_alter_configs", "config_operation"), ("add_raft_voter", "listeners"),
-    ("init_producer_id", "producer_epoch"), ("add_partitions_to_txn", "v3_and_below_topics"),
+    ("init_producer_id", "producer_epoch"),
 }  # fmt: skip
-# Of these nothing and null are not sent: with nothing to add Kafka begins a transaction, which we do not.
-NEVER_EMPTY = {("add_partitions_to_txn", "topics"), ("add_partitions_to_txn", "partitions")}
 # Kafka makes what it is asked for, up to ten thousand partitions at once, and a million elements take a minute.
 SMALL = {("create_topics", "num_partitions"), ("create_partitions", "count")}
 WIDTHS = (63, 31, 15, 7)
@@ -57,9 +54,8 @@ def with_odd_value(world: World, api: str, version: int, values: Values) -> tupl
     rng.shuffle(places)
     for place in places:
         assert fields is not None
-        field = (api, str(place[-1]))
-        choices = _odd_values(world.prefix, _at(values, place), _at(fields, place), field in SMALL)
-        odd = rng.choice([one for one in choices if one or field not in NEVER_EMPTY])
+        is_small = (api, str(place[-1])) in SMALL
+        odd = rng.choice(_odd_values(world.prefix, _at(values, place), _at(fields, place), is_small))
         changed = _fitting(api, version, values, place, odd)
         if changed is not None:
             return changed, f"{'.'.join(map(str, place))} = {_told(_at(changed, place))}"

@@ -67,6 +67,16 @@ def test_an_odd_value_is_one_that_the_bytes_show() -> None:
     assert changed >= 0.7 * len(EVERY)
 
 
+def test_a_transaction_is_also_extended_by_nothing() -> None:
+    world, drawn = World(Random(4), "d4-0-"), []
+    for _ in range(300):
+        _, odd = with_odd_value(world, "add_partitions_to_txn", 3, BUILDERS["add_partitions_to_txn"](world))
+        drawn += [odd] if odd.endswith(("partitions = []", "topics = []", "topics = None")) else []
+    assert {odd.rpartition(".")[2] for odd in drawn} >= {
+        "v3_and_below_topics = []", "v3_and_below_topics = None", "partitions = []"
+    }  # fmt: skip
+
+
 def test_a_failing_sequence_is_shrunk_to_what_fails() -> None:
     assert shrunk(range(50), lambda kept: {3, 17, 49} <= set(kept)) == [3, 17, 49]
 

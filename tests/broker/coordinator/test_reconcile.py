@@ -123,9 +123,7 @@ def test_what_is_no_longer_subscribed_is_taken_before_the_next_target(
 
 
 @pytest.mark.parametrize(("owned", "revoking"), [(None, "12"), ("012", "12"), ("1", "12"), ("02", "2")])
-def test_a_member_that_gives_up_partitions_can_unsubscribe_from_more(
-    owned: Numbers | None, revoking: Numbers
-) -> None:
+def test_a_member_that_gives_up_partitions_can_unsubscribe_from_more(owned: Numbers | None, revoking: Numbers) -> None:
     """As in Kafka 4.3. In the last case it has given up what it was asked for before."""
     found = reconcile(
         member(UNREVOKED, 5, "02", "1"),

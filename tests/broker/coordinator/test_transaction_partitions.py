@@ -99,11 +99,35 @@ def test_a_transaction_begins_with_its_first_partition(world: TransactionWorld) 
     assert world.described().topics == (TransactionTopic(name="a", partitions=(0,)),)
 
 
-def test_nothing_to_add_begins_nothing(world: TransactionWorld) -> None:
+@pytest.mark.parametrize("topics", [(), (TransactionTopic(name="a"),)], ids=["no topic", "no partition of a topic"])
+@pytest.mark.parametrize("state", ["Empty", "CompleteCommit", "CompleteAbort"])
+def test_a_transaction_begins_without_partitions_too(
+    world: TransactionWorld, state: str, topics: tuple[TransactionTopic, ...]
+) -> None:
+    """As in Kafka: it can be extended, committed and aborted, and it times out. It has no marker."""
+    producer = world.bring_to(state)
+    request: dict[str, Any] = {"transactional_id": "x", "producer_id": producer[0], "topics": topics}
+    for epoch in (producer[1] + 1, producer[1], producer[1]):
+        world.call("add_partitions", TransactionToExtend(**request, producer_epoch=epoch))
+        assert world.state() == (state if epoch != producer[1] else "Ongoing")
+    assert world.described().topics == () and world.described().transaction_start_time_ms >= WALL_MS
+    ended = world.end(producer)
+    assert world.code(ended) == E.NONE and world.state() == "CompleteCommit"
+    producer = world.producer(ended)
+    world.call("add_partitions", TransactionToExtend(**request, producer_epoch=producer[1]))
+    assert world.code(world.add(producer, B)) == E.NONE and world.shard._table.partitions("x") == {B}
+
+
+def test_a_transaction_without_partitions_times_out() -> None:
+    world = TransactionWorld()
     producer = world.started()
-    request: dict[str, Any] = {"transactional_id": "x", "producer_id": producer[0], "producer_epoch": 0, "topics": ()}
-    world.call("add_partitions", TransactionToExtend(**request))
-    assert world.state() == "Empty"
+    topics = (TransactionTopic(name="a"),)
+    request = TransactionToExtend(
+        transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], topics=topics
+    )
+    world.call("add_partitions", request)
+    world.pass_ms(120_000)
+    assert world.state() == "CompleteAbort"
 
 
 def test_a_transaction_is_no_larger_than_a_record() -> None:

@@ -85,7 +85,8 @@ class Partitions:
     def _extend(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[Partition], version: int
     ) -> ErrorCode | None:
-        """None: a record was written. NONE: nothing has to be."""
+        """None: a record was written. NONE: nothing has to be. Also without partitions a transaction begins: Kafka's
+        producer that names none may end it."""
         error = self._states.refusal(transactional_id)
         if error != ErrorCode.NONE:
             return error
@@ -97,9 +98,9 @@ class Partitions:
         if before.producer_epoch != epoch or epoch > LAST_EPOCH:
             return ErrorCode.PRODUCER_FENCED
         known = self._table.partitions(transactional_id)
-        if partitions <= known:
-            return ErrorCode.NONE
         is_open = before.transaction_status == ONGOING
+        if is_open and partitions <= known:
+            return ErrorCode.NONE
         value = replace(
             before,
             transaction_status=ONGOING,
