@@ -16,7 +16,7 @@ from differential.compare import ABSENT, METADATA_TOPIC, NAMING, Difference
 from differential.conversation import CLOSED, NOTHING, SILENT, codes_of
 from differential.odd import tailed
 from differential.step import NO_ID, Batch, Step
-from quorumlog.records.batch import Codec
+from quorumlog.records.batch import CONTROL, LOG_APPEND_TIME, Codec
 from quorumlog.topic_name import collision_key
 
 Asked = Callable[[Step, Difference], bool]
@@ -147,7 +147,8 @@ def _is_far(cursor: Any) -> bool:
 
 def _begins_later(batch: Any) -> bool:
     """Not at the beginning of a log."""
-    return isinstance(batch, dict) and batch["base_offset"] > 0
+    offset = batch.get("base_offset") if isinstance(batch, dict) else None
+    return isinstance(offset, int) and offset > 0
 
 
 def _names_partition_twice(step: Step) -> bool:
@@ -157,10 +158,41 @@ def _names_partition_twice(step: Step) -> bool:
     return len(dict.fromkeys(asked)) < len(asked)
 
 
-def _has_little_room(step: Step) -> bool:
-    """For a batch, in one of the partitions that are asked for."""
-    asked = [one for topic in step.values["topics"] or () for one in topic["partitions"] or ()]
-    return any(one["partition_max_bytes"] <= LITTLE_BYTES for one in asked)
+def _has_little_room(step: Step, found: Difference) -> bool:
+    """The partition that the difference is about is asked for with less room than a batch has, beside another one."""
+    asked = [(topic, one) for topic in step.values["topics"] or () for one in topic["partitions"] or ()]
+    few = [
+        (str(topic["name"]), str(one["partition"]))
+        for topic, one in asked
+        if one["partition_max_bytes"] <= LITTLE_BYTES
+    ]
+    place = _FETCHED.match(found.path)
+    return len(asked) > 1 and place is not None and place.groups() in few
+
+
+def _is_of_today(missing: Difference) -> bool:
+    """A batch that has the broker's time, a marker or one that was given its append time, while others are older."""
+    return (
+        missing.theirs == ABSENT and _begins_later(missing.ours) and bool(missing.ours.get("attributes", 0) & OF_TODAY)
+    )
+
+
+def _is_without_leader(other: Difference) -> bool:
+    """Kafka lets a member join a generation that has no leader; here it has one, or is still waited for."""
+    if other.path == "":
+        theirs = other.theirs if isinstance(other.theirs, dict) else {}
+        return bool(other.ours == SILENT and theirs.get("leader") == "" and theirs.get("error_code") == 0)
+    return other.path == "leader" and other.theirs == "" and bool(other.ours)
+
+
+def _has_sequence(step: Step) -> bool:
+    """Some batch is of a producer whose repetitions are known as such."""
+    return any(isinstance(one, Batch) and one.sequence >= 0 for one in _batches(step))
+
+
+def _had_no_time(other: Difference) -> bool:
+    """Kafka's answer to a change that it may have made all the same."""
+    return REQUEST_TIMED_OUT in (_code_of(other.theirs), other.theirs if other.path.endswith("error_code") else None)
 
 
 def _names_ids(step: Step) -> bool:
@@ -173,8 +205,11 @@ def _has_cursor_elsewhere(step: Step) -> bool:
 
 
 # Theirs and ours, by API and field. 2: damaged, 3: unknown topic, 21: acks, 23, 25: protocol or member of a group, 35:
-# version or level, 40: setting, 42: another field, 47 to 49: transactional producer, 69: unknown group, 71, 106: fetch
-# session, 104: another cluster, 112: unknown assignor.
+# version or level, 40: setting, 42: another field, 47 to 49, 53: transactional producer, 69: unknown group, 71, 106:
+# fetch session, 100: unknown topic, by its id, 104: another cluster, 112: unknown assignor. Kafka looks for
+# transactional batches in a whole Produce before it looks for its topics: a batch that cannot be read, or that is
+# transactional in a request without a transactional id, is refused there. Here a topic that is not there is told as
+# such: its client has to learn that, whatever it sends.
 SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("remove_raft_voter", "error_code"): ((42, 35), (104, 35)),
     ("update_features", "error_code"): ((95, 42),),
@@ -191,7 +226,7 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("fetch", "error_code"): ((106, 71), (71, 106), (70, 106)),
     ("fetch", "responses[].partitions[].error_code"): ((1, 74),),
     ("produce", "responses[].partition_responses[].error_code"): (
-        (3, 21), (3, 42), (100, 21), (2, 3), (48, 21), (53, 3), (87, 2), (120, 21),
+        (3, 21), (3, 42), (100, 21), (2, 3), (2, 100), (48, 21), (49, 21), (53, 3), (53, 100), (87, 2), (120, 21),
     ),
     ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
 }  # fmt: skip
@@ -199,6 +234,9 @@ KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' 
 OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
 NOT_TOLD = -(2**31)
 LITTLE_BYTES = 1  # less than any batch has
+OF_TODAY = CONTROL | LOG_APPEND_TIME  # attributes of a batch
+REQUEST_TIMED_OUT = 7
+_FETCHED = re.compile(r"responses\[<?([^\]>]*)>?\]\.partitions\[(\d+)\]\.records\[")
 MOST_PARTITIONS = 10  # of a topic of a sequence
 # by their keys: client quotas, SCRAM, delegation tokens, telemetry, share groups, streams groups, client metrics
 LEFT_OUT_APIS = "17|36|38|39|40|41|48|49|50|51|71|72|74|76|77|78|79|83|84|85|86|87|88|89|90|91|92"
@@ -257,8 +295,9 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="no time to wait",
         api="create_topics|delete_topics|create_partitions|elect_leaders|alter_partition_reassignments",
-        path=r".*",
+        path=r"error_code|(topics|responses|results|replica_election_results)\[.*",
         if_=lambda step, _found: step.values.get("timeout", 1) <= 0,
+        with_=_had_no_time,
         reason="without time to wait Kafka answers REQUEST_TIMED_OUT, and may obey; we say what was done",
         goes_apart=True,
     ),
@@ -376,10 +415,17 @@ WANTED: tuple[Wanted, ...] = (
     ),
     Wanted(
         name="no error, empty message",
-        api="describe_configs|alter_partition_reassignments",
-        path=r"error_message|results\[.*\]\.(error_message|configs\[.*\]\.documentation)",
+        api="describe_configs",
+        path=r"results\[.*\]\.(error_message|configs\[.*\]\.documentation)",
         if_=lambda _step, found: (found.theirs, found.ours) in ((None, ""), ("", None)),
         reason="null and an empty text both say that there is none",
+    ),
+    Wanted(
+        name="reassignments of no topic",
+        api="alter_partition_reassignments",
+        path=r"allow_replication_factor_change|error_message",
+        if_=lambda step, found: not step.values["topics"] and (found.theirs, found.ours) in ((True, False), ("", None)),
+        reason="whether the number of replicas may change is told as it was asked, also for no topic (KIP-860)",
     ),
     Wanted(
         name="replicas that are none",
@@ -430,10 +476,19 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="an instance that joins again",
         api="consumer_group_heartbeat",
-        path=r".*",
+        path=r"error_code|error_message|member_id|member_epoch|heartbeat_interval|assignment(\..*)?",
         if_=lambda step, _found: step.values["instance_id"] is not None and step.values["member_epoch"] == 0,
         with_=lambda other: (other.theirs, other.ours) == (111, 0),
         reason="a static member whose answer was lost joins again by its own id; Kafka lets its session end first",
+        goes_apart=True,
+    ),
+    Wanted(
+        name="the last place of the consumer protocol",
+        api="join_group",
+        path=r"|generation_id|leader|members\[.*",
+        if_=lambda step, _found: step.values["group_instance_id"] is not None,
+        with_=_is_without_leader,
+        reason="who takes it makes the group a classic one, and waits for its generation and its leader (decision 104)",
         goes_apart=True,
     ),
     Wanted(
@@ -448,7 +503,7 @@ WANTED: tuple[Wanted, ...] = (
         name="the time of a repetition",
         api="produce",
         path=r"responses\[.*\]\.log_append_time",
-        if_=lambda _step, found: (found.theirs, found.ours) == ("<time>", -1),
+        if_=lambda step, found: (found.theirs, found.ours) == ("<time>", -1) and _has_sequence(step),
         reason="a batch that was there already was not given a time either; Kafka tells that of its records",
     ),
     Wanted(
@@ -735,7 +790,7 @@ WANTED: tuple[Wanted, ...] = (
         name="a batch of each partition",
         api="fetch",
         path=r"responses\[.*\]\.partitions\[.*\]\.records\[.*",
-        if_=lambda step, found: found.theirs == ABSENT and _has_little_room(step),
+        if_=lambda step, found: found.theirs == ABSENT and _has_little_room(step, found),
         reason="while there is room each partition gives a batch, however large; in Kafka only the first does (KIP-74)",
     ),
     Wanted(
@@ -752,6 +807,7 @@ WANTED: tuple[Wanted, ...] = (
         api="fetch",
         path=r"responses\[.*\]\.partitions\[.*\]\.records\[.*",
         if_=lambda _step, found: found.theirs == ABSENT and _begins_later(found.ours),
+        with_=_is_of_today,
         reason="a read goes on in the next segment, which a marker of today begins; Kafka's stops at a segment's end",
     ),
     Wanted(

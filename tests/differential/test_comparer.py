@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from differential.compare import ABSENT, Difference, differences
-from differential.conversation import CLOSED
+from differential.conversation import CLOSED, SILENT
 from differential.run import learn
 from differential.sequences import prefix_of
 from differential.step import NO_ID, Batch, Book, Ref, Step
@@ -165,6 +165,73 @@ def test_of_several_mistakes_only_known_pairs_of_one_field_are_explained() -> No
     assert explaining(step, Difference(partition, 1, 74)) is not None
     assert explaining(step, Difference("error_code", 1, 74)) is None
     assert explaining(step, Difference(partition, 106, 71)) is None
+
+
+def is_explained(step: Step, *every: Difference) -> list[bool]:
+    """Each of the differences of one answer."""
+    return [explaining(step, one, every) is not None for one in every]
+
+
+def test_an_unknown_topic_comes_before_what_it_is_sent() -> None:
+    step = Step(api="produce", version=13, values={"topic_data": [], "transactional_id": None, "acks": 1})
+    path = "responses[<t>].partition_responses[0:-1].error_code"
+    assert is_explained(step, Difference(path, 2, 100)) == [True]
+    assert is_explained(step, Difference(path, 100, 2)) == is_explained(step, Difference(path, 0, 100)) == [False]
+
+
+def test_a_reassignment_of_a_topic_says_what_was_asked() -> None:
+    for topics, is_wanted in (([], True), (None, True), ([{"name": "t"}], False)):
+        step = Step(api="alter_partition_reassignments", version=1, values={"topics": topics, "timeout": 5_000})
+        assert is_explained(step, Difference("allow_replication_factor_change", True, False)) == [is_wanted]
+        assert is_explained(step, Difference("allow_replication_factor_change", False, True)) == [False]
+
+
+def test_only_a_static_member_may_wait_for_a_leader_that_kafka_does_not_name() -> None:
+    generation = Difference("generation_id", 0, 3)
+    for instance, is_wanted in (("i", True), (None, False)):
+        step = Step(api="join_group", version=7, values={"group_instance_id": instance})
+        assert is_explained(step, generation, Difference("leader", "", "<m1>")) == [is_wanted] * 2
+        assert is_explained(step, generation, Difference("leader", "<m2>", "<m1>")) == [False] * 2
+        parked = Difference("", {"leader": "", "error_code": 0}, SILENT)
+        assert is_explained(step, parked) == [is_wanted]
+        assert is_explained(step, Difference("", {"leader": "", "error_code": 25}, SILENT)) == [False]
+
+
+def asked(topic: str, partition: int, most: int) -> dict[str, Any]:
+    return {"name": topic, "partitions": [{"partition": partition, "partition_max_bytes": most}]}
+
+
+@pytest.mark.parametrize(
+    ("topics", "is_wanted"),
+    [
+        ([asked("a", 1, 0), asked("b", 0, 0)], True),
+        ([asked("a", 1, 1_000_000), asked("b", 0, 0)], False),
+        ([asked("a", 1, 0)], False),
+    ],
+    ids=["no room in it", "no room in another one", "no other one"],
+)
+def test_a_batch_that_is_missing_is_explained_by_the_room_of_its_own_partition(
+    topics: list[dict[str, Any]], is_wanted: bool
+) -> None:
+    step = Step(api="fetch", version=17, values={"topics": topics, "isolation_level": 0, "replica_id": -1})
+    batch = {"base_offset": 0, "attributes": 0}
+    assert is_explained(step, Difference("responses[<a>].partitions[1].records[0]", ABSENT, batch)) == [is_wanted]
+
+
+def test_a_batch_behind_a_segments_end_is_explained_where_a_marker_of_today_is_missing_too() -> None:
+    step = Step(api="fetch", version=12, values={"topics": [], "isolation_level": 0, "replica_id": -1})
+    plain, marker = (
+        Difference(f"responses[a].partitions[0].records[{at}]", ABSENT, {"base_offset": at, "attributes": attributes})
+        for at, attributes in ((4, 0), (3, 0x30))
+    )
+    assert is_explained(step, plain, marker) == [True, True] and is_explained(step, plain) == [False]
+
+
+def test_without_time_only_what_kafka_says_to_have_run_out_of_it_is_explained() -> None:
+    other = Difference("topics[a].num_partitions", -1, 1)
+    for timeout, code, is_wanted in ((0, 7, True), (5_000, 7, False), (0, 3, False)):
+        step = Step(api="create_topics", version=7, values={"topics": [], "timeout": timeout})
+        assert is_explained(step, other, Difference("topics[a].error_code", code, 0)) == [is_wanted] * 2
 
 
 def test_a_batch_that_is_refused_for_another_reason_than_zstd_is_found() -> None:
