@@ -156,11 +156,15 @@ class PartitionDirectories:
         Not at a mount point whose file system is gone: a new log there would be acknowledged until the next probe, and
         hidden afterwards. What was open before lies on the right disk, and new segments find no directory there.
         """
-        if self._identity is not None and self.disk.identity(self.path) != self._identity:
-            what = "another directory is at this path now: it was removed, replaced or unmounted while the node used it"
-            raise DiskError(self.path, "make directory", errno.ESTALE, what)
+        self.check_identity("make directory")
         self._unsynced_names.add(partition)
         self.disk.make_directory(self.path_of(partition))
+
+    def check_identity(self, operation: str) -> None:
+        """Raises DiskError if the path names another directory than the one that was listed, or none."""
+        if self._identity is not None and self.disk.identity(self.path) != self._identity:
+            what = "another directory is at this path now: it was removed, replaced or unmounted while the node used it"
+            raise DiskError(self.path, operation, errno.ESTALE, what)
 
     def sync_name(self, partition: TopicPartition) -> None:
         """Make the name durable if this object made it. All older names were synced when the log directory was opened.
@@ -181,11 +185,13 @@ class PartitionDirectories:
 
         The order matters. Offsets without a directory do no harm (creating one removes them first); a directory
         without its offsets would bring deleted records back, if the move were undone by a power cut or an operator.
-        unique: any fresh id. mark: DELETE or STRAY. The quorum's log stays, whatever asks for it. Raises DiskError.
+        unique: any fresh id. mark: DELETE or STRAY. The quorum's log stays, whatever asks for it. Raises DiskError, also
+        where the file system is gone: a name that is not at its mount point may still be on the disk.
         """
         name = marked_directory(*partition, unique, mark)
         if partition[0] == METADATA_TOPIC:
             return name
+        self.check_identity("rename")
         try:
             self.disk.rename(self.path_of(partition), f"{self.path}/{name}")
             self.disk.sync_directory(self.path)

@@ -7,12 +7,13 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from move_world import MANY, SOURCE, TARGET, MoveWorld
+from move_world import CONFIG, MANY, SOURCE, TARGET, MoveWorld
 from transaction_samples import data_batch, marker
 
 from jepsen.sim.machine.disk_faults import Fault, Operation
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
+from quorumlog_storage.disk import DiskError
 from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
 from quorumlog_storage.log_errors import LogClosed
 from quorumlog_storage.moves import promotion
@@ -117,6 +118,31 @@ def test_a_moved_log_is_its_source() -> None:
     world.disk.crash(random.Random(1))
     again = world.restarted()
     assert again.records()[: len(before)] == before and len(again.records()) == len(before) + 6
+
+
+def test_no_copy_is_made_at_a_mount_point_whose_file_system_is_gone() -> None:
+    """Its source would leave, and the records would be hidden once the file system is mounted again."""
+    world = MoveWorld()
+    world.create()
+    world.target.find()
+    world.disk.mounts.unmount("/other", leaves_a_directory=True)
+    with pytest.raises(DiskError, match="unmounted while the node used it"):
+        world.begin()
+    assert world.disk.list("/other") == []
+
+
+def test_a_complete_copy_gets_no_live_name_at_a_mount_point_whose_file_system_is_gone() -> None:
+    """There an empty log would be made in its place."""
+    world = moving()
+    world.target.find()
+    world.catch_up()
+    frozen = promotion.freeze(world.held)
+    promotion.complete(world.copy, world.held.log, frozen, SOURCE, MANY)
+    promotion.leave(world.held, bytes([9]) * 16)
+    world.disk.mounts.unmount("/other", leaves_a_directory=True)
+    with pytest.raises(DiskError, match="unmounted while the node used it"):
+        promotion.rename_in(world.copy, CONFIG, frozen)
+    assert world.disk.list("/other") == []
 
 
 def test_an_epoch_without_records_moves_too() -> None:

@@ -118,3 +118,18 @@ def test_no_log_is_made_at_a_mount_point_whose_file_system_is_gone() -> None:
     with pytest.raises(DiskError, match="unmounted while the node used it") as raised:
         directories.make_name(("t", 0))
     assert raised.value.errno == errno.ESTALE and disk.list("/d0") == []
+
+
+@pytest.mark.parametrize("leaves_a_directory", [True, False])
+def test_no_log_leaves_a_mount_point_whose_file_system_is_gone(leaves_a_directory: bool) -> None:
+    """It is still on the disk. Whoever heard that it has left would go on without it, and meet it again later."""
+    disk = disk_with_data()
+    directories = PartitionDirectories(disk, "/data")
+    log = PartitionLog.create(directories, ("t", 0), TOPIC_ID, LogConfig())
+    log.close()
+    directories.find()
+    disk.mounts.unmount("/data", leaves_a_directory=leaves_a_directory)
+    with pytest.raises(DiskError):
+        directories.move_away(("t", 0), UNIQUE, DELETE)
+    disk.mounts.mount("/data")
+    assert PartitionDirectories(disk, "/data").find().partitions == {(TOPIC_ID, 0): "t"}

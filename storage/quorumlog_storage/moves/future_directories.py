@@ -24,3 +24,6 @@ class FutureDirectories(PartitionDirectories):
 
     def path_of(self, partition: TopicPartition) -> str:
         return f"{self.path}/{self.name}"
+
+    def check_identity(self, operation: str) -> None:
+        self.here.check_identity(operation)

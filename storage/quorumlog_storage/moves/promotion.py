@@ -178,7 +178,8 @@ def rename_in(future: FutureLog, config: LogConfig, frozen: Frozen) -> Log:
 
 
 def rename_promoted(here: PartitionDirectories, partition: TopicPartition, name: str) -> None:
-    """A start does this, too. Durable; may be repeated. Raises DiskError."""
+    """A start does this, too. Durable; may be repeated. Raises DiskError, also where the file system is gone."""
+    here.check_identity("rename")
     if here.disk.exists(f"{here.path}/{name}"):
         here.disk.rename(f"{here.path}/{name}", here.path_of(partition))
     here.disk.sync_directory(here.path)
