@@ -185,8 +185,8 @@ class PartitionDirectories:
 
         The order matters. Offsets without a directory do no harm (creating one removes them first); a directory
         without its offsets would bring deleted records back, if the move were undone by a power cut or an operator.
-        unique: any fresh id. mark: DELETE or STRAY. The quorum's log stays, whatever asks for it. Raises DiskError, also
-        where the file system is gone: a name that is not at its mount point may still be on the disk.
+        unique: any fresh id. mark: DELETE or STRAY. The quorum's log stays, whatever asks for it. Raises DiskError,
+        also where the file system is gone: a name that is not at its mount point may still be on the disk.
         """
         name = marked_directory(*partition, unique, mark)
         if partition[0] == METADATA_TOPIC:
