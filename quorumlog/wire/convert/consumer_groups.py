@@ -40,6 +40,11 @@ TOLD_AS: Mapping[int, ErrorCode] = {
 """Errors of a heartbeat that would end a client, and what it is told instead."""
 
 
+def told_as(error_code: int) -> int:
+    """The error code of a heartbeat's answer, for both ways of writing it: with the schema, and plain."""
+    return TOLD_AS.get(error_code, error_code)
+
+
 def read_heartbeat_request(values: Values, version: int) -> ConsumerGroupHeartbeatRequest:
     names, owned = values["subscribed_topic_names"], values["topic_partitions"]
     request: ConsumerGroupHeartbeatRequest = from_values(
@@ -69,7 +74,7 @@ def write_heartbeat_response(
     response: ConsumerGroupHeartbeatResponse, _request: ConsumerGroupHeartbeatRequest, _version: int
 ) -> Values:
     values = to_values(response)
-    values["error_code"] = TOLD_AS.get(response.error_code, response.error_code)
+    values["error_code"] = told_as(response.error_code)
     return values
 
 

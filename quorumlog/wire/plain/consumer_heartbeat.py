@@ -14,7 +14,7 @@ from quorumlog.messages.groups import (
     SubscribedTopicNames,
     TopicIdPartitions,
 )
-from quorumlog.wire.convert.consumer_groups import FIRST_WITH_MEMBERS_OWN_ID, TOLD_AS
+from quorumlog.wire.convert.consumer_groups import FIRST_WITH_MEMBERS_OWN_ID, told_as
 from quorumlog.wire.parts import Parts, write_uvarint
 from quorumlog.wire.plain.form import (
     UUID_BYTES,
@@ -169,7 +169,7 @@ def read_response(
 
 def write_response(parts: Parts, response: ConsumerGroupHeartbeatResponse, _version: int) -> None:
     tail = parts.tail
-    tail += _ANSWER.pack(response.throttle_time_ms, TOLD_AS.get(response.error_code, response.error_code))
+    tail += _ANSWER.pack(response.throttle_time_ms, told_as(response.error_code))
     write_nullable_text(tail, response.error_message or None)
     write_nullable_text(tail, response.member_id)
     tail += _MEMBER.pack(response.member_epoch, response.heartbeat_interval_ms)
