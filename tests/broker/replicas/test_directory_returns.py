@@ -9,7 +9,9 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_quorum.metadata.registration import LOST
+from quorumlog_storage.bounded import OPEN_FILES_DEFAULT
 from quorumlog_storage.directory_life import DirectoryOffline, DirectoryState
+from quorumlog_storage.file_handle import open_below
 
 PARTITIONS = 4
 SEGMENT_BYTES = 1 << 20
@@ -52,6 +54,16 @@ def test_its_replicas_follow_again_and_no_other_replica_is_touched() -> None:
     assert all(node.replicas[key] is replica for key, replica in others.items())
     pending = node.data_plane.placements.pending_assignments()
     assert not [one for one in pending if one.directory_id == LOST]
+
+
+def test_the_logs_of_its_former_generation_keep_no_file_open() -> None:
+    """A segment that leaves later would keep its room on the disk as long as the node runs."""
+    _, node, before, _ = failed()
+    node.disk.resources.open_files.limit = OPEN_FILES_DEFAULT  # none leaves for want of room
+    held = open_below(node.disk, "/d0")
+    assert held
+    node.run(node.data_plane.returns.take_back(next_generation(node, before)))
+    assert not set(held) & set(open_below(node.disk, "/d0"))
 
 
 def test_it_is_not_online_before_every_log_is_verified() -> None:
