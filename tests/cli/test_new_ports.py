@@ -76,7 +76,7 @@ def test_a_change_that_was_interrupted_is_finished_by_the_next_start(
     nodes: LocalNodes, written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """written: how many of the nodes' files were written."""
-    ports, write, left = shifted(nodes), new_ports._write_whole, [written + 1]
+    ports, write, left = shifted(nodes), new_ports.write_whole, [written + 1]
 
     def interrupted(path: Path, text: str) -> None:
         if not left[0]:
@@ -88,7 +88,7 @@ def test_a_change_that_was_interrupted_is_finished_by_the_next_start(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(new_ports, "_write_whole", interrupted)
+        patched.setattr(new_ports, "write_whole", interrupted)
         patched.setattr("quorumlog.testing.layout.Layout.write_marker", no_marker)
         give_ports(nodes, Picks(ports))
     again = LocalNodes.open(nodes.layout.root)
@@ -99,11 +99,11 @@ def test_a_change_that_was_interrupted_is_finished_by_the_next_start(
 
 
 def untouched(nodes: LocalNodes, reason: str) -> None:
-    before = {path: path.read_text() for path in nodes.layout.root.rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in nodes.layout.root.rglob("*") if path.is_file()}
     with pytest.raises(CliError, match=reason) as refused:
         give_ports(nodes, Picks(shifted(nodes)))
     assert refused.value.code is Exit.PRECONDITION and refused.value.hint
-    assert {path: path.read_text() for path in nodes.layout.root.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in nodes.layout.root.rglob("*") if path.is_file()} == before
 
 
 def test_a_cluster_that_runs_keeps_its_ports(nodes: LocalNodes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,16 +117,46 @@ def test_a_file_whose_ports_stand_elsewhere_is_not_changed(nodes: LocalNodes) ->
     untouched(nodes, "was edited: its ports are not all in the lines")
 
 
-def test_voters_in_the_metadata_log_keep_their_addresses(nodes: LocalNodes) -> None:
-    log = nodes.layout.nodes[2].data / DIRECTORY
-    log.mkdir()
-    voter = Voter(1, bytes([1]) * 16, (VoterEndpoint("INTERNAL", HOST, 9093),), 0, 1)
-    batch = control_batch([KRaftVersion(1), Voters((voter,))], base_offset=0, timestamp_ms=1, leader_epoch=1)
-    (log / f"{0:020d}.log").write_bytes(batch)
-    before = nodes.layout.nodes[0].config.read_text()
-    with pytest.raises(CliError, match=r"has kraft\.version 1") as refused:
-        give_ports(nodes, Picks(shifted(nodes)))
-    assert refused.value.code is Exit.PRECONDITION and nodes.layout.nodes[0].config.read_text() == before
+def put_voters(nodes: LocalNodes, node_id: int, internal: dict[int, int]) -> None:
+    """What the node's metadata log names, as after `feature upgrade kraft.version=1`. internal: ports by node id."""
+    log = nodes.layout.node(node_id).data / DIRECTORY
+    log.mkdir(exist_ok=True)
+    voters = [
+        Voter(one, bytes([one]) * 16, (VoterEndpoint("INTERNAL", HOST, port),), 0, 1) for one, port in internal.items()
+    ]
+    records = [KRaftVersion(1), Voters(tuple(voters))]
+    (log / f"{0:020d}.log").write_bytes(control_batch(records, base_offset=0, timestamp_ms=1, leader_epoch=1))
+
+
+def moved(nodes: LocalNodes) -> list[set[tuple[int, int, int]]]:
+    """What each node's file says: id, old port, new port."""
+    configs = [read_config(str(node.config), (), {}) for node in nodes.layout.nodes]
+    return [{(one.node_id, one.old.port, one.new.port) for one in config.moved_voters} for config in configs]
+
+
+def test_voters_in_the_metadata_log_are_found_at_their_new_addresses(nodes: LocalNodes) -> None:
+    """Node 2 lacks a change that node 3 has; what was said before is said anew for the ports of now."""
+    first, ports = [node.ports for node in nodes.layout.nodes], shifted(nodes)
+    old = {number: one.internal for number, one in enumerate(first, start=1)}
+    put_voters(nodes, 2, old)
+    put_voters(nodes, 3, {**old, 3: 31_000})
+    for row in (shifted(nodes), first, ports):
+        give_ports(nodes, Picks(row))
+        the_files_agree(nodes, row)
+        new = {number: one.internal for number, one in enumerate(row, start=1)}
+        want = {(number, port, new[number]) for number, port in (*old.items(), (3, 31_000)) if port != new[number]}
+        assert moved(nodes) == [want] * COUNT
+    settle(nodes)
+    assert moved(nodes) == [want] * COUNT, "a log still names the old addresses"
+    for node_id in (2, 3):
+        put_voters(nodes, node_id, new)
+    settle(nodes)
+    assert moved(nodes) == [set()] * COUNT and "moved" not in nodes.layout.nodes[0].config.read_text()
+
+
+def test_a_voter_that_is_elsewhere_is_not_left_behind(nodes: LocalNodes) -> None:
+    put_voters(nodes, 1, {4: 9093})
+    untouched(nodes, r"voters that are not in it: \[4\]")
 
 
 def test_nobody_holds_a_free_port(monkeypatch: pytest.MonkeyPatch) -> None:

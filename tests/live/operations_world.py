@@ -119,15 +119,26 @@ class Operator:
     # --- commands
 
     def follow(self, section: str, codes: dict[str, int]) -> None:
-        """Do what a section of the page says. codes: exit codes other than 0, by the command as it is on the page."""
+        """Do what a section of the page says. codes: exit codes other than 0, by the command as it is on the page.
+
+        Nodes that are started one after the other may need each other to be ready.
+        """
+        started: list[int] = []
         for command in commands_of(section):
             if found := _START.fullmatch(command):
                 self.start(int(found[1]))
-                self.wait(lambda node=int(found[1]): self.is_ready(node), f"node {found[1]} is ready")
+                started.append(int(found[1]))
                 continue
+            self._wait_ready(started)
             self.said[command] = self.bash(self.filled_in(command), codes.get(command, 0))
             self.told[command] = self.errors
             self._learn(command)
+        self._wait_ready(started)
+
+    def _wait_ready(self, started: list[int]) -> None:
+        while started:
+            self.wait(lambda node=started[-1]: self.is_ready(node), f"node {started[-1]} is ready")
+            started.pop()
 
     def filled_in(self, command: str) -> str:
         for name in re.findall(r"\b[A-Z]{3,}(?:_ID)?\b", command):

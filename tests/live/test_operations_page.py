@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from operations_world import IDS, PAGE, Operator, commands_of
 
-from quorumlog.testing.ports import PortPicker
+from quorumlog.testing.ports import HOST, PortPicker
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -193,3 +193,49 @@ def the_old_node_2_is_refused(operator: Operator) -> None:
 
 def _says(log: Path, *texts: str) -> bool:
     return any(all(text in line for text in texts) for line in log.read_text().splitlines())
+
+
+def test_all_controllers_move_at_once(operator: Operator) -> None:
+    operator.wait(lambda: followed(operator, "Let the voters change"), "all voters to tell the leader about themselves")
+    create(operator)
+    before = fill(operator, "before")
+    for node in IDS:
+        operator.stop(node)
+    picker = PortPicker()
+    try:
+        _give_new_ports(operator, picker)
+        operator.follow("Move controllers to other addresses", {})
+        new = [ports.internal for ports in operator.ports]
+        operator.wait(lambda: _voters_ports(operator) == new, "each voter to tell its new address")
+        operator.wait(lambda: all_in_sync(operator), "all replicas are in sync")
+        leader = operator.leader()  # without the lines: the log has the addresses
+        operator.kill(leader)
+        operator.start(leader)
+        operator.wait(lambda: operator.is_ready(leader), f"node {leader} is ready")
+        assert read(operator) == before
+    finally:
+        picker.close()
+
+
+def _give_new_ports(operator: Operator, picker: PortPicker) -> None:
+    """In the files, and in what the page's capitals stand for."""
+    old, operator.ports = operator.ports, picker.pick(len(IDS))
+    changes = {
+        str(a): str(b)
+        for one, two in zip(old, operator.ports, strict=True)
+        for a, b in zip(one.all, two.all, strict=True)
+    }
+    swap = lambda text: re.sub(r"(?<=:)\d+\b", lambda port: changes.get(port[0], port[0]), text)  # noqa: E731
+    for node in IDS:
+        path = operator.root / f"node{node}" / "server.properties"
+        path.write_text(swap(path.read_text()))
+    operator.values["MOVED"] = ",".join(
+        f"{node}@{HOST}:{one.internal}>{HOST}:{two.internal}"
+        for node, one, two in zip(IDS, old, operator.ports, strict=True)
+    )
+    operator.values["SERVERS"] = swap(operator.values["SERVERS"])
+
+
+def _voters_ports(operator: Operator) -> list[int]:
+    with operator.client() as cluster:
+        return [endpoint.port for one in cluster.admin.describe_quorum().nodes for endpoint in one.endpoints]

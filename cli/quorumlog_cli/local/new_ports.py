@@ -2,8 +2,8 @@
 
 Ports stand in the files of all nodes (listeners, addresses of the voters, the admin port) and in the marker. All nodes
 must be stopped: one that ran would know the others by their old addresses. What all files will hold is written down
-first, in one file, and is taken from there by the next start if this one is interrupted. Voters that are in the
-metadata log (kraft.version 1) have their addresses there, so such a cluster keeps its ports.
+first, in one file, and is taken from there by the next start if this one is interrupted. Where the voters are in the
+metadata log (kraft.version 1), the files also say how the addresses there are to be read (moved_voters.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from quorumlog.testing.layout import Layout
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import NodePorts, PortPicker
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local.moved_voters import moved_line, with_line
+from quorumlog_cli.local.whole_file import write_whole
 from quorumlog_cli.server.config import NodeConfig, load
 
 PLAN = "new-ports.json"
@@ -37,13 +39,13 @@ def give_ports(nodes: LocalNodes, picker: PortPicker) -> None:
             f"{layout.nodes[0].ports.client} on; ports can be changed only while all are stopped",
             f"quorumlog down --data {layout.root} stops them",
         )
-    _check_voters(layout)
     ports = picker.pick(len(nodes.ids))
+    line = moved_line(layout, {node.node_id: new.internal for node, new in zip(layout.nodes, ports, strict=True)})
     pairs = [(node.ports.all, new.all) for node, new in zip(layout.nodes, ports, strict=True)]
     changes = {old: new for olds, news in pairs for old, new in zip(olds, news, strict=True)}
-    texts = {node.node_id: _changed(node.config, changes) for node in layout.nodes}
+    texts = {node.node_id: with_line(_changed(node.config, changes), line) for node in layout.nodes}
     plan = {"ports": [asdict(one) for one in ports], "files": texts}
-    _write_whole(layout.root / PLAN, json.dumps(plan))
+    write_whole(layout.root / PLAN, json.dumps(plan))
     nodes.layout = with_planned_ports(layout)
 
 
@@ -55,30 +57,13 @@ def with_planned_ports(layout: Layout) -> Layout:
     except FileNotFoundError:
         return layout
     for node in layout.nodes:
-        _write_whole(node.config, plan["files"][str(node.node_id)])
+        write_whole(node.config, plan["files"][str(node.node_id)])
     ports = [NodePorts(**one) for one in plan["ports"]]
     moved = [replace(node, ports=new) for node, new in zip(layout.nodes, ports, strict=True)]
     made = replace(layout, nodes=tuple(moved))
     made.write_marker()
     path.unlink()
     return made
-
-
-def _check_voters(layout: Layout) -> None:
-    """Raises CliError if the metadata log of a node names voters, with their addresses."""
-    from quorumlog_cli.offline.metadata_log import DIRECTORY
-    from quorumlog_quorum.metadata_survey import survey
-    from quorumlog_storage.edge.disk import RealDisk
-
-    for node in layout.nodes:
-        log = node.data / DIRECTORY  # which `up` has nowhere else; there is none before the first start
-        if log.is_dir() and survey(RealDisk(), str(log)).voters is not None:
-            raise CliError(
-                Exit.PRECONDITION,
-                f"the cluster in {layout.root} has kraft.version 1: the addresses of its controllers are in its "
-                "metadata, where only a running quorum can change them",
-                f"free its ports, from {layout.nodes[0].ports.client} on, and omit --port",
-            )
 
 
 def _changed(path: Path, changes: Mapping[int, int]) -> str:
@@ -104,9 +89,3 @@ def _ports_of(config: NodeConfig) -> list[int]:
     addresses = [*(one.address for one in config.listeners), *(voter.address for voter in config.voters)]
     ports = [address.port for address in (*addresses, *config.bootstrap_servers)]
     return [*ports, *([config.metrics_port] if config.metrics_port is not None else [])]
-
-
-def _write_whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f"{path.name}.tmp")
-    temporary.write_text(text)
-    temporary.replace(path)

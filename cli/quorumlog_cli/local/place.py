@@ -15,6 +15,7 @@ from typing import Any
 from quorumlog.testing.layout import Layout, LayoutError, has_cluster, read_layout
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.local.moved_voters import drop_spent_lines
 from quorumlog_cli.local.new_ports import with_planned_ports
 from quorumlog_cli.profile import Profiles
 from quorumlog_cli.profile_file import read_user
@@ -37,6 +38,8 @@ def settle(nodes: LocalNodes) -> str:
                 f"same nodes, and those in {copy} run. Two copies of a node must never run at once",
                 f"quorumlog down --data {copy} stops them; a cluster of its own begins in an empty directory",
             )
+    if not nodes.serving():
+        drop_spent_lines(layout)
     home = layout.home
     if home in copies:
         return f"a copy of {home}, with the same id: never start both"

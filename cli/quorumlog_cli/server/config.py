@@ -21,12 +21,14 @@ from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_cli.server.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
 from quorumlog_cli.server.foreign_keys import check_foreign, idle_of
 from quorumlog_cli.server.group_keys import group_config, offsets_topic
-from quorumlog_cli.server.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
+from quorumlog_cli.server.keys import COARSER, MOVED_VOTERS, NODE_KEYS, SIZES, all_keys, check_known
 from quorumlog_cli.server.listeners import (
     GRPC,
+    MovedVoter,
     Voter,
     check_protocols,
     internal_name,
+    parse_moved,
     parse_named,
     parse_servers,
     parse_voters,
@@ -62,6 +64,7 @@ class NodeConfig:
     advertised: Mapping[str, Address]
     voters: tuple[Voter, ...]
     bootstrap_servers: tuple[Address, ...]
+    moved_voters: tuple[MovedVoter, ...]
     auto_join: bool
     log_dirs: tuple[str, ...]
     cordoned_log_dirs: tuple[str, ...]
@@ -214,6 +217,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         advertised=advertised,
         voters=parse_voters(node["controller.quorum.voters"]),
         bootstrap_servers=parse_servers(node["controller.quorum.bootstrap.servers"]),
+        moved_voters=parse_moved(node[MOVED_VOTERS]),
         auto_join=node["controller.quorum.auto.join.enable"],
         log_dirs=checked_directories(log_dirs),
         cordoned_log_dirs=checked_cordoned(node["cordoned.log.dirs"], log_dirs),

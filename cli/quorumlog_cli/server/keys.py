@@ -35,6 +35,7 @@ from quorumlog_cli.server.transaction_keys import TRANSACTION_KEYS
 from quorumlog_cli.server.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 
 MAX_PORT = 65_535
+MOVED_VOTERS = "controller.quorum.voters.moved"
 
 
 def _addresses(text: str) -> str:
@@ -102,6 +103,14 @@ _KEYS = (
         parse=parse_list,
         default="",
         doc="HOST:PORT of the internal listeners of some controllers: a node that knows no leader asks them.",
+    ),
+    NodeKey(
+        name=MOVED_VOTERS,
+        parse=parse_list,
+        default="",
+        doc="ID@HOST:PORT>HOST:PORT for controllers that all got other addresses while they were stopped, with "
+        "kraft.version 1: where the metadata log names the first address of a voter, it is called at the second one. "
+        "Take it out when `quorumlog quorum replication` works. Not in Kafka.",
     ),
     NodeKey(
         name="controller.quorum.auto.join.enable",

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog_cli.server.keys import MAX_PORT
+from quorumlog_cli.server.keys import MAX_PORT, MOVED_VOTERS
 from quorumlog_cli.server.properties import ConfigError
 
 GRPC = "GRPC"  # how the name of a listener for gRPC clients begins, where `lane.listeners` does not say which speak it
 PLAINTEXT = "PLAINTEXT"  # the one security protocol
 _ENCRYPTED = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")  # names that mean these protocols to Kafka, without a map
 _NAMED = re.compile(r"([A-Za-z0-9_.-]+)://(.*)")
+_MOVED = re.compile(r"([0-9]{1,9})@([^>]+)>([^>]+)")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
 
 
@@ -24,6 +25,15 @@ class Voter:
 
     node_id: NodeId
     address: Address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedVoter:
+    """One entry of `controller.quorum.voters.moved`: the internal listener of a controller that has moved."""
+
+    node_id: NodeId
+    old: Address
+    new: Address
 
 
 def parse_address(key: str, text: str) -> Address:
@@ -65,6 +75,20 @@ def parse_voters(texts: Sequence[str]) -> tuple[Voter, ...]:
             raise ConfigError(f"{key}: node {node_id} is given twice")
         voters[int(node_id)] = Voter(node_id=int(node_id), address=parse_address(key, address))
     return tuple(voters[node_id] for node_id in sorted(voters))
+
+
+def parse_moved(texts: Sequence[str]) -> tuple[MovedVoter, ...]:
+    """ID@HOST:PORT>HOST:PORT each. Raises ConfigError, also if a voter has two new addresses for one old address."""
+    found: dict[tuple[NodeId, Address], MovedVoter] = {}
+    for text in texts:
+        match = _MOVED.fullmatch(text)
+        if match is None:
+            raise ConfigError(f"{MOVED_VOTERS}: {text!r} is not ID@HOST:PORT>HOST:PORT")
+        old, new = (parse_address(MOVED_VOTERS, match[number]) for number in (2, 3))
+        if (int(match[1]), old) in found:
+            raise ConfigError(f"{MOVED_VOTERS}: node {match[1]} at {old} is given twice")
+        found[int(match[1]), old] = MovedVoter(node_id=int(match[1]), old=old, new=new)
+    return tuple(found.values())
 
 
 def parse_servers(texts: Sequence[str]) -> tuple[Address, ...]:

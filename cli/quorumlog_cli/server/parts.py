@@ -25,7 +25,7 @@ from quorumlog_quorum.controller.config import ControllerConfig
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.topic_settings import DEFAULT, SET_IN_FILE
 from quorumlog_quorum.raft.config import RaftConfig
-from quorumlog_quorum.raft.membership import Membership
+from quorumlog_quorum.raft.membership import Membership, MovedVoter
 from quorumlog_quorum.raft.voters import Voter, VoterSet
 from quorumlog_quorum.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotRetention
@@ -57,6 +57,10 @@ def membership(config: NodeConfig) -> Membership:
         auto_join=config.auto_join,
         bootstrap=tuple(
             Endpoint(name=listener.name, host=server.host, port=server.port) for server in config.bootstrap_servers
+        ),
+        moved=tuple(
+            MovedVoter(node_id=one.node_id, old=(one.old.host, one.old.port), new=(one.new.host, one.new.port))
+            for one in config.moved_voters
         ),
     )
 

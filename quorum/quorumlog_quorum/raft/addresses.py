@@ -17,9 +17,13 @@ class Addresses:
         self._hinted: tuple[NodeId, Endpoint] | None = None  # what another node has said about a leader
 
     def of(self, node_id: NodeId, history: VoterHistory) -> Endpoint | None:
-        """A static set is what its operator wants each node to use. Elsewhere a leader's own word is the newest."""
+        """A static set is what its operator wants each node to use. Elsewhere a leader's own word is the newest.
+
+        What an operator says of a voter that has moved counts for the address that the set in the log names.
+        """
         listed, told = history.voters.endpoint_of(node_id), self._told_by(node_id)
-        known = listed or told if history.level == STATIC_LEVEL else told or listed
+        is_static = history.level == STATIC_LEVEL
+        known = listed or told if is_static else told or self._membership.after_move(node_id, listed)
         return known or _if_of(self._hinted, node_id) or self._membership.bootstrap_endpoint(node_id)
 
     def listener(self, history: VoterHistory) -> str:

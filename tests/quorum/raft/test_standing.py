@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,6 +49,7 @@ from quorumlog_quorum.raft.events import (
     TimerFired,
 )
 from quorumlog_quorum.raft.log_state import EpochSpan
+from quorumlog_quorum.raft.membership import MovedVoter
 from quorumlog_quorum.raft.outbox import InFlightRequest
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
@@ -113,6 +115,26 @@ def test_a_voter_that_listens_elsewhere_tells_the_leader_once_it_has_copied_from
     assert sent.to == LEADER and sent.message.listeners == (moved,) and sent.message.max_kraft_version == 1  # type: ignore[union-attr]
     answer(raft, UpdateRaftVoterRequest, UpdateRaftVoterResponse(leader_id=LEADER, leader_epoch=EPOCH), 20)
     assert sends(answer_fetch(raft, 30), UpdateRaftVoterRequest) == [], "not again before the set had time to arrive"
+
+
+def test_a_voter_that_has_moved_is_called_at_its_new_address_while_the_log_names_the_old_one() -> None:
+    new = replace(endpoint(1), port=7001)
+    moves = tuple(
+        MovedVoter(node_id=node_id, old=("h", port), new=("h", 7000 + node_id))
+        for node_id, port in ((1, 9001), (2, 8002), (4, 9003))  # 2: it is listed elsewhere. 4 is no voter
+    )
+    raft = voter_raft(3, members(1, 2, 3), moved=moves)
+    assert [raft.endpoint_of(node_id) for node_id in (1, 2, 3)] == [new, endpoint(2), endpoint(3)]
+    raft.step(Started(), 0)
+    asked = {sent.to: sent.message for sent in sends(raft.step(TimerFired(), 60_000), VoteRequest)}
+    assert asked[1].voter_directory_id == member(1).directory_id, "who answers there must be this voter"  # type: ignore[union-attr]
+    raft = follower(3, members(1, 2, 3), moved=(MovedVoter(node_id=LEADER, old=("h", 9002), new=("h", 7002)),))
+    assert raft.endpoint_of(LEADER) == endpoint(LEADER), "a leader's own word is newer"
+
+
+def test_a_static_set_is_not_changed_by_moves() -> None:
+    raft = voter_raft(3, static=members(1, 2, 3), moved=(MovedVoter(node_id=1, old=("h", 9001), new=("h", 7001)),))
+    assert raft.endpoint_of(1) == endpoint(1)
 
 
 def test_a_voter_that_is_listed_as_it_is_tells_nothing() -> None:
