@@ -2,12 +2,15 @@
 
 Requests are written in order, answers are read in order, and the stream fails as a whole. Only the reader ends it, so
 that answers received before the end are still delivered.
+
+A stream that the peer refuses has delivered nothing. gRPC for Python replaces the peer's status by INTERNAL where a
+message is being written when it comes, so the first status of a stream is kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 import grpc
@@ -17,7 +20,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.rpc.calls import Call
 from quorumlog.rpc.ordered_calls import OrderedCall, OrderedCalls
-from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes
 
@@ -29,11 +32,23 @@ class Opened(NamedTuple):
     proof: StreamProof | None
 
 
+class Status(NamedTuple):
+    """How a stream has ended. details: text from the peer, or from gRPC."""
+
+    code: grpc.StatusCode
+    details: str
+
+    def __str__(self) -> str:
+        return f"{self.code.name}: {self.details}"
+
+
 # None: there is no connection. Raises ApiError if the peer refuses this node, or NotDelivered.
 OpenRpc = Callable[[], Awaitable[Opened | None]]
 OnEnd = Callable[["GrpcStream", bool], None]  # bool: True if the stream had been open
 
 UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
+# Before an answer: the peer has read no message. Another status may also come from what the messages did.
+_REFUSALS = (UNIMPLEMENTED, grpc.StatusCode.UNAUTHENTICATED)
 _BROKEN = (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.InvalidStateError)
 
 
@@ -46,7 +61,8 @@ class GrpcStream:
         self._open_rpc, self._nursery, self._on_end = open_rpc, nursery, on_end
         self._rpc: Rpc | None = None
         self._ended = False
-        self.is_unknown = False  # the peer does not know the call; nothing was carried out
+        self._status: Status | None = None  # the first that gRPC has told
+        self._has_answered = False
         nursery.start(self._run(), f"{self.name} stream")
 
     async def _run(self) -> None:
@@ -57,6 +73,7 @@ class GrpcStream:
                 reason = "there is no connection"
                 return
             self._rpc = opened.rpc
+            opened.rpc.add_done_callback(self._keep_status)
             self._nursery.start(self._write(opened), f"{self.name} writer")
             reason = await self._read(opened.rpc)
         except ApiError as refusal:
@@ -82,7 +99,7 @@ class GrpcStream:
                 call.succeed(None)
         finally:
             if not call.answered:
-                call.fail(OutcomeUnknown(f"{self.name}: it was cut off while it was sent"))  # no effect if it succeeded
+                call.fail(self._error("it was cut off while it was sent"))  # no effect if it succeeded
 
     async def _read(self, rpc: Rpc) -> str:
         """Deliver answers until the stream ends. Returns the reason for the end."""
@@ -93,9 +110,27 @@ class GrpcStream:
                     return "the peer ended it"
                 if not self.calls.on_answer(data):
                     return "the peer sent an answer without a request"
+                self._has_answered = True
         except _BROKEN as error:
-            self.is_unknown = isinstance(error, grpc.aio.AioRpcError) and error.code() is UNIMPLEMENTED
-            return _reason(error)
+            return f"{type(error).__name__}: {error}" if self._status is None else str(self._status)
+
+    def _keep_status(self, rpc: Rpc) -> None:
+        if self._status is None:
+            self._status = Status(_at_once(rpc.code()), _at_once(rpc.details()))
+
+    @property
+    def _is_refused(self) -> bool:
+        return self._status is not None and self._status.code in _REFUSALS and not self._has_answered
+
+    @property
+    def is_unknown(self) -> bool:
+        """The peer does not know the call; nothing was carried out."""
+        return self._is_refused and self._status is not None and self._status.code is UNIMPLEMENTED
+
+    def _error(self, reason: str) -> RpcError:
+        """Of calls without an answer that were given to gRPC."""
+        text = f"{self.name}: {reason}"
+        return NotDelivered(text) if self._is_refused else OutcomeUnknown(text)
 
     def end(self, reason: str) -> None:
         """Idempotent."""
@@ -105,12 +140,15 @@ class GrpcStream:
         opened = self._rpc is not None
         if self._rpc is not None:
             self._rpc.cancel()
-        text = f"{self.name}: {reason}"
-        self.calls.fail(OutcomeUnknown(text) if opened and not self.is_unknown else NotDelivered(text))
+        self.calls.fail(self._error(reason) if opened else NotDelivered(f"{self.name}: {reason}"))
         self._on_end(self, opened)
 
 
-def _reason(error: Exception) -> str:
-    if isinstance(error, grpc.aio.AioRpcError):
-        return f"{error.code().name}: {error.details()}"
-    return f"{type(error).__name__}: {error}"
+def _at_once(known: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine with nothing to wait for: gRPC gives what it knows of a call's end only by these."""
+    try:
+        known.send(None)
+    except StopIteration as done:
+        return done.value
+    known.close()
+    raise AssertionError("a call that has ended waits for its status")

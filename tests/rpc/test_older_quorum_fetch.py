@@ -55,7 +55,7 @@ async def failures_until_answered(connection: Connection) -> int:
     """How many calls failed before the first answer, which is as it should be.
 
     Mostly it is known of them that nothing was delivered. But the channel may learn only from a call that its server
-    stopped; and gRPC says INTERNAL in place of UNIMPLEMENTED where the refusal of a stream comes during a write to it.
+    stopped.
     """
     failed = 0
     async with asyncio.timeout(LIMIT_MS / 1_000):
