@@ -110,6 +110,12 @@ def test_every_section_with_commands_is_followed_by_a_test() -> None:
     assert [name for name in sections if list(commands_of(name)) and name not in followed] == []
 
 
+def test_no_command_of_the_page_stands_outside_of_what_is_run() -> None:
+    """Indented code is shown only; a fenced block is run."""
+    text = re.sub(r"^ *```console\n.*?^ *```$", "", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^ {4,}(?:\$ )?(?:quorumlog|kafka-[a-z-]+) .*$", text, re.MULTILINE) == []
+
+
 def said(operator: Operator, command: str) -> str:
     with contextlib.suppress(AssertionError):  # its exit code tells the state, too
         return operator.bash(operator.filled_in(command), 5)

@@ -67,7 +67,7 @@ class Placements:
         """open_log: open the log of a replica that has no leader yet. on_assignments_changed: some are pending.
 
         promised: the directory that a replica is about to move to, which the controller has to know before it does.
-        on_broker_settings: those of this broker or of all brokers may have changed.
+        on_broker_settings: those of this broker or of all brokers may have changed, or the cluster has come to know it.
         """
         self._node_id = node_id
         self._registry = registry
@@ -101,7 +101,8 @@ class Placements:
             return
         self._registry.image = image
         is_first, self._applied = not self._applied, True
-        if is_first or any(kind == BROKER_RESOURCE for kind, _ in delta.changed_configs):
+        is_set = any(kind == BROKER_RESOURCE for kind, _ in delta.changed_configs)
+        if is_first or is_set or self._node_id in delta.changed_brokers:
             self._on_broker_settings()
         changes = yield from changes_of(delta, image, self._node_id)
         yield from self._paced(changes.reconfigured, self._settings.minimum_raised)

@@ -73,7 +73,12 @@ class TopicSettings:
         return TopicConfig.from_map({**image.topic_config(topic), **own, **on_topic}, self._defaults)
 
     def tell_ignored(self) -> None:
-        """Warn of what the file says otherwise than the metadata, once for each value there."""
+        """Warn of what the file says otherwise than the metadata, once for each value there.
+
+        Not before the cluster knows this broker: until then the first controller may yet write what its file says.
+        """
+        if self._node_id not in self._registry.image.brokers:
+            return
         for name, value, in_force in ignored(self._registry.image, self._file):
             if self._told.get(name) != in_force:
                 self._told[name] = in_force

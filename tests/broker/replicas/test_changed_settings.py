@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
@@ -9,9 +11,21 @@ from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.topic_settings import TopicSettings
-from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from quorumlog_quorum.metadata.image import BROKER_RESOURCE, EMPTY, TOPIC_RESOURCE
+from quorumlog_quorum.metadata.registration import BrokerRegistration
 from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.partition_log import PartitionLog
+
+REGISTERED = BrokerRegistration(
+    broker_id=1,
+    incarnation_id=bytes(16),
+    broker_epoch=1,
+    endpoints=(),
+    rack=None,
+    fenced=True,
+    in_controlled_shutdown=False,
+    log_directories=(),
+)
 
 
 def change(cluster: ReplicaCluster, kind: int, resource: str, name: str, value: str | None) -> None:
@@ -54,9 +68,13 @@ def test_what_the_controller_decides_by_is_not_of_one_broker() -> None:
 
 def test_a_file_has_no_effect_on_what_the_controller_decides_by(caplog: pytest.LogCaptureFixture) -> None:
     file = {"durability": "replicated", "min.insync.replicas": "2", "retention.ms": "5"}
-    settings = TopicSettings(1, Registry(), lambda *_: None, lambda _: None, file)
+    registry = Registry()
+    settings = TopicSettings(1, registry, lambda *_: None, lambda _: None, file)
     found = settings.of("t")
     assert (found.durability, found.min_insync_replicas, found.retention_ms) == ("synced", 1, 5)
+    settings.tell_ignored()
+    assert caplog.records == [], "the first controller may yet write what the file says"
+    registry.image = replace(EMPTY, brokers=EMPTY.brokers.set(1, REGISTERED))
     settings.tell_ignored()
     settings.tell_ignored()
     assert [record.args for record in caplog.records] == [
