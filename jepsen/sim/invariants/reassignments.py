@@ -1,8 +1,8 @@
 """What must hold where partitions move between brokers.
 
 - copies-kept: a change of the replicas takes no copy of committed records away if fewer than min.insync.replicas of
-  them are left then. A copy is a member of the ISR or of the ELR. Where durability is left to the page cache an
-  unclean end takes a replica out of the ELR, so there every replica that was there before counts as a copy that goes.
+  them are left then. A copy is a member of the ISR or of the ELR. Where durability is, or was, left to the page cache
+  an unclean end takes a replica out of the ELR, so there every replica counts as a copy that goes.
 - reassignments-end: once nothing strikes and nobody asks, every reassignment ends. `run.py` waits for it.
 
 For all other invariants, a replica that left is none, and one that came is like any other.
@@ -15,7 +15,7 @@ from jepsen.sim.truth.mirrors import log_id
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.check import effective_min_isr
-from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image import CLUSTER_DEFAULT, RAISED_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 CAME, WENT = "replicas added", "replicas removed"
@@ -33,6 +33,7 @@ class ReassignmentInvariants:
         """The newest committed one."""
         for topic in image.sorted_topics():
             rules: TopicConfig | None = None
+            was_raised = any((RAISED_RESOURCE, name) in image.configs for name in (topic.name, CLUSTER_DEFAULT))
             for index, after in topic.sorted_partitions():
                 log = log_id(f"{topic.name}-{index}", topic.id)
                 before = self._known.get(log)
@@ -41,17 +42,24 @@ class ReassignmentInvariants:
                     continue
                 if rules is None:
                     rules = TopicConfig.from_map(image.topic_config(topic.name))
-                self._on_change(log, before, after, rules)
+                self._on_change(log, before, after, rules, names_all=rules.synced and not was_raised)
 
     def _on_change(
-        self, log: str, before: PartitionRegistration, after: PartitionRegistration, rules: TopicConfig
+        self,
+        log: str,
+        before: PartitionRegistration,
+        after: PartitionRegistration,
+        rules: TopicConfig,
+        *,
+        names_all: bool,
     ) -> None:
+        """names_all: ISR and ELR name every copy."""
         self.counts[CAME] += len({*after.replicas} - {*before.replicas})
         self.counts[WENT] += len({*before.replicas} - {*after.replicas})
         copies = {*after.isr, *after.eligible_leader_replicas}
         held = {*before.isr, *before.eligible_leader_replicas}
-        if not rules.synced:
-            held |= {*before.replicas} - {*before.adding_replicas}
+        if not names_all:
+            held |= {*before.replicas}
         gone = held - {*after.replicas}
         needed = effective_min_isr(rules.min_insync_replicas, after.replicas)
         if gone and len(copies) < needed:

@@ -23,7 +23,8 @@ from quorumlog.messages.controller import (
 from quorumlog.messages.metadata_records import PartitionChangeRecord
 from quorumlog_quorum.controller.broker_epoch import registered
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
-from quorumlog_quorum.controller.election import Brokers, Wish, partition_change, topic_rules
+from quorumlog_quorum.controller.election import Brokers, Wish, partition_change
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration
 
 
@@ -57,7 +58,7 @@ def _alter(draft: Draft, sender: NodeId, asked: AlterPartition, knows_the_minimu
     wish = Wish(
         isr=tuple(member.broker_id for member in asked.new_isr), leader_recovery_state=asked.leader_recovery_state
     )
-    rules = topic_rules(draft.topic_config(topic.name))
+    rules = rules_of(draft, topic.name)
     record = partition_change(topic.id, asked.index, partition, draft.brokers, rules, wish)
     if record is not None:
         if not knows_the_minimum and _leaves_an_elr(record, partition):

@@ -5,7 +5,8 @@ asked for. What begins here ends with an AlterPartition of the leader, or at onc
 `assignment.py`. A broker of the target need not be alive; then the reassignment waits for it.
 
 A cancelled reassignment may leave the replicas that came on the way out again. That is refused where too few of the
-others are in sync: fewer copies of acknowledged records would be left than min.insync.replicas.
+others are in sync, and one of those holds, or may hold, all that is acknowledged: fewer copies of it would be left than
+min.insync.replicas.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from quorumlog.messages.reassignments import (
 from quorumlog_quorum.controller.assignment import Assignment, cancelled, merged, present, without
 from quorumlog_quorum.controller.config import MAX_REASSIGNED_PER_REQUEST
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
-from quorumlog_quorum.controller.election import Brokers, TopicRules, Wish, partition_change, topic_rules
+from quorumlog_quorum.controller.election import Brokers, TopicRules, Wish, copies, partition_change
 from quorumlog_quorum.controller.new_partition import bad_assignment
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import TopicImage
 from quorumlog_quorum.metadata.registration import IMPORTING, PartitionRegistration
@@ -65,7 +67,7 @@ def _reassign(draft: Draft, name: str, asked: ReassignablePartition, may_change_
     topic, partition = find_partition(draft, name, asked.index)
     if partition.leader_recovery_state == IMPORTING:
         raise bad_assignment(f"{name}-{asked.index} takes an import; reassign it when that is finished")
-    rules = topic_rules(draft.topic_config(name))
+    rules = rules_of(draft, name)
     if asked.cancel:
         assignment = _cancelled(f"{name}-{asked.index}", partition, rules)
     else:
@@ -118,7 +120,7 @@ def _cancelled(name: str, partition: PartitionRegistration, rules: TopicRules) -
     if not after.replicas:
         raise bad_assignment(f"{name} has no replica that was there before; reassign it to other brokers instead")
     stay = without(partition.isr, now.adding)
-    gives_a_copy_up = any(one in now.adding for one in (*partition.isr, *partition.eligible_leader_replicas))
+    gives_a_copy_up = any(one in now.adding for one in copies(partition, now, rules))
     if gives_a_copy_up and not rules.unclean:
         needed = effective_min_isr(rules.min_insync_replicas, after.replicas)
         if len(stay) < needed:

@@ -20,7 +20,8 @@ from quorumlog.messages.reassignments import (
 from quorumlog_quorum.controller.alter_reassignments import find_partition
 from quorumlog_quorum.controller.config import MAX_ELECTIONS_PER_REQUEST
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
-from quorumlog_quorum.controller.election import Election, Wish, partition_change, topic_rules
+from quorumlog_quorum.controller.election import Election, Wish, partition_change
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.metadata.registration import RECOVERING, PartitionRegistration
 
 ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}  # Kafka's numbers
@@ -86,7 +87,7 @@ def _elect(draft: Draft, name: str, index: int, election: Election) -> str:
     if _UNNEEDED[election](partition):
         text = f"{name}-{index} is led by broker {partition.leader}"
         raise ApiError(ErrorCode.ELECTION_NOT_NEEDED, text)
-    rules = topic_rules(draft.topic_config(name))
+    rules = rules_of(draft, name)
     wish = Wish(election=election)
     record = partition_change(topic.id, index, partition, draft.brokers, rules, wish)
     if record is not None:

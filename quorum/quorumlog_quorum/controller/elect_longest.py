@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quorumlog_quorum.controller.draft import WORK_OF_A_TOPIC, Draft, Slices
-from quorumlog_quorum.controller.election import Wish, awaits_recovery, partition_change, topic_rules
+from quorumlog_quorum.controller.election import Wish, awaits_recovery, partition_change
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.controller.unclean_recovery import Longest
 
 
@@ -21,7 +22,7 @@ def _elect(draft: Draft, found: Longest) -> None:
     partition = None if topic is None else topic.partitions.get(index)
     if topic is None or partition is None or partition.leader_epoch != found.leader_epoch:
         return
-    rules = topic_rules(draft.topic_config(topic.name))
+    rules = rules_of(draft, topic.name)
     broker = draft.brokers.get(found.leader)
     if broker is None or broker.broker_epoch != found.broker_epoch or not awaits_recovery(partition, rules):
         return

@@ -57,6 +57,11 @@ class TopicRules:
         """Whether everything that this process has acknowledged is on its disk."""
         return self.synced and broker.broker_epoch >= self.synced_from
 
+    @property
+    def eligible_holds_all(self) -> bool:
+        """Whether ISR and ELR name every replica that holds all: no unclean end has ever taken one out of the ELR."""
+        return self.synced and not self.synced_from
+
 
 def topic_rules(settings: Mapping[str, str], synced_from: Offset = 0) -> TopicRules:
     """settings: of the topic, over the cluster-wide ones."""
@@ -182,21 +187,22 @@ def _place(partition: PartitionRegistration, brokers: Brokers, rules: TopicRules
     assignment = present(partition) if wish.assignment is None else wish.assignment
     place = _at(assignment, partition, brokers, wish)
     if assignment.under_way:
-        holders = (*place.isr, *_copies(partition, assignment, rules))
+        holders = (*place.isr, *copies(partition, assignment, rules))
         end = settled(assignment, place.isr, holders, rules.min_insync_replicas)
         if end is not assignment:
             return _at(end, partition, brokers, wish)
     return place
 
 
-def _copies(partition: PartitionRegistration, assignment: Assignment, rules: TopicRules) -> tuple[NodeId, ...]:
+def copies(partition: PartitionRegistration, assignment: Assignment, rules: TopicRules) -> tuple[NodeId, ...]:
     """Replicas that hold every committed record, as far as a reassignment has to mind.
 
     Without durability=synced a broker that ends uncleanly leaves the ELR, because it may have lost records with its
-    machine's power. Mostly its process alone has ended, and its copy is whole. So all that were there before count.
+    machine's power; so does one whose process is older than the raise to synced. Mostly its process alone has ended,
+    and its copy is whole. Nothing says which of the others were in the ISR before, newcomers among them: all count.
     """
     held = (*partition.isr, *partition.eligible_leader_replicas)
-    return held if rules.synced else (*held, *assignment.before)
+    return held if rules.eligible_holds_all else (*held, *assignment.replicas)
 
 
 def _at(assignment: Assignment, partition: PartitionRegistration, brokers: Brokers, wish: Wish) -> _Place:

@@ -35,8 +35,9 @@ from quorumlog_quorum.controller.create_topics import (
     settings_of,
 )
 from quorumlog_quorum.controller.draft import Draft
-from quorumlog_quorum.controller.election import Brokers, Wish, partition_change, topic_rules
+from quorumlog_quorum.controller.election import Brokers, Wish, partition_change
 from quorumlog_quorum.controller.new_partition import partition_record
+from quorumlog_quorum.controller.raised_durability import rules_of
 from quorumlog_quorum.metadata.features import IMPORT_LEVEL
 from quorumlog_quorum.metadata.image import TopicImage
 from quorumlog_quorum.metadata.registration import IMPORTING, RECOVERED, PartitionRegistration
@@ -101,7 +102,7 @@ def finish_import(draft: Draft, request: FinishImportRequest) -> FinishImportRes
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
     for index, partition in waiting:
         _check_sealed(draft.brokers, f"{topic.name}-{index}", partition, told[index])
-    rules = topic_rules(draft.topic_config(topic.name))
+    rules = rules_of(draft, topic.name)
     for index, partition in waiting:
         wish = Wish(isr=partition.replicas, leader_recovery_state=RECOVERED)
         record = partition_change(topic.id, index, partition, draft.brokers, rules, wish)

@@ -225,6 +225,72 @@ def test_a_copy_whose_process_was_killed_is_not_given_up_either(durability: str)
     assert (world.partition().replicas, world.partition().isr) == ((1, 2), (1, 2))
 
 
+def kill(world: World, broker_id: int, *others: int) -> None:
+    """Its process ends uncleanly, and another one is there; the others live on meanwhile."""
+    world.fence(broker_id)
+    world.now_ms += 60_000
+    for other in others:
+        world.heartbeat(other)
+    world.ask(registration(broker_id, 1, previous_broker_epoch=-1))
+    world.heartbeat(broker_id)
+
+
+def raise_durability(world: World, name: str = "t") -> None:
+    config = AlterableConfig(name="durability", operation=0, value="synced")
+    resource = AlterConfigsResource(resource_type=2, resource_name=name, configs=(config,))
+    (result,) = world.ask(IncrementalAlterConfigsRequest(resources=(resource,))).results
+    assert code(result) is E.NONE
+
+
+def test_a_copy_whose_process_is_older_than_a_raised_durability_is_not_given_up_when_it_is_killed() -> None:
+    """Its kill takes it out of the ELR, as under `replicated`, although `synced` is in force by now."""
+    world = cluster(1, 2, 3)
+    world.create(replicas=(1, 2, 3), configs={"min.insync.replicas": "2", "durability": "replicated"})
+    raise_durability(world)
+    world.alter((1, 3))
+    assert reassign(world, 1, 2) is E.NONE
+    kill(world, 3, 1, 2)
+    partition = world.partition()
+    assert (partition.replicas, partition.isr, partition.eligible_leader_replicas) == ((1, 2, 3), (1,), ())
+    assert code(world.alter((1, 2))) is E.NONE
+    assert (world.partition().replicas, world.partition().isr) == ((1, 2), (1, 2))
+
+
+def test_the_leaders_own_proposal_does_not_give_such_a_copy_up_either() -> None:
+    world = on_three(min_isr=3, durability="replicated")
+    raise_durability(world)
+    world.alter((1, 3))
+    assert reassign(world, 1, 2, 4) is E.NONE
+    kill(world, 3, 1, 2, 4)
+    assert code(world.alter((1, 4))) is E.NONE
+    assert 3 in world.partition().replicas
+
+
+def test_cancelling_is_refused_where_a_newcomer_may_hold_what_is_acknowledged() -> None:
+    """It was in sync, and the end of its process took it out of the ELR: nothing says any more what it was."""
+    world = on_three(durability="replicated")
+    reassign(world, 4, 5, 1)
+    world.alter((1, 2, 3, 4))
+    world.alter((1, 4))
+    kill(world, 4, 1, 2, 3, 5)
+    assert (world.partition().isr, world.partition().eligible_leader_replicas) == ((1,), ())
+    assert reassign(world, cancel=True) is E.INVALID_REPLICA_ASSIGNMENT
+    assert code(world.alter((1, 2))) is E.NONE
+    assert reassign(world, cancel=True) is E.NONE
+
+
+def test_a_newcomer_of_a_former_target_is_not_given_up_either() -> None:
+    world = on_three(durability="replicated")
+    reassign(world, 4, 5, 1)
+    world.alter((1, 2, 3, 4))
+    world.alter((1, 4))
+    kill(world, 4, 1, 2, 3, 5)
+    assert reassign(world, 1, 2, 3) is E.NONE
+    assert 4 in world.partition().replicas
+    assert code(world.alter((1, 2))) is E.NONE
+    assert world.partition().replicas == (1, 2, 3)
+
+
 def test_cancelling_is_refused_where_it_gives_an_eligible_newcomer_up() -> None:
     """It is away, and the replica that is left in sync is not enough."""
     world = on_three()
