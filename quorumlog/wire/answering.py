@@ -26,7 +26,8 @@ class Running(Protocol):
 class Slot:
     """One request. answer: None until it is ready; empty: nothing is sent. last: the connection ends after this answer.
 
-    granted_bytes: how much a fetch may answer with; 0 once it has answered.
+    granted_bytes: how much a fetch may answer with; 0 once it has answered. goes_on: the connection is gone, and the
+    handler still holds the request.
     """
 
     size_bytes: int
@@ -35,6 +36,7 @@ class Slot:
     last: bool = False
     granted_bytes: int = 0
     running: Running | None = None
+    goes_on: bool = False
 
 
 class Answering:
@@ -85,13 +87,25 @@ class Answering:
     def stop(self) -> None:
         """Cancel the handlers."""
         for slot in list(self._slots):
-            if slot.running is not None:
-                slot.running.cancel()
+            _stop(slot)
 
-    def cancel(self) -> list[Slot]:
-        """Cancel the handlers, and forget their slots, which are returned."""
-        self.stop()
+    def leave(self) -> list[Slot]:
+        """The connection is gone: forget all slots, which are returned.
+
+        Handlers are cancelled, but not those of ordered requests: their records are on their way into the log, and hold
+        the whole frame until they are there, whoever listens.
+        """
         slots = list(self._slots)
         self._slots.clear()
         self.handled_bytes = 0
+        for slot in slots:
+            slot.goes_on = slot.ordered and slot.answer is None and slot.running is not None
+            if not slot.goes_on:
+                _stop(slot)
         return slots
+
+
+def _stop(slot: Slot) -> None:
+    running, slot.running = slot.running, None
+    if running is not None:
+        running.cancel()

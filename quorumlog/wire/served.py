@@ -5,10 +5,11 @@ while the connection has enough at work or had enough of this turn of the loop, 
 while the node holds too much; nothing is dropped. A peer whose bytes cannot be read is cut off with one log line, and
 no other connection notices.
 
-A frame is charged to the node when it is begun. One that did not arrive in one read is charged before more of it is
-read, with its whole length, as Kafka's memory pool does (KIP-72): a frame that has its charge can always be received
-and begun, so unfinished frames never wait for each other. All unfinished frames together hold a part of the bytes; a
-peer that sends nothing of its frame is cut off soon while others wait to send theirs.
+A frame is charged to the node from when it is begun until it is answered; one of an ordered request until its handler
+has ended, also where the connection is gone before that. One that did not arrive in one read is charged before more of
+it is read, with its whole length, as Kafka's memory pool does (KIP-72): a frame that has its charge can always be
+received and begun, so unfinished frames never wait for each other. All unfinished frames together hold a part of the
+bytes; a peer that sends nothing of its frame is cut off soon while others wait to send theirs.
 """
 
 from __future__ import annotations
@@ -112,9 +113,13 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._waiting.clear()
         if self._outgoing is not None:
             self._outgoing.drop()
-        held_bytes = self._unsent_bytes + self._reserved_bytes + self._answering.handled_bytes
-        for slot in self._answering.cancel():
+        held_bytes = self._unsent_bytes + self._reserved_bytes
+        for slot in self._answering.leave():
             self._return_grant(slot)
+            if slot.goes_on:
+                self._serving.goes_on(slot)
+            else:
+                held_bytes += slot.size_bytes
         self._frame_ended()
         self._unsent_bytes = self._reserved_bytes = self._wanted_bytes = 0
         self._serving.left(self)
@@ -330,9 +335,18 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     async def _answer(self, slot: Slot, wire_request: WireRequest) -> None:
         try:
+            await self._reply(slot, wire_request)
+        finally:
+            if slot.goes_on:
+                self._serving.ended(slot)
+
+    async def _reply(self, slot: Slot, wire_request: WireRequest) -> None:
+        try:
             reply = await self._serving.dispatch.reply(self._context, wire_request.api.method, wire_request.request)
         finally:
             self._return_grant(slot)
+        if slot.goes_on:
+            return  # nobody listens
         slot.last = reply.last
         try:
             encoding = None if reply.message is None else encode_response_sliced(wire_request, reply.message)

@@ -15,6 +15,7 @@ from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.turn import Turn
+from quorumlog.wire.answering import Slot
 from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.outgoing import SendTurns
@@ -63,6 +64,7 @@ class Serving:
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
         self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
+        self._unheard: list[Slot] = []  # whose connections are gone
         self.closed = False
 
     def admit(self, connection: ServedConnection, address: str) -> str:
@@ -87,6 +89,15 @@ class Serving:
             if not self.connection_limits.open[address]:
                 del self.connection_limits.open[address]
 
+    def goes_on(self, slot: Slot) -> None:
+        """Its connection is gone, and its request stays charged until its handler has ended."""
+        self._unheard.append(slot)
+
+    def ended(self, slot: Slot) -> None:
+        """The handler of a slot that went on."""
+        self._unheard = [one for one in self._unheard if one is not slot]
+        self.node_bytes.give_back(slot.size_bytes)
+
     def _close_excess(self) -> None:
         """Where the maximum was lowered, those that were used least recently go, idle ones first (as Kafka's processors
         do; connections of nodes stay)."""
@@ -102,6 +113,9 @@ class Serving:
         self.closed = True
         for connection in list(self._connections):
             connection.cut()
+        for slot in self._unheard:
+            if slot.running is not None:
+                slot.running.cancel()
 
     async def sweep(self) -> None:
         """Close connections that were idle for too long, and those whose peers take no answers, end no frame, or do not

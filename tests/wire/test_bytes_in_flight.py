@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -215,6 +216,53 @@ def test_a_frame_keeps_its_charge_from_its_first_buffer_to_its_answer() -> None:
             wire.close()
             await until(lambda: not node_bytes.used_bytes)
             follower.close()
+
+    asyncio.run(scenario())
+
+
+def reset(wire: Wire) -> None:
+    """As the peer's kernel does it for a process that was killed with answers unread."""
+    sock = wire.writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wire.writer.transport.abort()
+
+
+def test_records_that_are_not_in_the_log_yet_stay_charged_when_their_connection_is_closed() -> None:
+    """Clients that are killed, started again and send all of it once more filled the memory of a node."""
+    leader = Leader()
+
+    async def scenario() -> None:
+        async with two_listeners(leader.handle, WireLimits(max_node_bytes=2 * MIB)) as (clients, internal):
+            node_bytes, request = clients.transport._client_bytes, request_bytes(produce(MIB))
+            follower = await proven(internal)
+            for number in (1, 2):
+                wire = await clients.socket()
+                wire.send(request)
+                await until(lambda number=number: len(leader.unacknowledged) == number)  # type: ignore[misc]
+                reset(wire)
+                await until(lambda: not clients.server._serving._connections)
+                assert node_bytes.used_bytes == number * (len(request) - 4)
+            assert not node_bytes.has_room
+            follower.send(request_bytes(FOLLOWER_FETCH))
+            await follower.frame()
+            await until(lambda: not node_bytes.used_bytes)
+            follower.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_listener_that_closes_ends_the_handlers_whose_connections_are_gone() -> None:
+    leader = Leader()
+
+    async def scenario() -> None:
+        async with two_listeners(leader.handle, WireLimits()) as (clients, _):
+            node_bytes, wire = clients.transport._client_bytes, await clients.socket()
+            wire.send(request_bytes(produce(MIB)))
+            await until(lambda: leader.unacknowledged)
+            reset(wire)
+            await until(lambda: not clients.server._serving._connections)
+            await clients.server.close()
+            assert node_bytes.used_bytes == 0
 
     asyncio.run(scenario())
 
