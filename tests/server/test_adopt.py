@@ -6,13 +6,35 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from recovery_world import DIRECTORIES, LEVEL, LOG, NEW_TOPIC, TOPIC, adopted, config_of, incarnations, survivor
+from recovery_world import (
+    DIRECTORIES,
+    LEVEL,
+    LOG,
+    NEW_TOPIC,
+    TOPIC,
+    adopted,
+    config_of,
+    format_,
+    incarnations,
+    survivor,
+    write_log,
+)
 
 from jepsen.crash.faults import Fault
 from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
-from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord
+from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+)
 from quorumlog.records.values import encode_values
 from quorumlog_cli.server.directories import open_directories
 from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
@@ -76,6 +98,48 @@ def test_a_broker_that_knew_more_is_refused(later: tuple[int, Sequence[MetadataR
         RecoveryRefused, match=r"node 1 knows \d changes of partitions that the recovered cluster has lost"
     ):
         adopted(disk, ONE, end, epoch)
+    assert incarnations(disk) == {FIRST} and disk.exists(LOG)
+
+
+BEGUN = (BeginTransactionRecord(name="CreatePartitions"), PartitionRecord(partition=1, topic_id=TOPIC, replicas=(1,)))
+LEVEL_7 = FeatureLevelRecord(name="metadata.version", level=7)
+SPANNING: list[tuple[str, Sequence[MetadataRecord], Sequence[MetadataRecord], bool]] = [
+    ("committed beyond", BEGUN, (NoOpRecord(), EndTransactionRecord()), False),
+    ("aborted beyond", BEGUN, (AbortTransactionRecord(reason="another controller"),), True),
+    ("not ended", BEGUN, (NoOpRecord(),), True),
+    ("all of it beyond", (), (BeginTransactionRecord(name="DeleteTopics"), EndTransactionRecord()), True),
+]
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "is_adopted"), [case[1:] for case in SPANNING], ids=[case[0] for case in SPANNING]
+)
+def test_a_broker_for_which_a_transaction_held_that_the_recovery_aborts_is_refused(
+    before: Sequence[MetadataRecord], later: Sequence[MetadataRecord], is_adopted: bool
+) -> None:
+    """Its records lie before the end of what was recovered, and took effect with one that lies beyond."""
+    disk = SimDisk()
+    format_(disk, config_of())
+    kept = (LEVEL_7, *NEW_TOPIC, *before)
+    write_log(disk, LOG, [(4, kept), (5, later)], level=7)
+    if is_adopted:
+        adopted(disk, ONE, 1 + len(kept), 4)
+        return
+    with pytest.raises(RecoveryRefused, match=r"node 1 knows the end of a transaction .* has aborted"):
+        adopted(disk, ONE, 1 + len(kept), 4)
+    assert incarnations(disk) == {FIRST} and disk.exists(LOG)
+
+
+@pytest.mark.parametrize(("name", "is_adopted"), [("durability", False), ("retention.ms", True)])
+def test_a_broker_that_knew_another_durability_is_refused(name: str, is_adopted: bool) -> None:
+    """What it acknowledged under `replicated` may not be on its disk, and the controller would take it for synced."""
+    value = "replicated" if name == "durability" else "1000"
+    disk = broker((4, (ConfigRecord(resource_type=2, resource_name="t", name=name, value=value),)))
+    if is_adopted:
+        adopted(disk, ONE, 4, 4)
+        return
+    with pytest.raises(RecoveryRefused, match="node 1 knows a change of durability"):
+        adopted(disk, ONE, 4, 4)
     assert incarnations(disk) == {FIRST} and disk.exists(LOG)
 
 

@@ -4,8 +4,11 @@ Partition data depends on metadata: a leader epoch that the recovered controller
 records, would make two logs differ without anybody noticing; and a replica that was deleted and is believed to be in
 sync would count as one that holds everything. Both can only happen to a broker that knew more than the recovered log
 holds. So a directory is adopted only if its own copy of the metadata log has no change of a partition beyond the
-recovered records. Its copy is complete in that respect: a broker acts on no metadata that is not in it. Where a
-snapshot, or damage, stands for records beyond, nobody can say which changes they were: such a directory is refused.
+recovered records. A change counts there where it takes effect: the recovery aborts a transaction in which its log ends,
+and for a broker that knew the end of it all its records hold. Nor may `durability` have changed: the controller would
+trust a disk after an unclean end under which records were acknowledged from the page cache. The broker's copy is
+complete in that respect: it acts on no metadata that is not in it. Where a snapshot, or damage, stands for records
+beyond, nobody can say which changes they were: such a directory is refused.
 
 Nothing is deleted. The old copy of the metadata log is set aside under the name of a stray log, because it may hold
 records that differ from the recovered ones, and the node fetches all metadata anew.
@@ -13,12 +16,16 @@ records that differ from the recovered ones, and the node fetches all metadata a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    ConfigRecord,
+    EndTransactionRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -26,6 +33,7 @@ from quorumlog.messages.metadata_records import (
 from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.recover import locked_directories, write_meta
 from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
+from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import records_beyond, unseen_beyond
 from quorumlog_storage.disk import Disk
@@ -36,6 +44,7 @@ _WHAT_TO_DO = (
     "as a new node, and let it copy its replicas from the others; or recover on a controller that holds these changes"
 )
 _OF_PARTITIONS = (PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
+_DURABILITY = "durability"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +94,20 @@ def _check(disk: Disk, config: NodeConfig, end_offset: Offset, last_epoch: Epoch
     path = f"{config.metadata_log_dir}/{METADATA_DIRECTORY}"
     beyond = list(records_beyond(disk, path, end_offset, last_epoch))
     changes = [record for record in beyond if isinstance(record, _OF_PARTITIONS)]
+    if _ends_earlier_transaction(beyond):
+        raise RecoveryRefused(
+            f"node {config.node_id} knows the end of a transaction of the metadata that the recovered cluster has "
+            f"aborted, so its changes held here and are lost there. {_WHAT_TO_DO}"
+        )
     if changes:
         raise RecoveryRefused(
             f"node {config.node_id} knows {len(changes)} changes of partitions that the recovered cluster has lost, "
             f"the first of them: {changes[0]}. {_WHAT_TO_DO}"
+        )
+    if any(isinstance(record, ConfigRecord) and record.name == _DURABILITY for record in beyond):
+        raise RecoveryRefused(
+            f"node {config.node_id} knows a change of {_DURABILITY} that the recovered cluster has lost, and may have "
+            f"acknowledged records from its page cache that a power cut has taken. {_WHAT_TO_DO}"
         )
     unseen = unseen_beyond(disk, path, end_offset, last_epoch)
     if unseen:
@@ -97,6 +116,16 @@ def _check(disk: Disk, config: NodeConfig, end_offset: Offset, last_epoch: Epoch
             f"{last_epoch}: it has {unseen}, and its log does not show which changes of partitions these were. "
             f"{_WHAT_TO_DO}"
         )
+
+
+def _ends_earlier_transaction(beyond: Iterable[MetadataRecord]) -> bool:
+    """Whether a transaction that began before these records is committed by one of them."""
+    for record in beyond:
+        if isinstance(record, EndTransactionRecord):
+            return True
+        if isinstance(record, BeginTransactionRecord | AbortTransactionRecord):
+            return False
+    return False
 
 
 def _set_metadata_aside(disk: Disk, directory: str, unique: Uuid) -> str:
