@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.group_offsets import CommittedOffset
     from quorumlog.client.metadata_cache import TopicLife
+    from quorumlog.ids import Epoch
 
     BlockingCallback = Callable[[list[TopicPartition]], None]
 
@@ -57,8 +58,9 @@ class Consumer(Blocking):
         *,
         stop: Start | None = None,
         lives: Mapping[str, TopicLife] | None = None,
+        epochs: Mapping[TopicPartition, Epoch] | None = None,
     ) -> None:
-        self._run(self._client.assign(list(partitions), stop=stop, lives=lives))
+        self._run(self._client.assign(list(partitions), stop=stop, lives=lives, epochs=epochs))
 
     def assign_topic(
         self, topics: str | Iterable[str], start: Start = "earliest", *, stop: Start | None = None

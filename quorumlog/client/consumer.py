@@ -32,7 +32,7 @@ from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.client.progress import Progress
 from quorumlog.clock import Clock
-from quorumlog.ids import Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.nursery import Nursery
 from quorumlog.records import RecordHeaders, decode_fields, headers
 from quorumlog.rpc.transport import Transport
@@ -100,12 +100,14 @@ class AsyncConsumer(GroupMember):
         *,
         stop: Start | None = None,
         lives: Mapping[str, TopicLife] | None = None,
+        epochs: Mapping[TopicPartition, Epoch] | None = None,
     ) -> None:
         """Read these partitions, each from its start. Replaces the previous assignment.
 
         stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
         there. lives: by topic, the life that the starts belong to; of the others, the one that has the name now. If a
-        topic was made again since, a poll raises TopicReplaced.
+        topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of the records before the starts:
+        if such a record was truncated since (KIP-101), the reader starts over as `auto_offset_reset` says.
         """
         wanted = list(partitions)
         for topic, life in (lives or {}).items():
@@ -125,7 +127,8 @@ class AsyncConsumer(GroupMember):
                 topic_id = lives[topic].topic_id
             self._progress.start(key, offset, topic_id=topic_id)
             stop_offset = stops[key].offset if key in stops else None
-            self._loop.add(Position(topic, index, offset, stop_offset, topic_id=topic_id))
+            epoch = (epochs or {}).get(key, NO_EPOCH)
+            self._loop.add(Position(topic, index, offset, stop_offset, epoch, topic_id=topic_id))
         self._start()
 
     async def assign_topic(

@@ -4,7 +4,8 @@ Spark finds the format by itself (`pyspark_quorumlog.py`). Modules in the order 
 text), planning and splitting (pure), columns, reading (in the worker), source (called by Spark). Of streams:
 stream_offset (what a checkpoint holds), admission and stream_planning (pure), streaming, pins, stream_source (called by
 Spark). `java` finds a Java for Spark.
-pyspark is imported only when `DefaultSource` is used.
+`track` shows how far queries are. pyspark is imported only when a name
+of this module is used.
 
 Spark's own Python processes must be able to import the package. Outside an activated environment, set PYSPARK_PYTHON to
 `sys.executable` before the session starts. Otherwise Spark uses the `python3` of the PATH, which has no format
@@ -14,17 +15,19 @@ kill the child before it becomes Java.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quorumlog.spark.source import DefaultSource
+    from quorumlog.spark.track import track
 
-__all__ = ["DefaultSource"]
+__all__ = ["DefaultSource", "track"]
+
+_HOMES = {"DefaultSource": "source", "track": "track"}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "DefaultSource":
+    if name not in _HOMES:
         raise AttributeError(f"module 'quorumlog.spark' has no attribute {name!r}")
-    from quorumlog.spark.source import DefaultSource
-
-    return DefaultSource
+    return getattr(importlib.import_module(f"quorumlog.spark.{_HOMES[name]}"), name)

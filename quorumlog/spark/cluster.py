@@ -15,7 +15,7 @@ from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset
 from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.options import ReadOptions, StreamOptions, Subscription
 from quorumlog.spark.places import Place, TimePlace
@@ -154,10 +154,14 @@ class ClusterSource:
             (span,) = spans_of(admin, [(wanted.topic, wanted.partition)], self._options)
             return span
 
-    def seek(self, start: Offset) -> None:
+    def seek(self, start: Offset, epoch: Epoch = NO_EPOCH) -> None:
         wanted = self._wanted
-        lives = {wanted.topic: wanted.life}
-        self._consumer.assign([(wanted.topic, wanted.partition, start)], stop=wanted.end, lives=lives)
+        self._consumer.assign(
+            [(wanted.topic, wanted.partition, start)],
+            stop=wanted.end,
+            lives={wanted.topic: wanted.life},
+            epochs={(wanted.topic, wanted.partition): epoch},
+        )
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
         return self._consumer.next_chunk(timeout_ms)

@@ -52,7 +52,11 @@ class LogSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRange:
-    """One task. end: exclusive; start < end. topic_id, metadata_offset: as in LogSpan."""
+    """One task. end: exclusive; start < end. topic_id, metadata_offset: as in LogSpan.
+
+    start_epoch: the leader's when the records before the start were read; by it a leader tells whether they are still
+    in the log.
+    """
 
     topic: str
     topic_id: Uuid
@@ -60,6 +64,7 @@ class PartitionRange:
     start: Offset
     end: Offset
     metadata_offset: Offset = -1
+    start_epoch: Epoch = NO_EPOCH
 
     @property
     def life(self) -> TopicLife:

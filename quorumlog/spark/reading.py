@@ -15,7 +15,7 @@ from quorumlog.client.errors import RequestFailed, TopicReplaced, Unavailable
 from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.spark.options import ReadOptions
 from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, lost_text
 
@@ -29,8 +29,8 @@ class PartitionSource(Protocol):
     def span(self) -> LogSpan:
         """The partition's readable offsets now."""
 
-    def seek(self, start: Offset) -> None:
-        """Read from `start` to the end of the range."""
+    def seek(self, start: Offset, epoch: Epoch = NO_EPOCH) -> None:
+        """Read from `start` to the end of the range. epoch: of the record before it, if that is known."""
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
         """None if there is none within `timeout_ms`. Raises TruncatedLog, TopicReplaced, RequestFailed..."""
@@ -50,10 +50,11 @@ def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Ite
 
 def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOptions) -> Iterator[Chunk]:
     """Chunks that cover the range, except lost offsets. Raises DataLoss, Unavailable, RequestFailed."""
-    position = wanted.start
+    position, epoch = wanted.start, wanted.start_epoch
     refusals = 0  # since the last chunk
     while position < wanted.end:
-        source.seek(position)
+        source.seek(position, epoch)
+        epoch = NO_EPOCH  # once it was refused
         try:
             while position < wanted.end:
                 chunk = _wait(wanted, position, source, options)
@@ -94,10 +95,10 @@ def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exce
     if position < span.start:
         why = f"the log starts at {span.start} now, older records were deleted"
         return DataLoss(*name, position, min(span.start, wanted.end), why)
-    if isinstance(refused, TruncatedLog):
+    if isinstance(refused, TruncatedLog) and refused.offset < position:  # else only the epoch is gone, without records
         why = f"the log was truncated to {refused.offset} by an unclean election after they were read"
-        return DataLoss(*name, min(refused.offset, position), position, why)
-    if position > span.end:
+        return DataLoss(*name, refused.offset, position, why)
+    if not isinstance(refused, TruncatedLog) and position > span.end:
         return DataLoss(*name, position, wanted.end, f"the log ends at {span.end} now, after an unclean election")
     return None
 

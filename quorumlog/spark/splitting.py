@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from quorumlog.ids import NO_EPOCH
 from quorumlog.spark.planning import PartitionRange
 
 
@@ -46,5 +47,5 @@ def _cut(part: PartitionRange, pieces: int) -> Iterable[PartitionRange]:
     start, left = part.start, min(pieces, _size(part))
     while left:
         end = start + (part.end - start) // left
-        yield replace(part, start=start, end=end)
+        yield replace(part, start=start, end=end, start_epoch=part.start_epoch if start == part.start else NO_EPOCH)
         start, left = end, left - 1

@@ -115,6 +115,7 @@ def plan_batch(start: StreamOffset, end: StreamOffset, spans: Spans, *, fail_on_
                     start=max(first, log_start),
                     end=stop,
                     metadata_offset=life.metadata_offset,
+                    start_epoch=NO_EPOCH if is_new or first < log_start else start.epochs.get(key, NO_EPOCH),
                 )
             )
     return Plan(ranges=tuple(ranges), losses=tuple(losses.texts))

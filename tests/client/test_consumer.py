@@ -140,6 +140,19 @@ def test_a_truncated_log_raises() -> None:
     run(scenario())
 
 
+def test_a_start_may_name_the_epoch_of_the_record_before_it() -> None:
+    cluster = filled(partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.assign([("t", 0, 8)], epochs={("t", 0): 5})
+            await consumer.poll(timeout_ms=5000)
+        (first, *_) = [request for _, request in cluster.requests if isinstance(request, FetchRequest)]
+        assert first.topics[0].partitions[0].last_fetched_epoch == 5
+
+    run(scenario())
+
+
 def test_prefetching_is_bounded() -> None:
     cluster = filled(records=1000, partitions=1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -29,14 +30,16 @@ class Script:
         self.spans = deque(spans)
         self.topic_id = topic_id
         self.seeks: list[int] = []
+        self.epochs: list[int] = []
         self.position = -1
 
     def span(self) -> LogSpan:
         start, end = self.spans.popleft() if len(self.spans) > 1 else self.spans[0]
         return LogSpan(topic="t", topic_id=self.topic_id, partition=3, start=start, end=end)
 
-    def seek(self, start: int) -> None:
+    def seek(self, start: int, epoch: int = -1) -> None:
         self.seeks.append(start)
+        self.epochs.append(epoch)
         self.position = start
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
@@ -118,3 +121,13 @@ def test_an_offset_that_is_always_refused_ends_the_task() -> None:
 def test_other_errors_are_not_hidden() -> None:
     with pytest.raises(RequestFailed, match="CORRUPT_MESSAGE"):
         ranges(Script([RequestFailed(ErrorCode.CORRUPT_MESSAGE, "")], [(0, 99)]), failOnDataLoss="false")
+
+
+def test_the_epoch_of_the_last_read_tells_whether_those_records_are_still_there() -> None:
+    """An epoch that nobody knows any more is no loss where the log reaches as far: it had no records of its own."""
+    later = replace(WANTED, start_epoch=7)
+    script = Script([TruncatedLog("t", 3, 10), 30], [(0, 99)])
+    assert [chunk.stop_offset for chunk in read_chunks(later, script, options())] == [30]
+    assert (script.seeks, script.epochs) == ([10, 10], [7, -1])
+    with pytest.raises(DataLoss, match=r"3 offsets from 7 to 10 .* truncated to 7"):
+        list(read_chunks(later, Script([TruncatedLog("t", 3, 7)], [(0, 99)]), options()))

@@ -13,7 +13,9 @@ from bench.kafka_peer import KafkaPeer
 from bench.kafka_tools import Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
+from quorumlog.spark import track
 from quorumlog.spark.pins import Pins
+from quorumlog.testing.waiting import wait_until
 from tests.spark.query import Query
 
 WAIT_MS = 120_000  # for a virtual machine that starts beside Spark
@@ -47,6 +49,10 @@ def write(kafka: Cluster, topic: str, count: int, *, first: int = 0) -> None:
             producer.send(topic, b"v", key=b"k%d" % number, partition=number % 2)
 
 
+def offsets_of(kafka: Cluster, group_id: str) -> dict[tuple[str, int], int]:
+    return {key: one.offset for key, one in kafka.admin.group_offsets(group_id).items()}
+
+
 def test_a_batch_reads_each_record_once(spark: Any, servers: str, kafka: Cluster) -> None:
     kafka.admin.create_topic("orders", 2)
     write(kafka, "orders", 200)
@@ -69,11 +75,14 @@ def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluste
     with pytest.raises(StreamingQueryException, match="batch 0 is refused"):
         query.run(fail_at=0)
     write(kafka, "late", 20, first=120)
+    listener = track(spark, "exact", bootstrap_servers=servers)
     query.run()
     assert query.rows() == [(partition, offset) for partition in range(2) for offset in range(50, 70)]
     assert [pin.value["o"] for pin in Pins(kafka).listed()] == [{"late": {"0": 50, "1": 50}}]
-    committed = {key: one.offset for key, one in kafka.admin.group_offsets("lag").items()}
-    assert committed == {("late", 0): 60, ("late", 1): 60}  # one batch behind
+    assert offsets_of(kafka, "lag") == {("late", 0): 60, ("late", 1): 60}  # one batch behind
+    wait_until(lambda: offsets_of(kafka, "exact") == {("late", 0): 70, ("late", 1): 70}, 60, "the listener's commit")
+    spark.streams.removeListener(listener)
+    listener.close()
     last = max((tmp_path / "c" / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
     kept = json.loads(last.read_text().splitlines()[-1])
     assert kept["o"] == {"late": {"0": 70, "1": 70}} and len(kept["t"]["late"]) == 22

@@ -99,6 +99,21 @@ def test_batches_follow_each_other() -> None:
     assert made.tasks(third, third) == []
 
 
+def test_a_task_is_told_the_epoch_of_what_was_read_before() -> None:
+    cluster = Cluster((0, 10))
+    made = stream(cluster, minPartitions="2")
+    second = made.latest(made.initial())
+    cluster.grow(0, 4)
+    cluster.logs["t", 1] = (0, 1)
+    third = made.latest(second)
+    epochs = [(part.partition, part.start, part.start_epoch) for part in made.tasks(second, third)]
+    assert epochs == [(0, 10, 3), (1, 0, -1)]
+    cut = stream(cluster, minPartitions="4").tasks(second, third)
+    assert [(part.partition, part.start, part.start_epoch) for part in cut] == [
+        (0, 10, 3), (0, 11, -1), (0, 12, -1), (1, 0, -1)
+    ]  # fmt: skip
+
+
 def test_a_plan_from_the_last_look_asks_nothing_more() -> None:
     cluster = Cluster((0, 10))
     made = stream(cluster)
