@@ -396,3 +396,19 @@ def test_up_and_down_and_up_again(world: MixedWorld) -> None:
     assert world.enter("m2").member_epoch == again.generation_id + 1
     assert world.assigned(joined.member_id) == {"foo": {0, 1, 2, 3}}
     assert named(world.group.target_of("m2")) != {}
+
+
+def test_a_classic_member_is_told_its_own_first_protocol_whoever_joins_after_it() -> None:
+    """As in Kafka 4.3: the coordinator assigns, so members need not agree, and what a member was told stays true."""
+    world = MixedWorld()
+    world.enter("m1")
+    first = world.classic_joins(protocols="range rr")
+    second = world.classic_joins(protocols="rr range")
+    third = world.classic_joins(protocols="rr")
+    assert [one.protocol_name for one in (first, second, third)] == ["range", "rr", "rr"]
+    for one, name, code in (
+        (first, "range", E.REBALANCE_IN_PROGRESS),
+        (first, "rr", E.INCONSISTENT_GROUP_PROTOCOL),
+        (third, "rr", E.NONE),
+    ):
+        assert world.code(world.sync(one.member_id, one.generation_id, protocol_name=name)) == code

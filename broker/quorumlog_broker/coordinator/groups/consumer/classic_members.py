@@ -128,7 +128,7 @@ class ClassicMembers:
         response = JoinGroupResponse(
             generation_id=current.epoch,
             protocol_type=CONSUMER,
-            protocol_name=self._common(group, [one.name for one in request.protocols], member_id)[0],
+            protocol_name=request.protocols[0].name,
             member_id=member_id,
         )
         self._turn.answer_read(group.group_id, call.number, response)
@@ -155,7 +155,7 @@ class ClassicMembers:
             self._sessions.hear(group, member_id)
             response = SyncGroupResponse(
                 protocol_type=CONSUMER,
-                protocol_name=self._protocol(group, member_id),
+                protocol_name=_protocol(group, member_id),
                 assignment=self._assignment(group, member_id),
             )
         self._turn.answer_read(group.group_id, call.number, response)
@@ -163,7 +163,7 @@ class ClassicMembers:
     def _sync_refusal(self, group: ConsumerGroup, request: SyncGroupRequest) -> ErrorCode:
         if request.protocol_type not in (None, CONSUMER) or request.protocol_name not in (
             None,
-            self._protocol(group, request.member_id),
+            _protocol(group, request.member_id),
         ):
             return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
         current = group.current_of(request.member_id)
@@ -171,12 +171,6 @@ class ClassicMembers:
             self._await_join(group, request.member_id)
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
-
-    def _protocol(self, group: ConsumerGroup, member_id: str) -> str:
-        classic = group.members[member_id].classic_member_metadata
-        assert classic is not None
-        names = [protocol.name for protocol in classic.supported_protocols]
-        return (self._common(group, names, member_id) or names)[0]
 
     def _assignment(self, group: ConsumerGroup, member_id: str) -> bytes:
         classic = group.members[member_id].classic_member_metadata
@@ -237,6 +231,14 @@ class ClassicMembers:
         if left:
             self._sessions.remove(group, tuple(left))
         self._turn.answer_read(group.group_id, call.number, LeaveGroupResponse(members=tuple(results)))
+
+
+def _protocol(group: ConsumerGroup, member_id: str) -> str:
+    """What it is told: its own first one, as in Kafka. The coordinator assigns, so members need not agree, and what it
+    was told stays true when others join."""
+    classic = group.members[member_id].classic_member_metadata
+    assert classic is not None
+    return classic.supported_protocols[0].name
 
 
 def _leaving(group: ConsumerGroup, one: LeavingMember) -> tuple[str, ErrorCode]:
