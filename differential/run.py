@@ -212,7 +212,7 @@ class Play:
             time.sleep(AGAIN_S)
 
     def _settle(self, side: int, step: Step, changed: Answer) -> None:
-        """Learn the ids of the topics, and wait until the broker knows what the controller has made and deleted."""
+        """Learn the ids of the topics, and wait until the broker has what the controller has made and deleted."""
         made, gone = _changed(step, changed)
         for _ in range(SETTLES_MOST):
             answer = self._both[side].ask("metadata", 12, {"topics": None})
@@ -221,9 +221,23 @@ class Play:
             for topic in answer["topics"]:
                 self._books[side].learn("topic", topic["name"], topic["topic_id"])
             is_led = not any(one["error_code"] for topic in answer["topics"] for one in (topic, *topic["partitions"]))
-            if is_led and all(name in names for name in made) and not any(name in names for name in gone):
+            is_known = all(name in names for name in made) and not any(name in names for name in gone)
+            if is_led and is_known and self._has_logs(side, answer["topics"]):
                 break
             time.sleep(AGAIN_S)
+
+    def _has_logs(self, side: int, topics: Sequence[Values]) -> bool:
+        """Of every partition of the sequence: a broker makes the logs of many one after the other."""
+        answer = self._both[side].ask("describe_log_dirs", 4, {"topics": None})
+        assert not isinstance(answer, str), answer
+        held = {
+            (topic["name"], one["partition_index"])
+            for directory in answer["results"]
+            for topic in directory["topics"]
+            for one in topic["partitions"]
+        }
+        own = [topic for topic in topics if topic["name"].startswith(self._prefix)]
+        return held.issuperset((topic["name"], one["partition_index"]) for topic in own for one in topic["partitions"])
 
     def _drop_silent(self, step: Step, answers: Sequence[Answer]) -> None:
         if SILENT in answers or CLOSED in answers:

@@ -206,7 +206,8 @@ def _has_cursor_elsewhere(step: Step) -> bool:
 
 # Theirs and ours, by API and field. 2: damaged, 3: unknown topic, 21: acks, 23, 25: protocol or member of a group, 35:
 # version or level, 40: setting, 42: another field, 47 to 49, 53: transactional producer, 69: unknown group, 71, 106:
-# fetch session, 100: unknown topic, by its id, 104: another cluster, 112: unknown assignor. Kafka looks for
+# fetch session, 100: unknown topic, by its id, 104: another cluster, 111: place of another, 112: unknown assignor, 128:
+# pattern. Kafka looks for
 # transactional batches in a whole Produce before it looks for its topics: a batch that cannot be read, or that is
 # transactional in a request without a transactional id, is refused there. Here a topic that is not there is told as
 # such: its client has to learn that, whatever it sends.
@@ -219,7 +220,7 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
         (3, 42), (55, 42),
     ),
     ("alter_replica_log_dirs", "results[].partitions[].error_code"): ((17, 57),),
-    ("consumer_group_heartbeat", "error_code"): ((112, 69), (69, 128), (25, 128), (112, 25)),
+    ("consumer_group_heartbeat", "error_code"): ((112, 69), (69, 128), (25, 128), (111, 128), (112, 25)),
     ("describe_configs", "results[].error_code"): ((17, 3),),
     ("offset_commit", "topics[].partitions[].error_code"): ((3, 24), (22, 24)),
     ("sync_group", "error_code"): ((23, 25),),
@@ -228,7 +229,7 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("produce", "responses[].partition_responses[].error_code"): (
         (3, 21), (3, 42), (100, 21), (2, 3), (2, 100), (48, 21), (49, 21), (53, 3), (53, 100), (87, 2), (120, 21),
     ),
-    ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (3, 47), (3, 48), (3, 49)),
+    ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (47, 42), (3, 47), (3, 48), (3, 49)),
 }  # fmt: skip
 KINDS = (2, 4, 8, 16, 32)  # of resources: topic, broker, its loggers, clients' metrics, group
 OUR_SETTINGS = "durability|internal.segment.bytes|retention.paused|unclean.recovery.strategy"
@@ -295,7 +296,7 @@ WANTED: tuple[Wanted, ...] = (
     Wanted(
         name="no time to wait",
         api="create_topics|delete_topics|create_partitions|elect_leaders|alter_partition_reassignments",
-        path=r"error_code|(topics|responses|results|replica_election_results)\[.*",
+        path=r"error_code|allow_replication_factor_change|(topics|responses|results|replica_election_results)\[.*",
         if_=lambda step, _found: step.values.get("timeout", 1) <= 0,
         with_=_had_no_time,
         reason="without time to wait Kafka answers REQUEST_TIMED_OUT, and may obey; we say what was done",

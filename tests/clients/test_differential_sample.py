@@ -59,6 +59,8 @@ RARE: Mapping[str, int | None] = {
     "the next segment": 10000,
     "a partition that is read twice": 10006,
     "the time of a compressed batch that claims an append time": 10009,
+    "reassignments of no topic": 11008,
+    "the last place of the consumer protocol": 9052,
 }
 PATIENT_S = 400
 

@@ -232,6 +232,9 @@ def test_without_time_only_what_kafka_says_to_have_run_out_of_it_is_explained() 
     for timeout, code, is_wanted in ((0, 7, True), (5_000, 7, False), (0, 3, False)):
         step = Step(api="create_topics", version=7, values={"topics": [], "timeout": timeout})
         assert is_explained(step, other, Difference("topics[a].error_code", code, 0)) == [is_wanted] * 2
+    step = Step(api="alter_partition_reassignments", version=1, values={"topics": [{"name": "a"}], "timeout": 0})
+    echo = Difference("allow_replication_factor_change", True, False)
+    assert is_explained(step, echo, Difference("error_code", 7, 0)) == [True, True]
 
 
 def test_a_batch_that_is_refused_for_another_reason_than_zstd_is_found() -> None:
