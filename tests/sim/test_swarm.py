@@ -36,6 +36,7 @@ from jepsen.sim.profiles.plan import (
     TRANSACTIONS,
     VOTERS,
 )
+from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
 from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
@@ -70,6 +71,7 @@ EVENTS_OF_PROFILES = {
         *("group generations", "group commits", "group members gone", "group commits too late"),
         *("no group commits staged", "rebalances completed", "consumers gone", "compacted logs loaded", STAGED),
     ),
+    "isr": (PROPOSED_LATE,),
     BALANCED: (UNCLEAN, LONGEST, LOG_ENDS),
     LATE_SETTINGS: ("settings", DURABILITY, TOLD_LATE, BACK_BEHIND),
     BROKERS: ("brokers above three", SPREAD, ALL_NEW_DISKS, DISKS_OF_OTHERS, FILLED),

@@ -107,11 +107,6 @@ class Network:
             if which(message):
                 send()
 
-    def repeat_held(self) -> None:
-        """Send held messages and keep holding them: `release_held` sends them again. For unary messages only."""
-        for _, send in list(self._held):
-            send()
-
     @property
     def open_sessions(self) -> int:
         return len(self._sessions)

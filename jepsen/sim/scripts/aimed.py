@@ -10,18 +10,21 @@ import random
 from collections.abc import Callable, Generator
 
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase, Verdict
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorumlog.ids import NO_NODE
+from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog_broker.partition.partition import Partition
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 Condition = Callable[[], bool]
 Script = Generator[tuple[Condition, int], None, None]  # condition to wait for, limit in ms
 
 _POLL_MS = 20
+PROPOSED_LATE = "proposals that came late"
 LEAVE_MS, _HOLD_MS, _FENCE_MS = 9_000, 6_000, 7_000
 _CALL = BY_REQUEST[AlterPartitionRequest]
 
@@ -87,20 +90,29 @@ class Target:
     def fenced(self) -> bool:
         return self.cluster.image.brokers[self.follower.node_id].fenced
 
+    def lacks_committed(self) -> bool:
+        """Whether the follower's log ends below what its leader has committed."""
+        held, committed = self._core(self.follower), self._core(self.leader)
+        return held is not None and committed is not None and held.end_offset < committed.high_watermark
+
     def cut(self) -> None:
-        self.cluster.network.cut_both(self.leader.host, self.follower.host)
+        cut(self.cluster, self.leader, self.follower)
 
     def mend(self) -> None:
-        self.cluster.network.heal(self.leader.host, self.follower.host)
-        self.cluster.network.heal(self.follower.host, self.leader.host)
+        mend(self.cluster, self.leader, self.follower)
+
+    def _core(self, machine: Machine) -> Partition | None:
+        topic, plane = self.cluster.image.topic(self.topic), data_plane_of(machine)
+        replica = None if topic is None or plane is None else plane.registry.replicas.get((topic.id, self.index))
+        return None if replica is None else replica.core
 
 
 class _Holder:
-    """Holds AlterPartition requests that would let the follower into the ISR: all, or only the first."""
+    """Holds AlterPartition requests that propose such an ISR for the target's partition. wanted: the members' ids."""
 
-    def __init__(self, target: Target, *, first_only: bool) -> None:
-        self._target, self._first_only = target, first_only
-        self.held = 0
+    def __init__(self, target: Target, wanted: Callable[[set[NodeId]], bool]) -> None:
+        self._target, self._wanted = target, wanted
+        self._held = False
         target.cluster.intercept = self._look
 
     def release(self) -> None:
@@ -108,24 +120,24 @@ class _Holder:
         self._target.cluster.network.release_held()
 
     def holds(self) -> bool:
-        return self.held > 0
+        return self._held
 
     def _look(self, message: Message) -> Verdict:
         if message.path != _CALL.method.path or message.phase is not Phase.REQUEST:
             return Verdict.PASS
-        if (self.held and self._first_only) or not self._lets_in(_CALL.codec.decode_request(message.data)):
+        if not self._is_wanted(_CALL.codec.decode_request(message.data)):
             return Verdict.PASS
-        self.held += 1
+        self._held = True
         return Verdict.HOLD
 
-    def _lets_in(self, request: AlterPartitionRequest) -> bool:
+    def _is_wanted(self, request: AlterPartitionRequest) -> bool:
         target = self._target
         topic = target.cluster.image.topic(target.topic)
         return any(
-            topic is not None and (asked.topic_id, asked.index) == (topic.id, target.index)
+            topic is not None
+            and (asked.topic_id, asked.index) == (topic.id, target.index)
+            and self._wanted({member.broker_id for member in asked.new_isr})
             for asked in request.partitions
-            for member in asked.new_isr
-            if member.broker_id == target.follower.node_id
         )
 
 
@@ -138,7 +150,7 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
     try:
         target.cut()
         yield lambda: not target.in_isr(), LEAVE_MS
-        holder = _Holder(target, first_only=False)
+        holder = _Holder(target, lambda isr: target.follower.node_id in isr)
         target.mend()
         yield holder.holds, _HOLD_MS
         rng.choice((target.follower.kill, target.follower.power_cut, target.follower.pause))()
@@ -153,32 +165,57 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
 
 
 def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
-    """An old request to let the follower into the ISR arrives again after it fell behind and was removed."""
-    target = choose_target(cluster, rng)
-    if target is None:
+    """A request to let another follower go arrives after this one, whom it names, was fenced and fell behind.
+
+    The leader, its epoch and all processes are still the same: only the partition epoch tells that the request is old.
+    It is the first that arrives: a call that the network repeats is refused by its proof (CallInvariants).
+    """
+    yield lambda: any(_other_follower(one) is not None for one in _targets(cluster)), LEAVE_MS
+    target = choose_target(cluster, rng, lambda one: _other_follower(one) is not None)
+    slow = None if target is None else _other_follower(target)
+    if target is None or slow is None:
         return
+    leader, follower = target.leader, target.follower
     holder = None
     try:
+        cut(cluster, leader, slow)
+        holder = _Holder(target, lambda isr: follower.node_id in isr and slow.node_id not in isr)
+        yield holder.holds, LEAVE_MS
+        mend(cluster, leader, slow)
+        follower.pause()
+        yield target.fenced, _FENCE_MS
         target.cut()
-        yield lambda: not target.in_isr(), LEAVE_MS
-        holder = _Holder(target, first_only=True)
-        target.mend()
-        yield holder.holds, _HOLD_MS
-        cluster.network.repeat_held()
-        yield target.in_isr, _HOLD_MS
-        target.cut()
-        yield lambda: not target.in_isr(), LEAVE_MS
-        yield from pause(cluster, rng.randint(300, 2_000))
+        follower.resume()
+        yield lambda: not target.fenced() and target.lacks_committed(), _HOLD_MS
+        cluster.count(PROPOSED_LATE)
         holder.release()
         yield from pause(cluster, 500)
     finally:
+        mend(cluster, leader, slow)
         target.mend()
+        bring_back(follower)
         if holder is not None:
             holder.release()
 
 
-def choose_target(cluster: SimCluster, rng: random.Random) -> Target | None:
-    """An in-sync follower and its leader, both alive."""
+def _other_follower(target: Target) -> Machine | None:
+    """In sync, too, and alive."""
+    partition = target.partition()
+    others = [one for one in target.cluster.brokers if one not in (target.leader, target.follower)]
+    in_sync = (one for one in others if partition is not None and one.node_id in partition.isr)
+    return next((one for one in in_sync if one.alive and not one.paused), None)
+
+
+def choose_target(
+    cluster: SimCluster, rng: random.Random, suits: Callable[[Target], bool] = lambda _: True
+) -> Target | None:
+    """None if no target suits."""
+    targets = [target for target in _targets(cluster) if suits(target)]
+    return rng.choice(targets) if targets else None
+
+
+def _targets(cluster: SimCluster) -> list[Target]:
+    """Each in-sync follower with its leader, where both are alive."""
     targets = []
     for topic in cluster.image.sorted_topics():
         for index, partition in topic.sorted_partitions():
@@ -188,7 +225,16 @@ def choose_target(cluster: SimCluster, rng: random.Random) -> Target | None:
                     continue
                 if leader.alive and follower.alive and not leader.paused and not follower.paused:
                     targets.append(Target(cluster, topic.name, index, leader, follower))
-    return rng.choice(targets) if targets else None
+    return targets
+
+
+def cut(cluster: SimCluster, one: Machine, other: Machine) -> None:
+    cluster.network.cut_both(one.host, other.host)
+
+
+def mend(cluster: SimCluster, one: Machine, other: Machine) -> None:
+    cluster.network.heal(one.host, other.host)
+    cluster.network.heal(other.host, one.host)
 
 
 def pause(cluster: SimCluster, duration_ms: int) -> Script:

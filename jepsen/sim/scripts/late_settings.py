@@ -18,7 +18,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.scripts.aimed import Script, Target, bring_back, choose_target, pause
+from jepsen.sim.scripts.aimed import Script, Target, bring_back, choose_target, cut, mend, pause
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
@@ -77,7 +77,7 @@ def raised_minimum(cluster: SimCluster, rng: random.Random) -> Script:
         cluster.count(TOLD_LATE)
         if rng.random() < 0.5:
             for one in others:
-                cluster.network.cut_both(leader.host, one.host)
+                cut(cluster, leader, one)
             yield lambda: _isr(target) == {leader.node_id}, _ALONE_MS
         else:
             leader.slow_sync_ns = rng.choice(_SLOW_SYNCS_MS) * NS_PER_MS
@@ -92,7 +92,7 @@ def raised_minimum(cluster: SimCluster, rng: random.Random) -> Script:
         if late is not None:
             late.end()
         for one in others:
-            _mend(cluster, leader, one)
+            mend(cluster, leader, one)
             bring_back(one)
 
 
@@ -113,14 +113,14 @@ def raised_durability(cluster: SimCluster, rng: random.Random) -> Script:
         yield lambda: _isr(target) == {leader.node_id}, _FENCED_MS
         cluster.alter_topic(target.topic, {DURABILITY: "synced"})
         yield lambda: _settings(cluster, target).synced, _RAISED_MS
-        cluster.network.cut_both(leader.host, victim.host)
+        cut(cluster, leader, victim)
         bring_back(victim)
         yield _serves_again(cluster, victim), _RETURN_MS
         cluster.count(BACK_BEHIND)
         rng.choice((leader.kill, leader.pause))()
         yield from pause(cluster, _ELECTION_MS)
     finally:
-        _mend(cluster, leader, victim)
+        mend(cluster, leader, victim)
         for one in (leader, victim, *others):
             bring_back(one)
 
@@ -154,8 +154,3 @@ def _serves_again(cluster: SimCluster, machine: Machine) -> Callable[[], bool]:
         return broker is not None and not broker.fenced and broker.incarnation_id == own
 
     return holds
-
-
-def _mend(cluster: SimCluster, one: Machine, other: Machine) -> None:
-    cluster.network.heal(one.host, other.host)
-    cluster.network.heal(other.host, one.host)
