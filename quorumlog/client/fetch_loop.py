@@ -2,7 +2,8 @@
 
 A position belongs to a topic id. Each fetch names that id, and not the one that has the topic's name now: a leader that
 does not know it answers nothing else (KIP-516). When newer metadata name another id, the reader is told (TopicReplaced)
-before anything of that topic is read.
+before anything of that topic is read. Nor is a leader asked whose epoch is older than that of the record before the
+position: it was deposed, and would tell the reader to go back to where its own log ends.
 """
 
 from __future__ import annotations
@@ -209,6 +210,7 @@ class FetchLoop:
                 position.fetching = True
                 self._nursery.start(self._begin_anew(position), "first offset in another life of a topic")
                 continue
+            self._link.cache.epoch_seen(position.topic, position.topic_id, position.partition, position.last_epoch)
             leader = self._link.cache.leader_of(*position.key)
             if leader is None or leader.leader_id == NO_NODE or leader.leader_id not in self._link.cache.brokers:
                 lost.append(position.topic)

@@ -2,7 +2,8 @@
 
 A broker that is cut off answers from old metadata, so answers come in any order.
 
-- Of two answers about a partition's leader, the newer leader epoch wins (KIP-320). Partitions do not become fewer.
+- Of two answers about a partition's leader, the newer leader epoch wins (KIP-320). Partitions do not become fewer. A
+  record of a newer epoch, as the one before a committed offset, shows that whoever names an older leader is behind.
 - A topic that is deleted and made again has another id (KIP-516) and other epochs. Of two ids, the one that newer
   metadata name wins: an answer says how far its metadata reach. Where it does not, an id that was not known before
   wins, and one that was replaced does not come back.
@@ -74,10 +75,8 @@ class MetadataCache:
             self.brokers = {broker.node_id: Address(broker.host, broker.port) for broker in response.brokers}
         for topic in response.topics:
             if topic.error_code == ErrorCode.NONE:
-                if self._begin(topic.name, TopicLife(topic.topic_id, response.metadata_offset)):
-                    self._update_partitions(topic)
-                else:
-                    counts = False
+                life = TopicLife(topic.topic_id, response.metadata_offset)
+                counts = self._begin(topic.name, life) and self._update_partitions(topic) and counts
             elif topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 if 0 <= response.metadata_offset < self.life_of(topic.name).metadata_offset:
                     counts = False
@@ -89,6 +88,12 @@ class MetadataCache:
         """None if the topic or the partition is not known."""
         known = self.topics.get(topic)
         return known.partitions.get(partition) if known else None
+
+    def epoch_seen(self, topic: str, topic_id: Uuid, partition: int, epoch: Epoch) -> None:
+        """The partition has a record of this leader epoch: a leader of an older one is none any more."""
+        known = self.leader_of(topic, partition)
+        if known is not None and known.epoch < epoch and not self.is_replaced(topic, topic_id):
+            known.leader_id, known.epoch = NO_NODE, epoch
 
     def life_of(self, topic: str) -> TopicLife:
         """The last life that is known of. With an empty id if there is none, or the cluster has no topic ids."""
@@ -138,12 +143,17 @@ class MetadataCache:
         self.topics.pop(topic, None)
         return True
 
-    def _update_partitions(self, topic: TopicMetadata) -> None:
+    def _update_partitions(self, topic: TopicMetadata) -> bool:
+        """False: the leader of a partition at least is older than what is known."""
         old = self.topics.get(topic.name)
         before_all = old.partitions if old is not None else {}
         partitions = dict(before_all) if topic.topic_id else {}  # without an id it may be another topic
+        is_newest = True
         for partition in topic.partitions:
             before = before_all.get(partition.index)
             news = KnownLeader(partition.leader_id, partition.leader_epoch)
-            partitions[partition.index] = before if before is not None and before.epoch > news.epoch else news
+            is_older = before is not None and before.epoch > news.epoch
+            is_newest = is_newest and not is_older
+            partitions[partition.index] = before if before is not None and is_older else news
         self.topics[topic.name] = KnownTopic(self.life_of(topic.name).topic_id, dict(sorted(partitions.items())))
+        return is_newest

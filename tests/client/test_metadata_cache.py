@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from quorumlog.client.metadata_cache import MAX_REPLACED, MetadataCache, TopicLife
+from quorumlog.client.metadata_cache import MAX_REPLACED, KnownLeader, MetadataCache, TopicLife
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import MetadataResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.common import CurrentLeader
@@ -66,6 +66,22 @@ def test_what_somebody_else_has_heard_counts() -> None:
     cache.update(named(NEW, 25))
     cache.learn("t", TopicLife(OLD, 10))
     assert cache.topics["t"].topic_id == NEW
+
+
+def test_a_record_of_a_newer_epoch_shows_that_a_leader_is_deposed() -> None:
+    cache = MetadataCache()
+    cache.update(named(OLD, 20, epoch=5, leader=2))
+    cache.epoch_seen("t", OLD, 0, 5)
+    assert cache.topics["t"].partitions[0] == KnownLeader(2, 5)
+    cache.epoch_seen("t", OLD, 0, 6)
+    assert cache.topics["t"].partitions[0] == KnownLeader(-1, 6)
+    assert not cache.update(named(OLD, 20, epoch=5, leader=2))  # it is behind, and is not asked next
+    assert cache.topics["t"].partitions[0].leader_id == -1
+    assert cache.update(named(OLD, 30, epoch=6, leader=3))
+    assert cache.topics["t"].partitions[0] == KnownLeader(3, 6)
+    cache.update(named(NEW, 40, epoch=0))
+    cache.epoch_seen("t", OLD, 0, 6)  # of a former life
+    assert cache.topics["t"].partitions[0] == KnownLeader(1, 0)
 
 
 def test_within_a_life_epochs_do_not_fall_and_partitions_do_not_become_fewer() -> None:

@@ -2,7 +2,8 @@
 
 A topic is deleted and made again while its former leader is cut off from the cluster, but not from clients. That broker
 still names the former topic, leads it, and answers for it. A client that knows the new topic must neither read nor
-write there, whichever broker it asks for metadata, and one that begins there is told of the new topic by name.
+write there, whichever broker it asks for metadata, and one that begins there is told of the new topic by name. Nor is
+it moved where the topic is the same, and that broker was its leader in an older epoch.
 """
 
 from __future__ import annotations
@@ -42,6 +43,22 @@ async def ask_the_one_that_is_behind(client: Any) -> None:
     link.cache.update(former)
 
 
+async def begin_with_the_one_that_is_behind(client: Any, count: int) -> None:
+    """So many of its first questions about topics go there. Raises NotPrepared if it is not behind."""
+    link, left = client._link, [count]
+    ask = link.metadata
+    link._next = next(i for i, address in enumerate(link._candidates()) if address.host == BEHIND) + link._next
+    former = await ask([TOPIC])
+    if former.topics[0].partitions[0].leader_id != FORMER:
+        raise NotPrepared(f"{BEHIND} knows the new leader")
+
+    async def metadata(*what: Any, **how: Any) -> Any:
+        left[0] -= 1
+        return former if left[0] >= 0 else await ask(*what, **how)
+
+    link.metadata = metadata
+
+
 async def take(consumer: AsyncConsumer, count: int) -> list[str]:
     """Values, in their order. An error ends them, and is the last one."""
     found: list[str] = []
@@ -76,6 +93,38 @@ def test_a_reader_is_not_moved(reset: str) -> None:
         read += w.do(take(consumer, 1))
         w.do(consumer.close())
     assert read == [*NEW, "last"]
+
+
+@pytest.mark.parametrize("reset", ["earliest", "latest", "none"])
+def test_a_member_is_not_moved_back_by_a_former_leader(reset: str) -> None:
+    """The topic is the same. Its former leader is cut off, and its log ends before what the group has committed."""
+    with world() as w:
+        w.create(TOPIC, [FORMER, LEADER, OTHER])
+        w.produce(TOPIC, OLD)
+        for host in w.cluster.machines:
+            if host != BEHIND:
+                w.cluster.network.cut_both(BEHIND, host)
+        w.prepare(lambda: w.partition(TOPIC).leader != FORMER, "another broker leads")
+        w.produce(TOPIC, NEW)
+        first = AsyncConsumer(**w._options(), group="g", auto_offset_reset="earliest")
+        second = AsyncConsumer(**w._options(), group="g", auto_offset_reset=reset)
+
+        async def read_and_commit() -> list[str]:
+            await first.subscribe([TOPIC])
+            read = await take(first, len(OLD) + len(NEW))
+            await first.close()
+            return read
+
+        async def go_on() -> list[str]:
+            await begin_with_the_one_that_is_behind(second, 6)
+            await second.subscribe([TOPIC])
+            return await take(second, 1)
+
+        read = [*w.do(read_and_commit()), *w.do(go_on())]
+        w.produce(TOPIC, ["last"])
+        read += w.do(take(second, 1))
+        w.do(second.close())
+    assert read == [*OLD, *NEW, "last"]
 
 
 def test_a_reader_of_the_former_topic_is_told_by_name() -> None:
