@@ -227,7 +227,8 @@ SEVERAL: dict[tuple[str, str], tuple[tuple[int, int], ...]] = {
     ("fetch", "error_code"): ((106, 71), (71, 106), (70, 106)),
     ("fetch", "responses[].partitions[].error_code"): ((1, 74),),
     ("produce", "responses[].partition_responses[].error_code"): (
-        (3, 21), (3, 42), (100, 21), (2, 3), (2, 100), (48, 21), (49, 21), (53, 3), (53, 100), (87, 2), (120, 21),
+        (3, 21), (3, 42), (100, 21), (2, 3), (2, 100), (48, 21), (49, 21), (53, 3), (53, 100), (87, 2),
+        (87, 48), (87, 49), (120, 21),
     ),
     ("txn_offset_commit", "topics[].partitions[].error_code"): ((3, 24), (3, 42), (47, 42), (3, 47), (3, 48), (3, 49)),
 }  # fmt: skip
