@@ -40,6 +40,7 @@ from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
 from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
+from jepsen.sim.scripts.lone_leader import LONELY
 from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.scripts.restarted_voter import RESTARTED
@@ -80,6 +81,7 @@ EVENTS_OF_PROFILES = {
     "older-disk": (OLDER_LOGS, OLDER_DISKS, SHORT_LOGS),
     "pairs": (SAME, PARTNERS),
     "restarted-voter": (RESTARTED,),
+    "sick-leaders": (LONELY,),
     "topics": (*CHORES, REMOVED),
     REASSIGN: (BEGUN, ELECTED, CAME, WENT),
     TRANSACTIONS: (

@@ -48,6 +48,8 @@ SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
 NEW_DISK = "new-disk"  # a script (new_disk.py)
 KILLED_COORDINATOR, KILLED_HOLDER = "killed-coordinator", "killed-holder"  # scripts (killed_coordinator.py)
 DIRECTORY_FAULTS = ("failing-directory", "hanging-directory", "vanished-directory", NEW_DISK)  # of brokers with two
+LONE_LEADER = "lone-leader"  # a script (lone_leader.py)
+TIMED = (*SICK_LEADERS, LONE_LEADER)
 OLDER_DISK = "older-disk"  # has its own profile: older_disk.py says why
 ALL_FAULTS = (
     *PROCESS,
@@ -211,7 +213,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "dies-inside-a-call",
     ),
     "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
-    "sick-leaders": SICK_LEADERS,
+    "sick-leaders": TIMED,
     "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
     "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
 }
@@ -248,8 +250,8 @@ class Plan:
 
     @property
     def is_timed(self) -> bool:
-        """Nothing strikes but scripts that say how soon the leadership must move."""
-        return all(fault in SICK_LEADERS for fault in self.faults)
+        """Nothing strikes but scripts that say how soon another leads, or the same one again."""
+        return all(fault in TIMED for fault in self.faults)
 
     @property
     def delays_requests(self) -> bool:

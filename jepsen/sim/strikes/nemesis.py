@@ -20,11 +20,13 @@ from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
     KILLED_HOLDER,
     LATE_SCRIPTS,
+    LONE_LEADER,
     NEW_DISK,
     OLDER_DISK,
     SCRIPTED,
     Plan,
 )
+from jepsen.sim.scripts.lone_leader import lone_leader_strikes
 from jepsen.sim.scripts.sick_leaders import sick_leader_strikes
 from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.strikes.blow import Blow
@@ -84,7 +86,7 @@ class Nemesis:
 
     def _drawn(self, kind: str, after_ms: int = 0) -> Blow:
         """Takes the next number. after_ms: from now."""
-        of_scripts = (*SCRIPTED, *LATE_SCRIPTS, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER)
+        of_scripts = (*SCRIPTED, *LATE_SCRIPTS, LONE_LEADER, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER)
         durations_ms = _SCRIPTED_MS if kind in of_scripts else _DURATIONS_MS
         lasts_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
         at_ms = (self._cluster.scheduler.now_ns - self._started_ns) // NS_PER_MS + after_ms
@@ -134,6 +136,7 @@ class Nemesis:
             **directory_strikes(stage),
             **scripted_strikes(stage),
             **sick_leader_strikes(stage, alone=self._plan.is_timed),
+            **lone_leader_strikes(stage, alone=self._plan.is_timed),
         }
 
     def _keep_up(self) -> None:
