@@ -24,12 +24,14 @@ from applications.environments import CACHE, Unavailable
 from applications.faust_app import FAUST
 from applications.group_tools import GROUP_TOOLS
 from applications.members import ALL as MEMBERS
+from applications.mirror_maker import MIRROR_MAKER_2
 from applications.running import Failed
 from applications.spark import SPARK
 from applications.streams import STREAMS
 
 APPLICATIONS = {
-    one.name: one for one in (*MEMBERS, GROUP_TOOLS, FAUST, BYTEWAX, CONNECT, CONNECT_EXACTLY_ONCE, STREAMS, SPARK)
+    one.name: one
+    for one in (*MEMBERS, GROUP_TOOLS, FAUST, BYTEWAX, CONNECT, CONNECT_EXACTLY_ONCE, MIRROR_MAKER_2, STREAMS, SPARK)
 }
 NODES = 3
 

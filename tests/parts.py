@@ -81,6 +81,7 @@ SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine ten
 
 _SEEDS = "the simulation plays it with more seeds"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
+_KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
 _APPLICATION = "the other applications run as groups, too"
 _RUNNER = "whoever changes the runner of tests runs it"
@@ -89,6 +90,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[connect]": _APPLICATION,
     "tests/applications/test_smoke.py::test_it_runs_unmodified[group-tools]": _OTHER_TOOL,
+    "tests/applications/test_smoke.py::test_it_runs_unmodified[mirror-maker]": _KEYS,
     "tests/clients/test_client_matrix.py::test_tool[kafka-cluster]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-features]": _OTHER_TOOL,
     "tests/clients/test_client_matrix.py::test_tool[kafka-get-offsets]": _OTHER_TOOL,

@@ -12,7 +12,7 @@ import pytest
 from applications.__main__ import APPLICATIONS, run
 from applications.environments import CACHE, Unavailable
 
-SMOKE = ("faust", "bytewax", "connect")
+SMOKE = ("faust", "bytewax", "connect", "mirror-maker")
 
 
 @pytest.mark.timeout(240)
