@@ -8,7 +8,8 @@ cluster.scheduler.run_for(...)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
@@ -18,7 +19,7 @@ from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
 from jepsen.sim.trace import Trace
-from quorumlog.ids import NO_NODE
+from quorumlog.ids import NO_NODE, NodeId
 from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S
 
 MOVE_RATES = ("2000", "2000", "10000", "")  # bytes a second; "": as fast as it can
@@ -27,10 +28,20 @@ GROUP_HOST = "group"  # members of the consumer group, if there is one
 TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
 
 
+@dataclass(slots=True)
+class Orders:
+    """What a script asks the operator for: settings of a topic, the replicas of a partition, or the log directory of a
+    broker's replica. It waits for no answer."""
+
+    alter_topic: Callable[[str, Mapping[str, str]], None] = lambda _topic, _settings: None
+    reassign: Callable[[str, int, Sequence[NodeId]], None] = lambda _topic, _index, _replicas: None
+    move: Callable[[str, int, NodeId, str], None] = lambda _topic, _index, _broker, _path: None
+
+
 class SimCluster(BaseCluster):
     """Three controllers, and as many brokers as the layout has. lane: data is sent over the lane, not over gRPC.
 
-    alter_topic: a script asks the operator to change settings of a topic, and waits for no answer. Set by the workload.
+    orders: set by the workload.
     """
 
     def __init__(
@@ -61,7 +72,7 @@ class SimCluster(BaseCluster):
         balanced: of all topics the longest log leads where no replica is known to be whole.
         """
         super().__init__(seed, trace)
-        self.alter_topic: Callable[[str, Mapping[str, str]], None] = lambda _topic, _settings: None
+        self.orders = Orders()
         self.lane = self.scheduler.rng("wire").random() < 0.5
         self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else sizes or Sizes()
         if page_cache:

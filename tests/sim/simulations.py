@@ -16,6 +16,7 @@ from jepsen.sim.profiles.plan import (
     MOVES,
     PROFILES,
     REASSIGN,
+    SECOND_COPIES,
 )
 
 Simulated = Callable[[Iterable[Job]], list[dict[str, Any]]]  # the fixture `simulated` of conftest.py
@@ -34,6 +35,7 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
     MOVES: (2, 3),
     "older-disk": (1, 2),
     REASSIGN: (2, 3),
+    SECOND_COPIES: (2, 10),  # six second copies, and a power cut at four of their stages
     "whole-isr": (2,),
 }
 

@@ -33,6 +33,7 @@ from jepsen.sim.profiles.plan import (
     MOVES,
     PROFILES,
     REASSIGN,
+    SECOND_COPIES,
     TRANSACTIONS,
     VOTERS,
 )
@@ -44,6 +45,7 @@ from jepsen.sim.scripts.lone_leader import LONELY
 from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
 from jepsen.sim.scripts.restarted_voter import RESTARTED
+from jepsen.sim.scripts.second_copy import CAME_BACK, MADE, MOVED_BACK, cuts_at
 from jepsen.sim.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.strikes.directories import RETURNED
 from jepsen.sim.strikes.pairs import PARTNERS, SAME
@@ -94,6 +96,7 @@ EVENTS_OF_PROFILES = {
 }
 LEAST_OF_OFFSETS = {DELETED: 6, UNSTAGED: 4, RESTAGED: 1, STAGED: 10, KILLED_WITH_OFFSETS: 1}  # likewise
 LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # over the seeds of that profile
+LEAST_OF_SECOND_COPIES = {MADE: 4, CAME_BACK: 4, MOVED_BACK: 3, cuts_at("back"): 1, cuts_at("moving"): 1}  # likewise
 
 
 def never_happened(found: Iterable[dict[str, Any]], events: Iterable[str]) -> list[str]:
@@ -135,6 +138,12 @@ def test_every_profile_is_valid(profile: str, simulated: Simulated) -> None:
 @pytest.mark.timeout(900)
 def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) -> None:
     assert too_seldom(simulated(AIMED[MOVES]), LEAST_OF_MOVES) == {}
+
+
+@marked(AIMED[SECOND_COPIES])
+@pytest.mark.timeout(900)
+def test_replicas_lie_twice_and_power_is_cut_when_their_first_directories_are_back(simulated: Simulated) -> None:
+    assert too_seldom(simulated(AIMED[SECOND_COPIES]), LEAST_OF_SECOND_COPIES) == {}
 
 
 @marked(AIMED[GROUPS])

@@ -76,7 +76,7 @@ def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluste
         query.run(fail_at=0)
     write(kafka, "late", 20, first=120)
     listener = track(spark, "exact", bootstrap_servers=servers)
-    query.run()
+    query.run_to_the_end()
     assert query.rows() == [(partition, offset) for partition in range(2) for offset in range(50, 70)]
     assert [pin.value["o"] for pin in Pins(kafka).listed()] == [{"late": {"0": 50, "1": 50}}]
     assert offsets_of(kafka, "lag") == {("late", 0): 60, ("late", 1): 60}  # one batch behind

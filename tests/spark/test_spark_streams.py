@@ -54,7 +54,7 @@ def test_a_pinned_start_and_a_repeated_first_batch(
     with pytest.raises(StreamingQueryException, match="batch 0 is refused"):
         query.run(fail_at=0)
     write(cluster, "late", 1, 5)
-    query.run()
+    query.run_to_the_end()
     assert query.rows() == [(0, offset) for offset in range(50, 60)] + [(1, offset) for offset in range(5)]
     assert [pin.name for pin in pins.listed()] == ["first"]
     write(cluster, "late", 1, 5)
@@ -85,7 +85,7 @@ def test_available_now_reads_in_batches_and_meets_new_partitions(
     cluster.client.admin.create_partitions("grows", 3)
     cluster.wait_healthy()
     write(cluster, "grows", 2, 50)
-    done = query.run()
+    done = query.run_to_the_end()
     assert query.rows() == [(p, offset) for p, count in ((0, 200), (1, 200), (2, 50)) for offset in range(count)]
     if limits:
         assert all(len(batch) <= 100 + 3 for batch in query.batches.values())

@@ -116,6 +116,7 @@ class Invariants(BaseInvariants):
             self._image = self.quorum.image
             self.durability.on_image(self._image)
             self.retention.on_image(self._image)
+            self.directories.on_image(self._image)
             self.moves.on_image(self._image)
             self.reassignments.on_image(self._image)
             self.forgetting.on_image(self._image)
@@ -211,6 +212,7 @@ class Invariants(BaseInvariants):
         self.new_disks.at_the_end(self.quorum.image, list(self._brokers.values()))
         for machine in [one for one in self._brokers.values() if one.in_service]:
             self.answers.at_the_end(machine)
+            self.directories.check_copies(machine)
             self._check_expired(machine)
         for truth in self.mirrors.truths():
             if self._is_deleted(truth.name):

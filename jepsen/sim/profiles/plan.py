@@ -94,6 +94,8 @@ _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
 _MOVES_SHARE = 0.7  # of those
 LATE_SETTINGS = "late-settings"  # the profile in which settings change while brokers are behind (late_settings.py)
 LATE_SCRIPTS = ("raised-minimum", "raised-durability")
+SECOND_COPY = "second-copy"  # a script (second_copy.py)
+SECOND_COPIES = "second-copies"  # the profile with that script
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
 _PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "moves", "reassigns")  # fields of `Plan`
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
@@ -101,6 +103,7 @@ _OWN_CHORES = {  # of profiles
     VOTERS: (VOTERS,),
     REASSIGN: ("topics-anew", "partitions-added"),
     LATE_SETTINGS: ("settings", DURABILITY),
+    SECOND_COPIES: ("topics-anew", "partitions-added"),
 }
 _WITH_CHORES = ("topics", BROKERS, "retention", DIRECTORIES, MOVES)  # profiles, like the next two
 _WITH_BURSTS, _WITH_LEVELS = ("full-buffers",), ("levels",)
@@ -169,6 +172,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "dies-inside-a-call",
     ),
     LATE_SETTINGS: (*LATE_SCRIPTS * 4, "late-metadata", "slow-disk", "kill-broker", "restart-clean"),
+    SECOND_COPIES: (*(SECOND_COPY,) * 8, "power-one", "kill-broker", "restart-clean", "slow-disk", "failing-directory"),
     VOTERS: (*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,
@@ -308,7 +312,7 @@ class Plan:
             compacts=profile in (COMPACTION, INDEX_ROT),
             groups=profile == GROUPS,
             transactions=profile == TRANSACTIONS,
-            directories=2 if profile in (DIRECTORIES, MOVES) else 1,
-            moves=profile == MOVES,
+            directories=2 if profile in (DIRECTORIES, MOVES, SECOND_COPIES) else 1,
+            moves=profile in (MOVES, SECOND_COPIES),
             reassigns=profile == REASSIGN,
         )

@@ -69,10 +69,10 @@ def raised_minimum(cluster: SimCluster, rng: random.Random) -> Script:
     leader, others = target.leader, [one for one in cluster.brokers if one is not target.leader]
     late: LateMetadata | None = None
     try:
-        cluster.alter_topic(target.topic, {MINIMUM: "1"})
+        cluster.orders.alter_topic(target.topic, {MINIMUM: "1"})
         yield lambda: _own_settings(leader, target).min_insync_replicas == 1, _ASKED_MS
         late = LateMetadata(cluster, leader)
-        cluster.alter_topic(target.topic, {MINIMUM: "2"})
+        cluster.orders.alter_topic(target.topic, {MINIMUM: "2"})
         yield lambda: _settings(cluster, target).min_insync_replicas == 2, _ASKED_MS
         cluster.count(TOLD_LATE)
         if rng.random() < 0.5:
@@ -103,7 +103,7 @@ def raised_durability(cluster: SimCluster, rng: random.Random) -> Script:
     leader, victim = target.leader, target.follower
     others = [one for one in cluster.brokers if one not in (leader, victim)]
     try:
-        cluster.alter_topic(target.topic, {MINIMUM: "2", DURABILITY: "replicated"})
+        cluster.orders.alter_topic(target.topic, {MINIMUM: "2", DURABILITY: "replicated"})
         yield lambda: all(_is_weak(_own_settings(one, target)) for one in (leader, victim)), _ASKED_MS
         for one in others:
             one.kill()
@@ -111,7 +111,7 @@ def raised_durability(cluster: SimCluster, rng: random.Random) -> Script:
         yield from pause(cluster, rng.randint(300, 1_500))  # records are acknowledged, and not synced
         victim.power_cut()
         yield lambda: _isr(target) == {leader.node_id}, _FENCED_MS
-        cluster.alter_topic(target.topic, {DURABILITY: "synced"})
+        cluster.orders.alter_topic(target.topic, {DURABILITY: "synced"})
         yield lambda: _settings(cluster, target).synced, _RAISED_MS
         cut(cluster, leader, victim)
         bring_back(victim)

@@ -24,6 +24,7 @@ from jepsen.sim.profiles.plan import (
     NEW_DISK,
     OLDER_DISK,
     SCRIPTED,
+    SECOND_COPY,
     Plan,
 )
 from jepsen.sim.scripts.lone_leader import lone_leader_strikes
@@ -86,7 +87,9 @@ class Nemesis:
 
     def _drawn(self, kind: str, after_ms: int = 0) -> Blow:
         """Takes the next number. after_ms: from now."""
-        of_scripts = (*SCRIPTED, *LATE_SCRIPTS, LONE_LEADER, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER)
+        of_scripts = (
+            *SCRIPTED, *LATE_SCRIPTS, LONE_LEADER, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER, SECOND_COPY
+        )  # fmt: skip
         durations_ms = _SCRIPTED_MS if kind in of_scripts else _DURATIONS_MS
         lasts_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))
         at_ms = (self._cluster.scheduler.now_ns - self._started_ns) // NS_PER_MS + after_ms

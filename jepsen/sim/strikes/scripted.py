@@ -8,7 +8,7 @@ from functools import partial
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.profiles.plan import KILLED_COORDINATOR, KILLED_HOLDER, NEW_DISK, OLDER_DISK
+from jepsen.sim.profiles.plan import KILLED_COORDINATOR, KILLED_HOLDER, NEW_DISK, OLDER_DISK, SECOND_COPY
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder
 from jepsen.sim.scripts.late_settings import (
@@ -23,6 +23,7 @@ from jepsen.sim.scripts.new_disk import new_disk
 from jepsen.sim.scripts.older_disk import older_disk
 from jepsen.sim.scripts.restarted_voter import restarted_voter
 from jepsen.sim.scripts.rivals import rival_candidates
+from jepsen.sim.scripts.second_copy import second_copy
 from jepsen.sim.scripts.whole_isr import whole_isr
 from jepsen.sim.strikes.stage import Stage, Strike, Undo
 from quorumlog.messages.controller import AlterPartitionRequest
@@ -41,6 +42,7 @@ _SCRIPTS = {
     KILLED_HOLDER: killed_holder,
     RAISED_MINIMUM: raised_minimum,
     RAISED_DURABILITY: raised_durability,
+    SECOND_COPY: second_copy,
 }
 
 

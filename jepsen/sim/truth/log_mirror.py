@@ -67,6 +67,7 @@ class LogMirror:
         topic_id: Uuid | None = None,
         others: Sequence[str] = (),
         is_own: Callable[[str], bool] = lambda _: True,
+        newest: Callable[[], str] = lambda: "",
         chain_before: Callable[[Offset], bytes] = lambda _: b"",
         may_begin_at: Callable[[Offset], bool] = lambda _: True,
     ) -> None:
@@ -75,14 +76,15 @@ class LogMirror:
         on_written: called once for every batch, when it is appended. A batch that is appended after the files changed
         in another way and before the next access may be left out.
         topic_id: None for a log that has none. others: paths where it may lie instead of `path`.
-        is_own: whether a log directory, such as "/data/d0", is one of this node.
+        is_own: whether a log directory, such as "/data/d0", is one of this node. newest: the path at which it was made
+        last, which counts where it lies twice; "" if nobody knows.
         chain_before: of the committed records before a log's first offset; not called for 0.
         may_begin_at: asked whether the records before an offset may be gone, where segments before it are empty.
         """
         self.path = path  # where it lies, as it was read last
         self._paths = (path, *others)
         self._disk, self._on_batch, self._on_written = disk, on_batch, on_written
-        self._topic_id, self._is_own = topic_id, is_own
+        self._topic_id, self._is_own, self._newest = topic_id, is_own, newest
         self._chain_before, self._may_begin_at = chain_before, may_begin_at
         self._base, self._base_chain = 0, b""
         self._batches: list[Batch] = []
@@ -219,7 +221,8 @@ class LogMirror:
 
     def _places(self, *, durable: bool) -> Iterator[str]:
         """Where the log lies; the first one counts."""
-        for path in (*self._paths[1:], self._paths[0]):
+        newest = self._newest()
+        for path in sorted((*self._paths[1:], self._paths[0]), key=lambda one: one != newest):
             if self._is_it(path, durable):
                 yield path
         for path in self._paths:

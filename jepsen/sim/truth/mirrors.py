@@ -46,6 +46,7 @@ class Mirrors:
         self._mirrors: dict[tuple[str, str], dict[str, LogMirror]] = {}  # by host and directory, then by log
         self._known: dict[tuple[str, str], LogMirror] = {}  # the same by host and log
         self._truths: dict[str, LogTruth] = {}  # by log
+        self._made: dict[tuple[str, str], str] = {}  # by host and log: the path at which it was made last
         self.cut: dict[str, None] = {}  # logs that may have become shorter on some disk; cleared by the reader
 
     def of(self, machine: Machine, log: str) -> LogMirror:
@@ -68,6 +69,7 @@ class Mirrors:
             topic_id=bytes.fromhex(topic_id) if topic_id else None,
             others=[f"{directory}/{name}" for directory in DIRECTORIES[1:]],
             is_own=partial(is_of_node, machine),
+            newest=lambda: self.made_last(machine, log),
             chain_before=partial(self._chain_before, machine, log),
             may_begin_at=partial(self._may_begin, machine, log),
         )
@@ -88,6 +90,10 @@ class Mirrors:
 
     def of_replica(self, machine: Machine, replica: Replica) -> LogMirror:
         return self.of(machine, log_of(replica))
+
+    def made_last(self, machine: Machine, log: str) -> str:
+        """The path at which a log was made last, or to which it moved since; "" if nobody knows."""
+        return self._made.get((machine.host, log), "")
 
     def truth(self, log: str) -> LogTruth:
         if log not in self._truths:
@@ -110,14 +116,19 @@ class Mirrors:
             return
         directory, name, file = place
         if is_copy(name):  # a complete one counts as the log between the two renames of a move
+            if not file and kind == "rename":
+                self._note_made(machine, directory, live_name(name))
             if not file or MARK_NAME in file:
                 self._forget(machine.host, live_name(name))
             return
+        is_made = kind == "rename" and PARTITION_METADATA in file
+        if is_made:
+            self._note_made(machine, directory, name)
         if name.startswith(f"{COMPACTED_TOPIC}-"):
             return
         if file.endswith(SEGMENT_SUFFIX):
             self._on_segment(machine, kind, directory, name, file)
-        elif (kind == "rename" and PARTITION_METADATA in file) or (not file and kind in _MOVES):
+        elif is_made or (not file and kind in _MOVES):
             self._forget(machine.host, name)
 
     def _on_segment(self, machine: Machine, kind: str, directory: str, name: str, file: str) -> None:
@@ -129,6 +140,11 @@ class Mirrors:
                     mirror.on_write(file)
         elif kind in ("truncate", "unlink", "rename", "drop_cached"):
             self._forget(machine.host, name)
+
+    def _note_made(self, machine: Machine, directory: str, name: str) -> None:
+        topic_id = topic_id_of(machine.disk, f"{directory}/{name}")
+        if topic_id is not None:
+            self._made[machine.host, log_id(name, topic_id)] = f"{directory}/{name}"
 
     def _find(self, machine: Machine, name: str) -> None:
         """Begin to mirror the logs that have this name now."""

@@ -17,6 +17,7 @@ from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import RpcError
 
 ASKED, CANCELS = "moves asked", "cancels of moves asked"
@@ -46,22 +47,23 @@ class MoveChore:
         here = self._directory(topic, index, machine)
         there = next(path for path in DIRECTORIES if path != here)
         path = there if self._rng.random() < _TO_THE_OTHER else here
-        if not await self._ask(topic, index, machine, path):
+        if not await self.ask(topic.name, index, machine.node_id, path):
             return
         self.counts[ASKED] += 1
         if self._rng.random() < _CANCELLED:
             await asyncio.sleep(self._rng.choice(_CANCELLED_AFTER_S))
-            self.counts[CANCELS] += await self._ask(topic, index, machine, here)
+            self.counts[CANCELS] += await self.ask(topic.name, index, machine.node_id, here)
 
     def _directory(self, topic: Topic, index: int, machine: Machine) -> str:
         mirror = self._cluster.invariants.mirrors.of(machine, log_id(f"{topic.name}-{index}", topic.ids[-1]))
         return mirror.path.rpartition("/")[0]
 
-    async def _ask(self, topic: Topic, index: int, machine: Machine, path: str) -> bool:
+    async def ask(self, topic: str, index: int, broker: NodeId, path: str) -> bool:
+        """Whether it was accepted."""
         async with self._admin() as admin:
             try:
                 async with asyncio.timeout(_LIMIT_S):
-                    await admin.alter_replica_log_dirs({(topic.name, index, machine.node_id): path})
+                    await admin.alter_replica_log_dirs({(topic, index, broker): path})
             except (QuorumlogError, RpcError, TimeoutError):
                 return False
         return True

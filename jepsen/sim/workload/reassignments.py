@@ -56,12 +56,13 @@ class ReassignmentChore:
 
     async def _reassign(self, name: str, index: int) -> None:
         target = self._rng.sample(self._targets(), self._rng.choice((2, 3, 3)))
-        self.counts[BEGUN] += await self._ask(name, ReassignablePartition(index=index, replicas=tuple(target)))
+        self.counts[BEGUN] += await self.ask(name, ReassignablePartition(index=index, replicas=tuple(target)))
         if self._rng.random() < _CANCEL_SHARE:
             await asyncio.sleep(self._rng.choice(_CANCEL_AFTER_S))
-            self.counts[CANCELLED] += await self._ask(name, ReassignablePartition(index=index, cancel=True))
+            self.counts[CANCELLED] += await self.ask(name, ReassignablePartition(index=index, cancel=True))
 
-    async def _ask(self, name: str, wanted: ReassignablePartition) -> bool:
+    async def ask(self, name: str, wanted: ReassignablePartition) -> bool:
+        """Whether it was accepted."""
         request = AlterPartitionReassignmentsRequest(topics=(ReassignableTopic(name=name, partitions=(wanted,)),))
         response = await self._send(request)
         if response is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,13 +30,15 @@ from jepsen.sim.workload.group_calls import UNITS_OF
 from jepsen.sim.workload.levels import Levels
 from jepsen.sim.workload.moves import MoveChore
 from jepsen.sim.workload.operator import Operator
+from jepsen.sim.workload.reassignments import ReassignmentChore
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
 from quorumlog.client.delivery import Delivery
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
 from quorumlog.client.producer import AsyncProducer
-from quorumlog.ids import Offset
+from quorumlog.ids import NodeId, Offset
+from quorumlog.messages.reassignments import ReassignablePartition
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Identity, RpcError, Transport
 from quorumlog.wire.routing import RoutingTransport
@@ -78,7 +80,6 @@ class Workload:
             plan.chores,
             late_requests=plan.delays_requests,
         )
-        cluster.alter_topic = lambda topic, settings: self.loop.deliver(self._alter, topic, settings)
         self.levels = Levels(cluster, self._rng("levels"), partial(self._admin, "levels")) if plan.levels else None
         if self.levels is not None:
             self.levels.prepare()
@@ -94,10 +95,12 @@ class Workload:
             rng=self._rng,
             crashed=self._crashed,
         )
-        self._moves: MoveChore | Operator | None
-        self._moves = MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")) if plan.moves else None
+        self._movers: list[MoveChore | Operator] = []
+        if plan.moves:
+            self._movers.append(MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")))
         if plan.reassigns:
-            self._moves = Operator(cluster, self._rng, lambda name: partial(self._admin, name), self._crashed)
+            self._movers.append(Operator(cluster, self._rng, lambda name: partial(self._admin, name), self._crashed))
+        self._take_orders()
         self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
         self._bursts = plan.bursts
         self._next_value = 0
@@ -125,17 +128,32 @@ class Workload:
     def stop(self) -> None:
         self._stopping = self._chores.stopping = self.compaction.stopping = True
         self.beside.stop()
-        if self._moves is not None:
-            self._moves.stopping = True
+        for mover in self._movers:
+            mover.stopping = True
         self.end_levels()
 
     def end_throttles(self) -> None:
         """Nothing strikes any more. A follower that is behind would stay so as long as its rate is too low."""
-        if isinstance(self._moves, Operator):
-            self._moves.end_throttles()
+        for mover in self._movers:
+            if isinstance(mover, Operator):
+                mover.end_throttles()
 
-    def _alter(self, topic: str, settings: Mapping[str, str]) -> None:
-        self._nursery.start(self._chores.alter(topic, settings), "settings for a script")
+    def _take_orders(self) -> None:
+        """What a script asks of the operator is done beside everything else."""
+        moves = MoveChore(self._cluster, self._rng("asked moves"), partial(self._admin, "asked moves"))
+        admin = partial(self._admin, "asked reassignments")
+        reassignments = ReassignmentChore(self._rng("asked reassignments"), admin, list)
+
+        def start(work: Coroutine[Any, Any, object]) -> None:
+            self._nursery.start(work, "for a script")
+
+        def reassign(topic: str, index: int, replicas: Sequence[NodeId]) -> None:
+            wanted = ReassignablePartition(index=index, replicas=tuple(replicas))
+            self.loop.deliver(lambda: start(reassignments.ask(topic, wanted)))
+
+        self._cluster.orders.reassign = reassign
+        self._cluster.orders.move = lambda *asked: self.loop.deliver(lambda: start(moves.ask(*asked)))
+        self._cluster.orders.alter_topic = lambda *asked: self.loop.deliver(lambda: start(self._chores.alter(*asked)))
 
     def start_levels(self) -> None:
         """Replace nodes and change the level, if the plan says so."""
@@ -157,13 +175,14 @@ class Workload:
     @property
     def chores(self) -> dict[str, int]:
         """How often each chore was acknowledged."""
-        return {**self._chores.counts, **(self._moves.counts if self._moves is not None else {})}
+        moved = {name: count for mover in self._movers for name, count in mover.counts.items()}
+        return {**self._chores.counts, **moved}
 
     async def _start(self) -> None:
         self._nursery.start(self._chores.make_topics(), "topics")
         self._nursery.start(self._chores.do_chores(), "chores")
-        if self._moves is not None:
-            self._nursery.start(self._moves.run(lambda: self._chores.open), "moves")
+        for mover in self._movers:
+            self._nursery.start(mover.run(lambda: self._chores.open), "moves")
         if self._compacts:
             producer = partial(self._producer, "compacted", "all")
             self._nursery.start(self.compaction.run(producer), "compacted topic")
