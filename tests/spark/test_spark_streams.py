@@ -62,7 +62,7 @@ def test_a_pinned_start_and_a_repeated_first_batch(
     assert query.rows()[-1] == (1, 9) and len(query.rows()) == 20
     (folder,) = (tmp_path / "c" / "offsets").glob("0")
     kept = json.loads(folder.read_text().splitlines()[-1])
-    assert kept["v"] == 1 and kept["o"] == {"late": {"0": 60, "1": 0}} and set(kept["t"]) == {"late"}
+    assert kept["v"] == 1 and kept["o"]["late"]["0"] == 60 and set(kept["t"]) == {"late"}
 
 
 def test_available_now_reads_in_batches_and_meets_new_partitions(
