@@ -1,9 +1,9 @@
 """Where a stream's beginning is kept, so that whoever asks again hears the same: records of a topic of the cluster.
 
-A pin is written once. Whoever wants it becomes the only producer of a transactional id made from its name (KIP-98), and
-so ends what an earlier start has open; reads the topic to where it ended at that moment; and writes only if the pin is
-not there. Of two starts at once the one that was fenced begins anew, and then reads what the other has written. Waiting
-for the last stable offset matters: behind a transaction of another pin that is still open, the own one may be hidden.
+A pin is written once. Whoever does not find it becomes the only producer of a transactional id made from its name
+(KIP-98), and so ends what an earlier start has open; reads the topic to where it ended at that moment; and writes only
+if the pin is not there. Of two starts at once the one that was fenced begins anew, and reads what the other has
+written. A read waits for the last stable offset: a transaction of another pin that is open may hide the own one.
 
 The topic is an ordinary one, compacted and with one partition, so that it can be in any Kafka.
 """
@@ -11,6 +11,7 @@ The topic is an ordinary one, compacted and with one partition, so that it can b
 from __future__ import annotations
 
 import json
+import random
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ READ_TIMEOUT_S = 60
 POLL_MS = 200
 MAX_NAME = 249  # characters, as of a topic
 MAX_TRIES = 20  # to write a pin while other starts want the same one
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.1, 5.0  # between them, drawn from a range that doubles
 OLD_S = 60  # a pin of more than this age is named to whoever uses it
 
 _POLICY = "cleanup.policy"
@@ -66,21 +68,29 @@ class Pins:
         """
         _check_name(name)
         self._ensure_topic()
-        for _ in range(MAX_TRIES):
+        for tries in range(MAX_TRIES):
+            found = self._read().get(name)
+            if found is not None:  # who finds it takes it from nobody
+                self._tell(found)
+                return found.value
             try:
-                with self._only_producer(name) as producer:
-                    found = self._read().get(name)
-                    if found is not None:
-                        self._tell(found)
-                        return found.value
-                    value = make()
-                    self._write(producer, name, value)
-                    return value
+                return self._written_once(name, make)
             except (ProducerFenced, RequestFailed) as error:
                 if isinstance(error, RequestFailed) and error.code not in _FENCED:
                     raise
-                # another start wants the same pin, and has written it by now or is about to
+            # Another start wants the same pin. By turns they would fence each other for ever.
+            time.sleep(random.uniform(0, min(MAX_PAUSE_S, FIRST_PAUSE_S * 2**tries)))
         raise PinsUnreadable(f"pin {name!r}: other starts of this query came between {MAX_TRIES} times; start one only")
+
+    def _written_once(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Raises ProducerFenced, or RequestFailed with one of _FENCED, if another start comes between."""
+        with self._only_producer(name) as producer:
+            found = self._read().get(name)
+            if found is not None:
+                return found.value
+            value = make()
+            self._write(producer, name, value)
+            return value
 
     def listed(self) -> list[Pin]:
         """Every pin, by name."""

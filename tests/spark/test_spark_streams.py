@@ -18,6 +18,8 @@ from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
 from tests.spark.query import Query
 
+STARTS = 6  # at once
+
 
 @pytest.fixture(scope="module")
 def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
@@ -108,17 +110,17 @@ def test_mistakes_are_reported_in_spark(spark: Any, cluster: LocalCluster, tmp_p
     refused("topic 'none' does not exist", subscribe="none", startingOffsets="earliest")
 
 
-def test_two_starts_keep_one_pin(cluster: LocalCluster, pins: Pins) -> None:
+def test_starts_at_once_keep_one_pin(cluster: LocalCluster, pins: Pins) -> None:
     """Whoever comes second reads what the first has written, however their calls lie."""
-    begin = threading.Barrier(3)
+    begin = threading.Barrier(STARTS)
 
     def start(name: str) -> dict[str, Any]:
         begin.wait()
         return pins.keep(name, lambda: {"by": threading.get_ident()})
 
-    pool = ThreadPoolExecutor(3)
+    pool = ThreadPoolExecutor(STARTS)
     for turn in range(10):
-        found = list(pool.map(start, [f"race-{turn}"] * 3))
+        found = list(pool.map(start, [f"race-{turn}"] * STARTS))
         assert len({json.dumps(one) for one in found}) == 1
 
 
