@@ -91,7 +91,7 @@ def plan(
     ranges: list[PartitionRange] = []
     losses: list[str] = []
     for span in sorted(spans, key=lambda span: (span.topic, span.partition)):
-        start, end = _resolve(starting, span), _resolve(ending, span)
+        start, end = resolve(starting, span), resolve(ending, span)
         if start > end and not by_time and _number(starting, span) >= 0 and _number(ending, span) >= 0:
             raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, after its end at {end}")
         for loss in _losses(span, start, end):
@@ -153,7 +153,8 @@ def _number(place: Place, span: LogSpan) -> int:
     return place if isinstance(place, int) else place[span.topic, span.partition]
 
 
-def _resolve(place: Place, span: LogSpan) -> Offset:
+def resolve(place: Place, span: LogSpan) -> Offset:
+    """The offset of this place in a partition, which the place names if it is no number for all."""
     number = _number(place, span)
     return {EARLIEST: span.start, LATEST: span.end}.get(number, number)
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from quorumlog.client.errors import ConfigError, Unavailable
+from quorumlog.client.errors import ConfigError, QuorumlogError, Unavailable
 from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.client.offsets import LATEST
 from quorumlog.ids import Offset
 from quorumlog.spark.admission import Patience, offsets_in, share_out
 from quorumlog.spark.options import StreamOptions
 from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import LogSpan, PartitionRange, check_named
+from quorumlog.spark.planning import LogSpan, PartitionRange, check_named, resolve
 from quorumlog.spark.splitting import split
 from quorumlog.spark.stream_offset import OtherCluster, StreamOffset, stream_offset
 from quorumlog.spark.stream_planning import Losses, Spans, by_partition, is_same, moved, plan_batch, readable
@@ -134,9 +134,14 @@ class Stream:
         return split(made.ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
 
     def committed(self, end: dict[str, Any]) -> None:
-        """Spark has finished the batch that ended there."""
-        if self._options.commit_group:
-            self._cluster.commit(self._options.commit_group, self._own(end).offsets)
+        """Spark has finished the batch that ended there. That nobody can see it fails no query."""
+        group_id = self._options.commit_group
+        if not group_id:
+            return
+        try:
+            self._cluster.commit(group_id, self._own(end).offsets)
+        except QuorumlogError as error:
+            self._warn(f"commitGroup: group {group_id!r} does not show how far the query is: {error}")
 
     def close(self) -> None:
         self._cluster.close()
@@ -145,7 +150,7 @@ class Stream:
         spans = self._look()
         place = self._cluster.place(self._options.starting, list(spans.values()))
         check_named("startingOffsets", place, list(spans.values()))
-        offsets = {key: _resolve(place if isinstance(place, int) else place[key], span) for key, span in spans.items()}
+        offsets = {key: resolve(place, span) for key, span in spans.items()}
         return moved(StreamOffset(offsets={}), spans, offsets, self._cluster_id).to_json()
 
     def _tell(self, losses: Iterable[str]) -> None:
@@ -175,7 +180,3 @@ def _time_changes(place: Place | TimePlace) -> bool:
     if isinstance(place, TimePlace):
         return True
     return place == LATEST if isinstance(place, int) else LATEST in place.values()
-
-
-def _resolve(number: int, span: LogSpan) -> Offset:
-    return {EARLIEST: span.start, LATEST: span.end}.get(number, number)

@@ -102,6 +102,7 @@ class NodeFuzz:
             with self._fuzz.harmless(name):
                 for task in [asyncio.ensure_future(self._one(seed)) for seed in seeds]:
                     await task
+                await self._fuzz.settled()
             assert self.at.crashes == [], f"{name}: {self.at.crashes[0]}"
             assert self.at.node.fatal is None, f"{name}: {self.at.node.fatal}"
             grown = peak_bytes() - before

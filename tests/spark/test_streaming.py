@@ -310,6 +310,13 @@ def test_a_group_shows_how_far_the_query_is() -> None:
     assert made.known_end() == end
     stream(cluster).committed(end)
     assert len(cluster.commits) == 1
+
+    def refused(group_id: str, offsets: Mapping[tuple[str, int], int]) -> None:
+        raise Unavailable("no coordinator")
+
+    cluster.commit, found = refused, list[str]()  # type: ignore[method-assign]
+    Stream(options(commitGroup="g"), cluster, lambda: 0, found.append).committed(end)
+    assert len(found) == 1 and "no coordinator" in found[0]  # and the query goes on
     made.close()
     assert cluster.closed
 

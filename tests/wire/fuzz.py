@@ -41,6 +41,7 @@ IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret
 MAX_FACTOR = 200  # bytes of memory per byte of input
 MIN_ALLOWANCE = 2_000_000
 MAX_INPUT_S = 2.0  # of this thread's processor time; it includes loading the schema of an API's newest version
+SETTLED_S = 30.0  # the longest that a request may go on without its connection
 PATIENT_PART = 0.6
 INTERNAL_PART = 0.1  # of the inputs: to the internal listener
 
@@ -184,6 +185,13 @@ class Fuzz:
     async def _until_answered(self, connection: ServedConnection) -> None:
         until_s = asyncio.get_running_loop().time() + self._patience_s
         while not connection.idle and asyncio.get_running_loop().time() < until_s:  # noqa: ASYNC110
+            await asyncio.sleep(0.0005)
+
+    async def settled(self) -> None:
+        """Waits for requests whose connections are gone: those that are on their way into a log hold their bytes until
+        they are there. What is not given back in time is left to `harmless`."""
+        until_s = asyncio.get_running_loop().time() + SETTLED_S
+        while self.node_bytes.used_bytes and asyncio.get_running_loop().time() < until_s:  # noqa: ASYNC110
             await asyncio.sleep(0.0005)
 
     async def checked(self, seed: int) -> None:
