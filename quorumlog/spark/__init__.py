@@ -19,12 +19,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from quorumlog.spark.group_listener import track
     from quorumlog.spark.source import DefaultSource
-    from quorumlog.spark.track import track
 
 __all__ = ["DefaultSource", "track"]
 
-_HOMES = {"DefaultSource": "source", "track": "track"}
+_HOMES = {"DefaultSource": "source", "track": "group_listener"}
 
 
 def __getattr__(name: str) -> Any:
