@@ -57,8 +57,10 @@ def spans_of(admin: Admin, partitions: Sequence[TopicPartition], options: ReadOp
 
 def place_of(admin: Admin, place: Place | TimePlace, spans: Sequence[LogSpan], options: ReadOptions) -> Place:
     """Looks times up. Raises ConfigError where a partition has no record at or after its time."""
-    if not isinstance(place, TimePlace) or not spans:
-        return EARLIEST if isinstance(place, TimePlace) else place
+    if not isinstance(place, TimePlace):
+        return place
+    if not spans:
+        return EARLIEST  # of nothing
     found = admin.list_offsets(times_of(place, spans), isolation_level=_isolation(options))
     for span in spans:
         topic_id = found[span.topic, span.partition].topic_id
@@ -84,6 +86,15 @@ def _span(admin: Admin, key: TopicPartition, start: FoundOffset, end: FoundOffse
         metadata_offset=admin.topic_life(topic).metadata_offset,
         end_epoch=end.leader_epoch,
     )
+
+
+def commit_offsets(admin: Admin, group_id: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+    """For tools that show how far a group is. Raises RequestFailed for the first offset that is refused, as they are
+    while the group has members."""
+    given = {key: CommittedOffset(offset) for key, offset in offsets.items()}
+    for (topic, partition), code in admin.alter_group_offsets(group_id, given).items():
+        if code is not ErrorCode.NONE:
+            raise RequestFailed(code, f"the offset of {topic}-{partition}")
 
 
 class OpenCluster:
@@ -116,11 +127,7 @@ class OpenCluster:
             return Pins(cluster).keep(pin_id, make)
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, Offset]) -> None:
-        """Raises RequestFailed if a partition's offset is refused, as while the group has members."""
-        given = {key: CommittedOffset(offset) for key, offset in offsets.items()}
-        for (topic, partition), code in self._admin.alter_group_offsets(group_id, given).items():
-            if code is not ErrorCode.NONE:
-                raise RequestFailed(code, f"commitGroup {group_id!r}: the offset of {topic}-{partition}")
+        commit_offsets(self._admin, group_id, offsets)
 
     def close(self) -> None:
         if self._open is not None:

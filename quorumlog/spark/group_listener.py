@@ -14,7 +14,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.spark.cluster import commit_offsets
 from quorumlog.spark.stream_offset import StreamOffset, stream_offset
 
 if TYPE_CHECKING:
@@ -67,9 +67,6 @@ class GroupListener(StreamingQueryListener):
 
     def _commit(self, position: StreamOffset) -> None:
         try:
-            offsets = {key: CommittedOffset(offset) for key, offset in position.offsets.items()}
-            refused = {code for code in self._admin.alter_group_offsets(self._group_id, offsets).values() if code}
-            if refused:
-                warnings.warn(f"group {self._group_id!r}: {', '.join(c.name for c in refused)}", stacklevel=2)
+            commit_offsets(self._admin, self._group_id, position.offsets)
         except QuorumlogError as error:
             warnings.warn(f"group {self._group_id!r} does not show how far the query is: {error}", stacklevel=2)
