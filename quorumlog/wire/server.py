@@ -64,7 +64,7 @@ class Serving:
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
         self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
-        self._unheard: list[Slot] = []  # whose connections are gone
+        self._unheard: dict[int, Slot] = {}  # whose connections are gone, by id()
         self.closed = False
 
     def admit(self, connection: ServedConnection, address: str) -> str:
@@ -91,11 +91,11 @@ class Serving:
 
     def goes_on(self, slot: Slot) -> None:
         """Its connection is gone, and its request stays charged until its handler has ended."""
-        self._unheard.append(slot)
+        self._unheard[id(slot)] = slot
 
     def ended(self, slot: Slot) -> None:
         """The handler of a slot that went on."""
-        self._unheard = [one for one in self._unheard if one is not slot]
+        del self._unheard[id(slot)]
         self.node_bytes.give_back(slot.size_bytes)
 
     def _close_excess(self) -> None:
@@ -113,7 +113,7 @@ class Serving:
         self.closed = True
         for connection in list(self._connections):
             connection.cut()
-        for slot in self._unheard:
+        for slot in list(self._unheard.values()):
             if slot.running is not None:
                 slot.running.cancel()
 
