@@ -46,8 +46,10 @@ def lone_leader(cluster: SimCluster, rng: random.Random, alone: bool) -> Script:
         cluster.count(LONELY)
         bring_back(rng.choice(others))
         until_ns = cluster.scheduler.now_ns + ELECTED_MS * NS_PER_MS
-        over = lambda: cluster.active_controller() is not None or cluster.scheduler.now_ns >= until_ns  # noqa: E731
-        yield over, ELECTED_MS + 1_000
+        yield (
+            lambda: cluster.active_controller() is not None or cluster.scheduler.now_ns >= until_ns,
+            ELECTED_MS + 1_000,
+        )
         if alone and cluster.active_controller() is None:
             cluster.findings.broken("lone-leader-is-elected", f"{leader.host} is not after {ELECTED_MS} ms")
     finally:
