@@ -126,13 +126,16 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/live/test_first_minutes.py::test_the_first_minutes": "test_readme.py runs the README's as they stand",
     "tests/live/test_large_fencing.py": "`./dev bench cluster` fences brokers with more partitions",
     "tests/live/test_operations_page.py::test_a_lost_majority": "tests/sim/test_lost_majority.py plays it with seeds",
+    "tests/live/test_moves_live.py::test_a_move_goes_on_over_a_kill": _SEEDS,
     "tests/live/test_sick_disks_live.py::test_a_partition_that_its_leader_cannot_read": _SEEDS,
     "tests/live/test_soak_of_processes.py": "`./dev nightly` soaks processes, too, and for longer",
     "tests/live/test_transactional_producer_live.py::test_kills": "`./dev transactions` kills producers and nodes",
     "tests/live/test_transactions_run.py": "`./dev nightly` does a million transactions",
     "tests/live/test_snapshots_live.py::test_nodes_that_were_left_behind": _SEEDS,
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
+    "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[1": _SEEDS,
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
+    "tests/spark/test_demo_processes.py::test_a_session_leaves": "CI runs the demo and looks at what it leaves behind",
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
 }
 # Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.

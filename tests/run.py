@@ -66,7 +66,7 @@ OTHERS = (
     Suite(name="install", budget_s=8 * 60, folders=("install",), lane=CLIENTS),
     Suite(name="applications", budget_s=8 * 60, folders=("applications",), lane=CLIENTS),
     Suite(name="clients", budget_s=15 * 60, folders=("clients", "spark"), lane=CLIENTS),
-    Suite(name="faults", budget_s=12 * 60, folders=("faults",), lane=NODES),
+    Suite(name="faults", budget_s=12 * 60, folders=("faults",), lane=CLIENTS),
     Suite(name="live", budget_s=30 * 60, folders=("live",), lane=NODES),
 )
 CLAIMED = tuple(folder for suite in OTHERS for folder in suite.folders)
@@ -128,7 +128,7 @@ class Run:
             return Outcome(name=suite.name)
         started = self.begun[suite.name] = time.monotonic()
         report, output = self.folder / f"{suite.name}.xml", self.folder / suite.name
-        own = [*self._pytest(suite), f"--junitxml={report}", "--durations=5", *suite.options, *self.options, *paths]
+        own = [*self._pytest(suite), f"--junitxml={report}", "--durations=15", *suite.options, *self.options, *paths]
         code, in_time = self._within(suite, own, suite.budget_s, output)
         outcome = self._outcome(suite, report, code, in_time)
         if outcome.failed and not self.is_ended:

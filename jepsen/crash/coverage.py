@@ -9,7 +9,7 @@ from jepsen.crash.faults import Fault, Variant, applicable
 from jepsen.crash.runs import Outcome
 from jepsen.crash.sites import Site, production_sites
 
-SAMPLE_IMAGES = 5_000  # distinct crash images that a sample must reach at least
+SAMPLE_IMAGES = 4_500  # distinct crash images that a sample must reach at least
 WHOLE_IMAGES = 50_000  # and one run of the verb, which runs one whole seed where it is not told otherwise
 
 _READS = "a command's reading of what another software wrote"

@@ -19,7 +19,7 @@ SEEDS = (3, 4)  # one sends its data over the lane, the other over gRPC
 
 def traced(seed: int, file: Path, *, hash_seed: str, ballast: int) -> dict[str, Any]:
     """Runs one seed in its own process. Returns its result but for the one field that a real clock measures."""
-    options = ["--seed", str(seed), "--seconds", "15", "--trace", str(file), "--ballast", str(ballast), "--json"]
+    options = ["--seed", str(seed), "--seconds", "10", "--trace", str(file), "--ballast", str(ballast), "--json"]
     done = subprocess.run(
         [sys.executable, "-m", "jepsen", "sim", *options],
         cwd=ROOT,
