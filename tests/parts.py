@@ -135,8 +135,9 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[1": _SEEDS,
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
-    "tests/spark/test_demo_processes.py::test_a_session_leaves": "CI runs the demo and looks at what it leaves behind",
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
+    "tests/spark/test_session_processes.py::test_a_session_leaves": "CI runs the demo, and looks at what it leaves",
+    "tests/spark/test_spark_commands.py::test_the_shell": "tests/spark reads topics as data frames",
 }
 # Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.
 ALSO_QUICK: tuple[str, ...] = (

@@ -57,6 +57,11 @@ quorumlog transaction abort --transactional-id billing-1
 quorumlog transaction abort --topic orders --partition 0 --start-offset 4711           # of what find-hanging shows
 quorumlog transaction find-hanging --broker-id 1
 quorumlog transaction find-hanging --topic orders
+quorumlog spark doctor
+quorumlog spark doctor --no-round-trip              # writes nothing
+quorumlog spark shell
+quorumlog spark shell --master spark://HOST:7077 --conf spark.executor.memory=2g
+quorumlog spark shell -o json                       # what it would start
 quorumlog spark pin list
 quorumlog spark pin delete hourly-counts                 # its next query without a checkpoint begins anew
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from quorumlog.ids import parse_uuid
-from quorumlog_cli import connect
+from quorumlog_cli import connect, spark_session
 from quorumlog_cli.command_tree import Command, all_commands
 from quorumlog_cli.commands import quorum, up
 from quorumlog_cli.errors import CliError, Exit
@@ -90,6 +90,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(connect, "reach", nobody_answers)
     monkeypatch.setattr(up, "_find_or_create", nobody_answers)
     monkeypatch.setattr(os, "execv", nobody_answers)
+    monkeypatch.setattr(os, "execve", nobody_answers)
+    monkeypatch.setattr(spark_session, "session", nobody_answers)
     monkeypatch.setattr(
         quorum, "time", SimpleNamespace(monotonic=itertools.count(step=10).__next__, sleep=lambda _: None)
     )

@@ -1,4 +1,4 @@
-"""`quorumlog spark`: what the Spark connector keeps in a cluster."""
+"""`quorumlog spark`: what the Spark connector needs on a machine, and what it keeps in a cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quorumlog_cli import output
+from quorumlog_cli.commands.spark_doctor import doctor
+from quorumlog_cli.commands.spark_shell import shell
 from quorumlog_cli.commands.transaction_view import utc_text
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
@@ -15,13 +17,15 @@ from quorumlog_cli.output import Format, OutputOption
 if TYPE_CHECKING:
     from quorumlog.spark.pins import Pin
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="What the Spark connector keeps in a cluster.")
+app = typer.Typer(add_completion=False, no_args_is_help=True, help="Spark: checks, a shell, and what streams keep.")
 pin_app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="Where streams that began at latest, or at a time, have begun (option pinId).",
 )
 app.add_typer(pin_app, name="pin")
+app.command()(doctor)
+app.command()(shell)
 
 COLUMNS = ("PIN", "TOPICS", "PARTITIONS", "WRITTEN")
 

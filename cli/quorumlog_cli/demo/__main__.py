@@ -78,12 +78,12 @@ class Demo:
     @contextmanager
     def _spark(self) -> Iterator[Any]:
         """Starts before any client: Spark forks to start Java, and a running gRPC may kill the child."""
-        from quorumlog_cli.demo.spark import session
+        from quorumlog_cli.spark_session import session
 
         with ExitStack() as stack:
             with self.steps.step("Spark started") as details:
                 java = use_java()
-                found = stack.enter_context(session(self.out / "spark.log"))
+                found = stack.enter_context(session(self.out / "spark.log", "quorumlog demo"))
                 details.append(f"Spark {found.version}, Java {java.version} ({java.origin})")
             yield found
 

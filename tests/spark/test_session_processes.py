@@ -1,4 +1,4 @@
-"""When the demo's Spark session ends, no process that it started is left: neither Java nor Python workers."""
+"""When a command's Spark session ends, no process that it started is left: neither Java nor Python workers."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import psutil
 import pytest
 
 from quorumlog.spark.java import NoJava, use_java
-from quorumlog_cli.demo.spark import end_process
+from quorumlog_cli.spark_session import end_process
 
 MARK = "QUORUMLOG_TEST_MARK"  # an environment variable: every process that the script starts inherits it
 RUN_S = 120.0
 SCRIPT = f"""
 import os, sys
 from pathlib import Path
-from quorumlog_cli.demo.spark import session
-from tests.spark.test_demo_processes import marked
+from quorumlog_cli.spark_session import session
+from tests.spark.test_session_processes import marked
 
-with session(Path(sys.argv[1])) as spark:
+with session(Path(sys.argv[1]), "test") as spark:
     assert spark.range(10).rdd.map(lambda row: row.id).sum() == 45  # Python workers run below Java
     print("during", len(marked(os.environ[{MARK!r}])) > 2)
 print("after", [process.name() for process in marked(os.environ[{MARK!r}]) if process.pid != os.getpid()])
