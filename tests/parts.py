@@ -137,7 +137,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
     "tests/spark/test_session_processes.py::test_a_session_leaves": "CI runs the demo, and looks at what it leaves",
-    "tests/spark/test_spark_commands.py::test_the_shell": "tests/spark reads topics as data frames",
+    "tests/spark/test_spark_commands.py::test_the_doctor": "tests/spark reads topics in the same way",
+    "tests/spark/test_spark_commands.py::test_the_shell": "tests/spark reads topics in the same way",
 }
 # Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.
 ALSO_QUICK: tuple[str, ...] = (
