@@ -31,6 +31,7 @@ TOPIC = "__quorumlog_spark_pins"
 TRANSACTIONAL_ID = "quorumlog-spark-pin/"  # and the pin's name
 TRANSACTION_TIMEOUT_MS = 30_000  # how long a start that died can hide what others have written
 READ_TIMEOUT_S = 60
+OTHERS_S = 2  # for another start to end its write, before it is taken for dead and fenced
 POLL_MS = 200
 MAX_NAME = 249  # characters, as of a topic
 MAX_TRIES = 20  # to write a pin while other starts want the same one
@@ -69,7 +70,7 @@ class Pins:
         _check_name(name)
         self._ensure_topic()
         for tries in range(MAX_TRIES):
-            found = self._read().get(name)
+            found = self._read(settled=False).get(name)
             if found is not None:  # who finds it takes it from nobody
                 self._tell(found)
                 return found.value
@@ -128,10 +129,20 @@ class Pins:
             text = None if value is None else json.dumps(value)
             producer.send(TOPIC, text, key=name, partition=0, timestamp_ms=self._wall_ms()).result()
 
-    def _read(self) -> dict[str, Pin]:
-        """Every pin that was committed before this call. Raises PinsUnreadable."""
+    def _read(self, *, settled: bool = True) -> dict[str, Pin]:
+        """Every pin that was committed before this call. Raises PinsUnreadable.
+
+        settled: False leaves out what an open transaction hides, if it stays open for OTHERS_S: a start that died in
+        the middle of its write would else keep all others waiting until its transaction times out.
+        """
         end = self._end("read_uncommitted")
-        self._await_stable(end)
+        stable = self._await_stable(end, READ_TIMEOUT_S if settled else OTHERS_S)
+        if stable < end and settled:
+            raise PinsUnreadable(
+                f"topic {TOPIC} has had an open transaction for {READ_TIMEOUT_S} s: see "
+                "`quorumlog transaction list`, and abort it"
+            )
+        end = min(stable, end)
         pins: dict[str, Pin] = {}
         if not end:
             return pins
@@ -148,15 +159,12 @@ class Pins:
     def _end(self, isolation_level: str) -> Offset:
         return self._cluster.admin.list_offsets({(TOPIC, 0): LATEST}, isolation_level=isolation_level)[TOPIC, 0].offset
 
-    def _await_stable(self, end: Offset) -> None:
-        deadline = time.monotonic() + READ_TIMEOUT_S
-        while self._end("read_committed") < end:
-            if time.monotonic() > deadline:
-                raise PinsUnreadable(
-                    f"topic {TOPIC} has had an open transaction for {READ_TIMEOUT_S} s: see "
-                    "`quorumlog transaction list`, and abort it"
-                )
+    def _await_stable(self, end: Offset, limit_s: float) -> Offset:
+        """The last stable offset, once it has reached `end` or the time is over."""
+        deadline = time.monotonic() + limit_s
+        while (stable := self._end("read_committed")) < end and time.monotonic() < deadline:
             time.sleep(POLL_MS / 1000)
+        return stable
 
     def _ensure_topic(self) -> None:
         made = self._cluster.admin.create_topic(TOPIC, 1, configs={_POLICY: "compact"}, exist_ok=True)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from quorumlog.client.transactions.errors import ProducerFenced
 from quorumlog.spark import stream_source
-from quorumlog.spark.pins import TOPIC, Pins, PinsUnreadable
+from quorumlog.spark.pins import TOPIC, TRANSACTIONAL_ID, Pins, PinsUnreadable
 from quorumlog.testing import LocalCluster
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
@@ -130,6 +131,21 @@ def test_pins_are_listed_and_deleted(pins: Pins) -> None:
     assert pins.delete("old") and not pins.delete("old")
     assert "old" not in [pin.name for pin in pins.listed()]
     assert pins.keep("old", lambda: {"v": 3}) == {"v": 3}
+
+
+def test_a_start_that_died_in_the_middle_of_its_write_is_fenced(cluster: LocalCluster, pins: Pins) -> None:
+    pins.keep("before", dict)  # which makes the topic
+    long_ms = 900_000  # nobody may wait so long
+    dead = cluster.client.producer(transactional_id=f"{TRANSACTIONAL_ID}died", transaction_timeout_ms=long_ms)
+    dead.init_transactions()
+    dead.begin()
+    dead.send(TOPIC, b'{"by": "the dead"}', key="died", partition=0).result()
+    assert pins.keep("before", lambda: {"v": 2}) == {}, "what was committed before is there"
+    assert pins.keep("died", lambda: {"by": "the next"}) == {"by": "the next"}
+    with pytest.raises(ProducerFenced):
+        dead.commit()
+    dead.close()
+    assert pins.keep("died", dict) == {"by": "the next"}
 
 
 def test_an_old_pin_says_how_old_it_is(cluster: LocalCluster) -> None:
