@@ -288,7 +288,7 @@ class AsyncConsumer(GroupMember):
     async def take_arrow(self, timeout_ms: int, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
         """As `next_arrow`, for a caller that says with `gave_chunk` that it has it."""
         with importing_arrow("next_arrow"):  # pyarrow: only if columns are wanted
-            from quorumlog.records.columnar import decode_columns
+            from quorumlog.records.columnar import SCHEMA, SCHEMA_WITH_HEADERS, decode_columns
 
         chunk = await self.take_chunk(timeout_ms)
         if chunk is None:
@@ -297,7 +297,7 @@ class AsyncConsumer(GroupMember):
             chunk.records,
             from_offset=chunk.first_offset,
             to_offset=chunk.stop_offset,
-            include_headers=include_headers,
+            columns=(SCHEMA_WITH_HEADERS if include_headers else SCHEMA).names,
             batches=chunk.batches,
             check_crc=False,  # checked on receipt, if `check_crcs` is set
         )

@@ -17,7 +17,8 @@ from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_optio
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.options import ReadOptions, StreamOptions, Subscription
+from quorumlog.spark.offset_queries import Answer, asked
+from quorumlog.spark.options import ReadOptions, Subscription
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import LogSpan, PartitionRange, found_by_time, times_of
 
@@ -98,26 +99,27 @@ def commit_offsets(admin: Admin, group_id: str, offsets: Mapping[TopicPartition,
 
 
 class OpenCluster:
-    """What a stream asks (`streaming.StreamCluster`), by one client, which connects when it is first asked."""
+    """What plans ask (`streaming.StreamCluster`), by one client, which connects when it is first asked."""
 
-    def __init__(self, options: StreamOptions) -> None:
+    def __init__(self, options: ReadOptions, make: Callable[[ReadOptions], Admin] = make_admin) -> None:
         self._options = options
+        self._make = make
         self._open: Admin | None = None
 
     @property
     def _admin(self) -> Admin:
         if self._open is None:
-            self._open = make_admin(self._options)
+            self._open = self._make(self._options)
         return self._open
 
     def cluster_id(self) -> str:
-        return self._admin.describe_cluster().cluster_id
+        return self._asked(lambda: self._admin.describe_cluster().cluster_id)
 
     def spans(self) -> list[LogSpan]:
-        return read_spans(self._admin, self._options)
+        return self._asked(lambda: read_spans(self._admin, self._options))
 
     def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
-        return place_of(self._admin, place, spans, self._options)
+        return self._asked(lambda: place_of(self._admin, place, spans, self._options))
 
     def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         from quorumlog.client.blocking import Cluster
@@ -132,6 +134,13 @@ class OpenCluster:
     def close(self) -> None:
         if self._open is not None:
             self._open.close()
+        self._open = None
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer:
+        options = self._options
+        return asked(
+            ask, tries=options.offset_tries, interval_ms=options.offset_retry_interval_ms, begin_anew=self.close
+        )
 
 
 class ClusterSource:

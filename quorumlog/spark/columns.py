@@ -7,7 +7,7 @@ numpy take longer to import than Spark takes to plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -17,12 +17,14 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from quorumlog.client.fetch_position import Chunk
-from quorumlog.records import headers
-from quorumlog.records.columnar import decode_columns
+from quorumlog.records import NO_SEQUENCE, headers
+from quorumlog.records.batch import BatchHeader
+from quorumlog.records.columnar import SIZE, decode_columns
 from quorumlog.spark.typed import Field, typed
 
 CREATE_TIME = 0  # timestampType, as in Kafka
 LOG_APPEND_TIME = 1
+MAX_SEQUENCE = 2**31 - 1
 
 _ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
@@ -43,7 +45,7 @@ def to_batch(chunk: Chunk, schema: Any, null_if_bad: Collection[str] = ()) -> An
         chunk.records,
         from_offset=chunk.first_offset,
         to_offset=chunk.stop_offset,
-        include_headers="headers" in schema.names,
+        columns={"offset", *(_STORED[name] for name in schema.names if name in _STORED)},
         batches=whole,
         check_crc=False,
     )
@@ -72,13 +74,37 @@ def _timestamp(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
     return decoded.column("timestamp").cast(pa.timestamp("ms", "UTC")).cast(kind)
 
 
-def _timestamp_type(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
-    """Each batch has one timestamp type; a record has that of its batch."""
-    kinds = np.array([LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME for header in whole], np.int32)
-    if not kinds.any():
-        return pa.repeat(pa.scalar(CREATE_TIME, kind), decoded.num_rows)
+def _of_batch(number: Callable[[BatchHeader], int]) -> Callable[[Any, Chunk, Any, Any], Any]:
+    """A column of what a record has from its batch."""
+
+    def column(decoded: Any, chunk: Chunk, whole: Sequence[BatchHeader], kind: Any) -> Any:
+        numbers = np.array([number(header) for header in whole], np.int64)
+        if len(numbers) and (numbers == numbers[0]).all():
+            return pa.repeat(pa.scalar(int(numbers[0]), pa.int64()).cast(kind), decoded.num_rows)
+        return pa.array(numbers[_batches(decoded, whole)]).cast(kind)
+
+    return column
+
+
+def _batches(decoded: Any, whole: Sequence[BatchHeader]) -> Any:
+    """Of each record, the index of its batch."""
     bases = np.array([header.base_offset for header in whole], np.int64)
-    return pa.array(kinds[np.searchsorted(bases, decoded.column("offset").to_numpy(), side="right") - 1])
+    return np.searchsorted(bases, decoded.column("offset").to_numpy(), side="right") - 1
+
+
+def _sequence(decoded: Any, chunk: Chunk, whole: Sequence[BatchHeader], kind: Any) -> Any:
+    """A record has its batch's first number plus its place in the batch; they wrap from 2^31 - 1 to 0."""
+    firsts = np.array([header.base_sequence for header in whole], np.int64)
+    bases = np.array([header.base_offset for header in whole], np.int64)
+    batches = _batches(decoded, whole)
+    first = firsts[batches]
+    numbers = (first + decoded.column("offset").to_numpy() - bases[batches]) & MAX_SEQUENCE
+    return pa.array(np.where(first == NO_SEQUENCE, NO_SEQUENCE, numbers)).cast(kind)
+
+
+def _is_control(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
+    """Markers are no rows."""
+    return pa.repeat(pa.scalar(False, kind), decoded.num_rows)
 
 
 def _headers(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
@@ -97,6 +123,15 @@ _COLUMNS: Mapping[str, Callable[[Any, Chunk, Any, Any], Any]] = {
     "partition": _partition,
     "offset": _field("offset"),
     "timestamp": _timestamp,
-    "timestampType": _timestamp_type,
+    "timestampType": _of_batch(lambda header: LOG_APPEND_TIME if header.is_log_append_time else CREATE_TIME),
     "headers": _headers,
+    "leaderEpoch": _of_batch(lambda header: header.leader_epoch),
+    "producerId": _of_batch(lambda header: header.producer_id),
+    "producerEpoch": _of_batch(lambda header: header.producer_epoch),
+    "sequence": _sequence,
+    "isControl": _is_control,
+    "serializedSize": lambda decoded, chunk, whole, kind: decoded.column(SIZE),
 }
+_STORED = {
+    "key": "key", "value": "value", "timestamp": "timestamp", "headers": "headers", "serializedSize": SIZE
+}  # fmt: skip  # the decoder's columns by those of Spark

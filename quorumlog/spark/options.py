@@ -21,12 +21,15 @@ DEFAULT_CLIENT_ID = "spark-quorumlog-source"
 DEFAULT_ISOLATION_LEVEL = "read_committed"  # rows of tasks that failed lie in every topic that is written exactly once
 DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1_000  # as in Kafka's source
 DEFAULT_POLL_TIMEOUT_MS = 120_000  # spark.network.timeout, as in Kafka's source
+DEFAULT_OFFSET_TRIES = 3  # of a plan to learn its offsets, the first one included, as in Kafka's source
+DEFAULT_OFFSET_RETRY_INTERVAL_MS = 1_000  # as in Kafka's source
 
 _BOTH = (
     "bootstrap.servers", "subscribe", "subscribePattern", "assign", "startingOffsets", "startingTimestamp",
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "includeHeaders", "columns", "keyFormat", "valueFormat", "badKeys", "badValues",
-    "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix",
+    "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
 )  # fmt: skip
 _BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 _STREAM = (
@@ -35,9 +38,7 @@ _STREAM = (
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "maxBytesPerPartition", "includeMetadata", "pushdown", "wire", "readFrom",
-    "table", "asOf", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "includeValue", "prefetch",
-    "maxBytesPerTrigger",
+    "maxBytesPerPartition", "pushdown", "wire", "readFrom", "table", "asOf", "prefetch", "maxBytesPerTrigger",
 )  # fmt: skip
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
@@ -65,6 +66,8 @@ class Shape:
     """Of the rows. columns: their names in order; empty: all. null_if_bad: as for `columns.to_batch`."""
 
     include_headers: bool = False
+    include_metadata: bool = False
+    include_value: bool = True
     columns: tuple[str, ...] = ()
     key_format: str = "binary"
     value_format: str = "binary"
@@ -84,6 +87,8 @@ class ReadOptions:
     max_records_per_partition: int = 0  # offsets of one task; 0: no limit
     shape: Shape = Shape()
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
+    offset_tries: int = DEFAULT_OFFSET_TRIES
+    offset_retry_interval_ms: int = DEFAULT_OFFSET_RETRY_INTERVAL_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +148,8 @@ def _shape(own: Mapping[str, str]) -> Shape:
     bad = {"key": _one_of(own, "badKeys", ("error", "null")), "value": _one_of(own, "badValues", ("error", "null"))}
     return Shape(
         include_headers=_truth("includeHeaders", own.get("includeHeaders", "false")),
+        include_metadata=_truth("includeMetadata", own.get("includeMetadata", "false")),
+        include_value=_truth("includeValue", own.get("includeValue", "true")),
         columns=columns,
         key_format=_one_of(own, "keyFormat", FORMATS),
         value_format=_one_of(own, "valueFormat", FORMATS),
@@ -171,6 +178,8 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         "max_records_per_partition": _positive(own, "maxRecordsPerPartition", 0),
         "shape": _shape(own),
         "poll_timeout_ms": _positive(own, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
+        "offset_tries": _positive(own, "fetchOffset.numRetries", DEFAULT_OFFSET_TRIES),
+        "offset_retry_interval_ms": _positive(own, "fetchOffset.retryIntervalMs", DEFAULT_OFFSET_RETRY_INTERVAL_MS),
     }
 
 

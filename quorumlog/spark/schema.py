@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
     IntegerType,
     LongType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -24,16 +26,28 @@ _FORMATS: Mapping[str, DataType] = {
     "binary": BinaryType(), "utf8": StringType(), "int": IntegerType(), "long": LongType()
 }  # fmt: skip
 
+METADATA: Mapping[str, DataType] = {
+    "leaderEpoch": IntegerType(), "producerId": LongType(), "producerEpoch": ShortType(), "sequence": IntegerType(),
+    "isControl": BooleanType(), "serializedSize": IntegerType(),
+}  # fmt: skip
+
 
 def schema_of(shape: Shape) -> StructType:
     """The schema if the user gives none. Raises ConfigError for a column that there is not."""
     known = _known(shape)
     if not shape.columns:
-        return StructType([field for name, field in known.items() if name != "headers" or shape.include_headers])
+        left_out = {
+            *(() if shape.include_headers else ("headers",)),
+            *(() if shape.include_metadata else METADATA),
+            *(() if shape.include_value else ("value",)),
+        }
+        return StructType([field for name, field in known.items() if name not in left_out])
     for name in shape.columns:
         if name not in known:
             raise ConfigError(f"unknown column {name!r} in the option columns; the columns are: {', '.join(known)}")
-    return StructType([known[name] for name in shape.columns])
+    found = StructType([known[name] for name in shape.columns])
+    check_schema(found, shape)
+    return found
 
 
 def _known(shape: Shape) -> dict[str, StructField]:
@@ -46,6 +60,7 @@ def _known(shape: Shape) -> dict[str, StructField]:
         StructField("timestamp", TimestampType()),
         StructField("timestampType", IntegerType()),
         StructField("headers", _HEADERS_TYPE),
+        *(StructField(name, kind) for name, kind in METADATA.items()),
     ]
     return {field.name: field for field in fields}
 
@@ -53,6 +68,8 @@ def _known(shape: Shape) -> dict[str, StructField]:
 def check_schema(schema: StructType, shape: Shape) -> None:
     """A user's schema may only omit and reorder columns. Raises ConfigError."""
     known = _known(shape)
+    if not shape.include_value and "value" in schema.names:
+        raise ConfigError("column 'value' is asked for and left out by includeValue=false: drop one of them")
     for field in schema:
         if field.name not in known:
             raise ConfigError(f"unknown column {field.name!r}; the columns are: {', '.join(known)}")

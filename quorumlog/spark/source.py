@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -70,16 +71,16 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
-        from quorumlog.spark.cluster import make_admin, place_of, read_spans
+        from quorumlog.spark.cluster import OpenCluster
         from quorumlog.spark.places import TimePlace
         from quorumlog.spark.planning import plan
         from quorumlog.spark.splitting import split
 
         options = self._options
-        with make_admin(options) as admin:
-            spans = read_spans(admin, options)
-            starting = place_of(admin, options.starting, spans, options)
-            ending = place_of(admin, options.ending, spans, options)
+        with closing(OpenCluster(options)) as cluster:
+            spans = cluster.spans()
+            starting = cluster.place(options.starting, spans)
+            ending = cluster.place(options.ending, spans)
         by_time = isinstance(options.starting, TimePlace) or isinstance(options.ending, TimePlace)
         made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss, by_time=by_time)
         for loss in made.losses:

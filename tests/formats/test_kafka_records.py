@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorumlog.records import Record, decode_batch, headers, stamp, verify_crc
-from quorumlog.records.columnar import decode_columns
+from quorumlog.records.columnar import SCHEMA_WITH_HEADERS, decode_columns
 from quorumlog.records.control import LeaderChange, UnknownControl, decode_control
 from tests.formats.kafka_directory import (
     PARTITIONS,
@@ -48,7 +48,7 @@ def test_every_record_is_what_a_kafka_consumer_read(name: str, log_dir: Path) ->
 def test_the_columnar_reader_agrees(partition: str, log_dir: Path) -> None:
     for data in segments(log_dir / partition):
         plain = [record for header in headers(data) if not header.is_control for record in decode_batch(data, header)]
-        read = decode_columns(data, from_offset=0, to_offset=2**63 - 1, include_headers=True).to_pylist()
+        read = decode_columns(data, from_offset=0, to_offset=2**63 - 1, columns=SCHEMA_WITH_HEADERS.names).to_pylist()
         assert [
             Record(
                 r["offset"], r["timestamp"], r["key"], r["value"], tuple((h["key"], h["value"]) for h in r["headers"])

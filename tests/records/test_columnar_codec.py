@@ -27,10 +27,12 @@ from quorumlog.records import (
     partition_for_key,
     validate_produced,
 )
+from quorumlog.records.batch import BATCH_OVERHEAD
 from quorumlog.records.columnar import (
     NO_KEY,
     SCHEMA,
     SCHEMA_WITH_HEADERS,
+    SIZE,
     decode_columns,
     lay_out,
     partition_keys,
@@ -182,7 +184,7 @@ def test_text_and_time_columns() -> None:
 def test_no_rows() -> None:
     assert sealed(None, pa.array([], pa.binary()), NOW_MS) == []
     for include in (False, True):
-        empty = decode_columns(b"", **EVERYTHING, include_headers=include)
+        empty = decode_columns(b"", **EVERYTHING, columns=(SCHEMA_WITH_HEADERS if include else SCHEMA).names)
         assert empty.num_rows == 0 and empty.schema == (SCHEMA_WITH_HEADERS if include else SCHEMA)
 
 
@@ -209,10 +211,23 @@ def test_decoding_gives_the_records_of_the_plain_reader(
     marker = control_batch([KRaftVersion(1)], base_offset=7, timestamp_ms=NOW_MS)
     buf = bytearray(marker.join(data for _, data in drawn) + marker)
     for bounds in ((0, 2**63 - 1), (min(one, other), max(one, other))):
-        read = decode_columns(buf, from_offset=bounds[0], to_offset=bounds[1], include_headers=True)
+        read = decode_columns(buf, from_offset=bounds[0], to_offset=bounds[1], columns=SCHEMA_WITH_HEADERS.names)
         assert as_records(read) == plain(buf, *bounds)
         short = decode_columns(memoryview(buf), from_offset=bounds[0], to_offset=bounds[1])
         assert short.schema == SCHEMA and short.equals(read.select(SCHEMA.names))
+
+
+@given(records(min_size=2), st.data())
+def test_only_the_wanted_columns_and_the_sizes_of_records(rows: list[Record], data: st.DataObject) -> None:
+    codec = data.draw(st.sampled_from([Codec.NONE, Codec.GZIP]))
+    buf = encode_batch(rows, base_offset=rows[0].offset, codec=codec)
+    bounds = {"from_offset": rows[0].offset, "to_offset": rows[-1].offset + 1}
+    whole = decode_columns(buf, **bounds, columns=[*SCHEMA_WITH_HEADERS.names, SIZE])
+    flat = encode_batch(rows, base_offset=rows[0].offset)
+    assert sum(whole.column(SIZE).to_pylist()) == len(flat) - BATCH_OVERHEAD
+    kept = data.draw(st.lists(st.sampled_from(whole.schema.names), min_size=1, unique=True))
+    read = decode_columns(buf, **{**bounds, "from_offset": rows[1].offset}, columns=kept)
+    assert read.equals(whole.slice(1).select([name for name in whole.schema.names if name in kept]))
 
 
 @given(records(min_size=2), st.data())
@@ -220,7 +235,7 @@ def test_bounds_cut_inside_a_batch(rows: list[Record], data: st.DataObject) -> N
     buf = encode_batch(rows, base_offset=rows[0].offset)
     low = data.draw(st.integers(rows[0].offset - 1, rows[-1].offset + 1))
     high = data.draw(st.integers(low, rows[-1].offset + 2))
-    read = decode_columns(buf, from_offset=low, to_offset=high, include_headers=True)
+    read = decode_columns(buf, from_offset=low, to_offset=high, columns=SCHEMA_WITH_HEADERS.names)
     assert as_records(read) == [row for row in rows if low <= row.offset < high]
 
 
@@ -236,8 +251,8 @@ def same_answer(buf: bytes) -> None:
     lowest = -(2**63)
     try:
         read = decode_columns(
-            buf, from_offset=lowest, to_offset=2**63 - 1, include_headers=True, batches=chosen, check_crc=False,
-            max_decompressed_bytes=1 << 20,
+            buf, from_offset=lowest, to_offset=2**63 - 1, columns=SCHEMA_WITH_HEADERS.names, batches=chosen,
+            check_crc=False, max_decompressed_bytes=1 << 20,
         )  # fmt: skip
     except CorruptRecords as error:
         assert want is None, error

@@ -94,6 +94,16 @@ def test_typed_columns_that_are_chosen(spark: Any, cluster: LocalCluster) -> Non
     assert reader(spark, cluster, keyFormat="long", badKeys="null").load().where("key is null").count() == RECORDS
 
 
+def test_metadata_columns_and_no_values(spark: Any, cluster: LocalCluster) -> None:
+    shape = {"includeMetadata": "true", "includeValue": "false"}
+    frame = reader(spark, cluster, **shape).load()
+    assert "value" not in frame.columns and frame.count() == RECORDS
+    rows = frame.select("partition", "offset", "sequence", "producerId", "serializedSize", "leaderEpoch", "isControl")
+    for row in rows.collect():
+        assert row.sequence == row.offset and row.producerId >= 0 and row.leaderEpoch >= 0
+        assert row.serializedSize > 10 and not row.isControl
+
+
 def test_rows_of_open_and_aborted_transactions_are_left_out(spark: Any, cluster: LocalCluster) -> None:
     """By default, unlike with Kafka's source: failed attempts leave rows in topics that are written exactly once."""
     cluster.client.admin.create_topic("payments", 1, 3)

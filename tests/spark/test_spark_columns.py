@@ -96,6 +96,57 @@ def test_a_schema_of_other_columns_or_types_is_refused() -> None:
         check_schema(full_schema(False), Shape(key_format="utf8"))
 
 
+def moved(base: int) -> list[Record]:
+    return [Record(base + r.offset, r.timestamp_ms, r.key, r.value, r.headers) for r in RECORDS]
+
+
+def test_metadata_columns() -> None:
+    """Of three batches: of a producer whose numbers wrap, of one without numbers, and of a transaction."""
+    wrapping = encode_batch(RECORDS, producer_id=9, producer_epoch=3, base_sequence=2**31 - 2, leader_epoch=5)
+    plain = encode_batch(moved(3)[:2], base_offset=3, leader_epoch=6)
+    committed = encode_batch(moved(7)[:1], base_offset=7, producer_id=8, producer_epoch=0, base_sequence=40)
+    schema = schema_of(Shape(include_metadata=True, include_value=False))
+    assert schema.simpleString() == (
+        "struct<key:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,timestampType:int,"
+        "leaderEpoch:int,producerId:bigint,producerEpoch:smallint,sequence:int,isControl:boolean,serializedSize:int>"
+    )
+    batch = to_batch(chunk(wrapping + plain + committed, 1, 8), arrow_schema(schema))
+    batch.validate(full=True)
+    rows = [
+        tuple(row[name] for name in ("offset", "leaderEpoch", "producerId", "producerEpoch", "sequence", "isControl"))
+        for row in batch.to_pylist()
+    ]
+    assert rows == [
+        (1, 5, 9, 3, 2**31 - 1, False),
+        (2, 5, 9, 3, 0, False),
+        (3, 6, -1, -1, -1, False),
+        (4, 6, -1, -1, -1, False),
+        (7, -1, 8, 0, 40, False),
+    ]
+    sizes = batch.column("serializedSize").to_pylist()
+    assert sum(sizes[2:4]) == len(plain) - 61 and sizes[4] == len(committed) - 61
+
+
+def test_a_value_that_is_left_out_is_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    from quorumlog.records.columnar import decode
+
+    copied: list[int] = []
+    field = decode._field
+
+    def counted(form: Any, data: Any, starts: Any, lengths: Any, count: int, total: int, nulls: int) -> Any:
+        copied.append(total)
+        return field(form, data, starts, lengths, count, total, nulls)
+
+    monkeypatch.setattr(decode, "_field", counted)
+    data = stored([Record(offset=0, timestamp_ms=1, key=b"kk", value=bytes(1000), headers=())])
+    to_batch(chunk(data, 0, 1), arrow_schema(schema_of(Shape(include_value=False))))
+    assert copied == [2]
+    with pytest.raises(ConfigError, match="'value' is asked for and left out by includeValue=false"):
+        schema_of(Shape(include_value=False, columns=("value",)))
+    with pytest.raises(ConfigError, match="'value' is asked for and left out by includeValue=false"):
+        check_schema(full_schema(False), Shape(include_value=False))
+
+
 def test_columns_are_chosen_by_name() -> None:
     shape = Shape(columns=("offset", "headers", "key"), key_format="long")
     assert schema_of(shape).simpleString() == (

@@ -7,7 +7,7 @@ of numpy and Arrow, about four times as fast as the plain codec, and kernels com
 from __future__ import annotations
 
 from quorumlog.records.columnar.arrow import NO_KEY
-from quorumlog.records.columnar.decode import SCHEMA, SCHEMA_WITH_HEADERS, decode_columns
+from quorumlog.records.columnar.decode import SCHEMA, SCHEMA_WITH_HEADERS, SIZE, decode_columns
 from quorumlog.records.columnar.encode import DEFAULT_MAX_BATCH_BYTES, lay_out
 from quorumlog.records.columnar.partition import partition_keys
 
@@ -16,6 +16,7 @@ __all__ = [
     "NO_KEY",
     "SCHEMA",
     "SCHEMA_WITH_HEADERS",
+    "SIZE",
     "decode_columns",
     "lay_out",
     "partition_keys",

@@ -29,7 +29,7 @@ from quorumlog.records.legacy import in_format_2
 from quorumlog.records.plain import records_payload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,6 +47,8 @@ _FIELDS: list[Any] = [
 ]
 SCHEMA = pa.schema(_FIELDS)
 SCHEMA_WITH_HEADERS = SCHEMA.append(pa.field("headers", HEADERS_TYPE, nullable=False))
+SIZE = "size"  # bytes of the whole record, its length included, before compression
+_EVERY = SCHEMA_WITH_HEADERS.append(pa.field(SIZE, pa.int32(), nullable=False))
 
 _FAULTS = {
     BAD_RECORD: "the bytes of a record are malformed",
@@ -61,13 +63,14 @@ def decode_columns(
     *,
     from_offset: Offset,
     to_offset: Offset,
-    include_headers: bool = False,
+    columns: Collection[str] = tuple(SCHEMA.names),
     batches: Sequence[BatchHeader] | None = None,
     check_crc: bool = True,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
 ) -> pa.RecordBatch:
-    """The records from from_offset to to_offset (exclusive) of the batches in `buf`: SCHEMA, or SCHEMA_WITH_HEADERS.
+    """The records from from_offset to to_offset (exclusive) of the batches in `buf`.
 
+    columns: of SCHEMA_WITH_HEADERS and SIZE, returned in their order there; no byte of another one is copied.
     Control batches and batches completely outside the range are skipped without a check.
     batches: which of buf's batches to read (a reader of committed records leaves out aborted ones); None for all, and
     then `buf` must hold whole batches. max_decompressed_bytes: of each batch. Raises CorruptRecords, and ApiError
@@ -94,7 +97,7 @@ def decode_columns(
         raise CorruptRecords(wanted[totals.batch].position, _FAULTS[totals.fault])
     if max(totals.key_bytes, totals.value_bytes, totals.header_bytes) > MAX_COLUMN_BYTES:
         raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{len(data)} bytes of records in one call")
-    return _columns(form, data, rows, totals, include_headers)
+    return _columns(form, data, rows, totals, columns)
 
 
 def _payload(buf: Buffer, wanted: Sequence[BatchHeader], max_bytes: int) -> tuple[Bytes, Batches]:
@@ -126,21 +129,26 @@ def _payload(buf: Buffer, wanted: Sequence[BatchHeader], max_bytes: int) -> tupl
 def _empty_rows(count: int) -> Rows:
     """Space for `count` rows. The payload bounds the count, because no record is smaller than MIN_RECORD_BYTES."""
     longs = [np.empty(count, np.int64) for _ in range(5)]
-    lengths = [np.empty(count, np.int32) for _ in range(3)]
-    return Rows(longs[0], longs[1], longs[2], lengths[0], longs[3], lengths[1], longs[4], lengths[2])
+    lengths = [np.empty(count, np.int32) for _ in range(4)]
+    return Rows(longs[0], longs[1], longs[2], lengths[0], longs[3], lengths[1], longs[4], lengths[2], lengths[3])
 
 
-def _columns(form: Any, data: Bytes, rows: Rows, totals: Totals, include_headers: bool) -> pa.RecordBatch:
+def _columns(form: Any, data: Bytes, rows: Rows, totals: Totals, columns: Collection[str]) -> pa.RecordBatch:
     count = totals.rows
-    columns = [
-        _field(form, data, rows.key_starts, rows.key_lengths, count, totals.key_bytes, totals.null_keys),
-        _field(form, data, rows.value_starts, rows.value_lengths, count, totals.value_bytes, totals.null_values),
-        pa.array(rows.offsets[:count]),
-        pa.array(rows.timestamps[:count]),
-    ]
-    if not include_headers:
-        return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
-    return pa.RecordBatch.from_arrays([*columns, _headers(form, data, rows, totals)], schema=SCHEMA_WITH_HEADERS)
+
+    def made(name: str) -> Any:
+        if name == "key":
+            return _field(form, data, rows.key_starts, rows.key_lengths, count, totals.key_bytes, totals.null_keys)
+        if name == "value":
+            lengths = rows.value_lengths
+            return _field(form, data, rows.value_starts, lengths, count, totals.value_bytes, totals.null_values)
+        if name == "headers":
+            return _headers(form, data, rows, totals)
+        numbers: dict[str, Any] = {"offset": rows.offsets, "timestamp": rows.timestamps, SIZE: rows.sizes}
+        return pa.array(numbers[name][:count])
+
+    schema = pa.schema([field for field in _EVERY if field.name in columns])
+    return pa.RecordBatch.from_arrays([made(field.name) for field in schema], schema=schema)
 
 
 def _field(

@@ -131,7 +131,8 @@ def sum_fits(left: int, right: int) -> bool:
 
 
 @inlined
-def put_row(rows: Rows, row: int, offset: int, timestamp: int, found: Found) -> None:
+def put_row(rows: Rows, row: int, offset: int, timestamp: int, start: int, found: Found) -> None:
+    rows.sizes[row] = found.end - start
     rows.offsets[row], rows.timestamps[row] = offset, timestamp
     rows.key_starts[row], rows.key_lengths[row] = found.key_start, found.key_length
     rows.value_starts[row], rows.value_lengths[row] = found.value_start, found.value_length
@@ -156,11 +157,12 @@ def scan(data: Bytes, batches: Batches, from_offset: int, to_offset: int, rows: 
             offset = base_offset + found.offset_delta
             if offset <= previous or offset > last_offset:
                 return Totals(0, 0, 0, 0, 0, 0, 0, BAD_OFFSET, batch)
-            position, previous = found.end, offset
+            start, position, previous = position, found.end, offset
             if offset < from_offset or offset >= to_offset:
                 continue
             own = append_timestamp == NOT_APPEND_TIME
-            put_row(rows, row, offset, base_timestamp + found.timestamp_delta if own else append_timestamp, found)
+            time = base_timestamp + found.timestamp_delta if own else append_timestamp
+            put_row(rows, row, offset, time, start, found)
             key_bytes += max(found.key_length, 0)
             value_bytes += max(found.value_length, 0)
             null_keys += found.key_length < 0

@@ -42,6 +42,7 @@ _STEPS = [1 + (byte >> 1) if byte < 0x80 and byte > 1 and not byte & 1 else 0 fo
 class _Walk(NamedTuple):
     """The records up to the first whose length is wrong. fault, batch: why the walk ended; GOOD if it did not."""
 
+    begins: Numbers
     starts: Numbers  # after the length
     ends: Numbers
     batches: NDArray[np.intp]  # of each record
@@ -190,8 +191,8 @@ def _walked(data: Bytes, batches: Batches, ends: Numbers, counts: Numbers, fault
     empty = np.flatnonzero(lengths < 1)  # a length of zero in two bytes
     if len(empty):
         first = int(empty[0])
-        return _Walk(starts[:first], ends[:first], of_batch[:first], BAD_RECORD, int(of_batch[first]))
-    return _Walk(starts, ends, of_batch, fault, faulty)
+        return _Walk(begins[:first], starts[:first], ends[:first], of_batch[:first], BAD_RECORD, int(of_batch[first]))
+    return _Walk(begins, starts, ends, of_batch, fault, faulty)
 
 
 def _fields(data: Bytes, walk: _Walk) -> _Fields:
@@ -275,7 +276,7 @@ def _filled(
     count = len(of_batch)
     append_times = batches.append_timestamps[of_batch]
     own = batches.base_timestamps[of_batch] + fields.timestamp_deltas[chosen]
-    rows.offsets[:count] = offsets[chosen]
+    rows.offsets[:count], rows.sizes[:count] = offsets[chosen], (walk.ends - walk.begins)[chosen]
     rows.timestamps[:count] = np.where(append_times == NOT_APPEND_TIME, own, append_times)
     rows.key_starts[:count], rows.key_lengths[:count] = fields.key_starts[chosen], fields.key_lengths[chosen]
     rows.value_starts[:count], rows.value_lengths[:count] = fields.value_starts[chosen], fields.value_lengths[chosen]

@@ -45,6 +45,7 @@ class Rows(NamedTuple):
     value_lengths: NDArray[np.int32]
     header_starts: NDArray[np.int64]  # of the first header, after their count
     header_counts: NDArray[np.int32]
+    sizes: NDArray[np.int32]  # bytes of the whole record, its length included, before compression
 
 
 class Totals(NamedTuple):
