@@ -28,9 +28,11 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "broker/quorumlog_broker/api/handlers/group_admin.py:*",
         "broker/quorumlog_broker/coordinator/groups/consumer/describe.py:*",
         "broker/quorumlog_broker/coordinator/transactions/describe.py:*",
+        "broker/quorumlog_broker/fetch/range_search.py:*",
         "broker/quorumlog_broker/replicas/producer_report.py:*",
         "broker/quorumlog_broker/replicas/directory_report.py:*",
         "quorum/quorumlog_quorum/metadata/dump.py:*",
+        "storage/quorumlog_storage/log_ranges.py:*",
         "quorum/quorumlog_quorum/raft/describe.py:*",
     ),
     "asked by other clients than ours; tests/broker/api and tests/wire ask for them": (

@@ -11,6 +11,7 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.import_topic import Source, TopicImport
 from quorumlog.client.link import Link, check
 from quorumlog.client.offsets import FoundOffset, resolve_offsets, resolve_ranges
+from quorumlog.client.ranges import RangeQuery, describe_ranges
 from quorumlog.client.replica_log_dirs import alter_replica_log_dirs
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.admin import (
@@ -20,6 +21,7 @@ from quorumlog.messages.admin import (
     DescribeLogDirsResponse,
     LogDirDescription,
 )
+from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.imports import BeginImportResponse
 from quorumlog.rpc.transport import RpcError
 
@@ -114,3 +116,12 @@ class LogAdmin:
     ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
         """EARLIEST and LATEST of each partition; all leaders are asked at once. timeout_ms: None: the default."""
         return await resolve_ranges(self._link, wanted, timeout_ms)
+
+    async def describe_ranges(
+        self,
+        wanted: Mapping[TopicPartition, RangeQuery],
+        *,
+        isolation_level: str = "read_uncommitted",
+    ) -> dict[TopicPartition, tuple[OffsetRange, ...]]:
+        """How many bytes which offsets take, and where batches end: see `ranges.describe_ranges`."""
+        return await describe_ranges(self._link, wanted, isolation_level=isolation_level)

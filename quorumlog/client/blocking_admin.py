@@ -19,6 +19,7 @@ from quorumlog.client.hanging import HangingTransaction
 from quorumlog.client.import_topic import Source
 from quorumlog.client.metadata_cache import TopicLife
 from quorumlog.client.offsets import FoundOffset
+from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Offset, Uuid
 from quorumlog.messages.admin import (
@@ -30,6 +31,7 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, DescribeClusterResponse, TopicMetadata
 from quorumlog.messages.common import Endpoint
+from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.imports import BeginImportResponse
 from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
 from quorumlog.messages.transactions import ActiveProducer
@@ -237,6 +239,15 @@ class Admin(Blocking):
         self, wanted: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
         return self._thread.run(self._client.list_offset_ranges(wanted, timeout_ms))
+
+    def describe_ranges(
+        self,
+        wanted: Mapping[TopicPartition, RangeQuery],
+        *,
+        isolation_level: str = "read_uncommitted",
+    ) -> dict[TopicPartition, tuple[OffsetRange, ...]]:
+        """See `AsyncAdmin.describe_ranges`."""
+        return self._thread.run(self._client.describe_ranges(wanted, isolation_level=isolation_level))
 
     def list_transactions(
         self,

@@ -171,6 +171,86 @@ class ListOffsetsPartitionResponse:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class DescribeRangesRequest:
+    """Asks a leader how its log is laid out: how many bytes which offsets take, and where batches end. Answered from
+    the
+    index of each segment; no record is read.
+
+    isolation_level: As in FetchRequest: what such a reader may read is described.
+    """
+
+    topics: tuple[DescribeRangesTopic, ...] = ()
+    isolation_level: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeRangesTopic:
+    """topic_id: As in ListOffsetsTopic."""
+
+    name: str
+    topic_id: bytes = b""
+    partitions: tuple[DescribeRangesPartition, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeRangesPartition:
+    """What lies from start_offset to end_offset, which is exclusive. Below and above what can be read there is
+    nothing.
+
+    end_offset: -1: the end of what can be read.
+    max_range_bytes: A range is at most so large, except where the index knows no smaller one; 0: one range for
+    each segment.
+    enough_bytes: The description ends with the range that reaches so many; 0: it goes on to the end.
+    """
+
+    index: int
+    start_offset: int = 0
+    end_offset: int = -1
+    max_range_bytes: int = 0
+    enough_bytes: int = 0
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeRangesResponse:
+    error_code: int = 0
+    error_message: str = ""
+    topics: tuple[DescribeRangesTopicResponse, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribeRangesTopicResponse:
+    name: str
+    partitions: tuple[DescribedRanges, ...] = ()
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class DescribedRanges:
+    """ranges: In order; each begins where the one before it ends.
+    next_offset: -1: the description is whole. Otherwise it is not, and this is the offset to ask again from.
+    """
+
+    index: int
+    error_code: int = 0
+    error_message: str = ""
+    ranges: tuple[OffsetRange, ...] = ()
+    next_offset: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class OffsetRange:
+    """end_offset: Exclusive. A batch ends before it, except at the end that was asked for.
+    size_bytes: Of the batches that hold these offsets.
+    max_timestamp_ms: In ms since 1970: no record of the range is later; -1: none has a time. The least is in no
+    index.
+    """
+
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+    max_timestamp_ms: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class OffsetForLeaderEpochRequest:
     """Asks where an epoch ends in the broker's log (KIP-101, KIP-320).
 

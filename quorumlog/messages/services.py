@@ -72,6 +72,8 @@ from quorumlog.messages.controller import (
     RegisterControllerResponse,
 )
 from quorumlog.messages.fetch import (
+    DescribeRangesRequest,
+    DescribeRangesResponse,
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
@@ -255,6 +257,15 @@ METHODS: tuple[Method, ...] = (
         client_streaming=False,
         server_streaming=False,
         doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeRanges",
+        request=DescribeRangesRequest,
+        response=DescribeRangesResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Answered by the leaders of partitions."),
     ),
     Method(
         service="quorumlog.v1.Broker",

@@ -90,6 +90,12 @@ class OffsetIndex:
         after = min(bisect_left(offsets, relative_offset, hi=length), bisect_left(positions, position, hi=length))
         return IndexEntry(offsets[after - 1], positions[after - 1]) if after else START
 
+    def next_position(self, position: int, otherwise: int) -> int:
+        """Where the first indexed batch begins that begins after a position."""
+        positions = self._columns[1]
+        after = bisect_right(positions, position)
+        return positions[after] if after < len(positions) else otherwise
+
     def positions_since(self, position: int) -> array[int]:
         """Where the indexed batches begin that begin at a position or after it."""
         positions = self._columns[1]

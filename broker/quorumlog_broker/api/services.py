@@ -46,6 +46,7 @@ class HandlerLimits:
     max_wait_ms: int = 300_000
     max_fetch_bytes: int = 55 << 20  # fetch.max.bytes
     max_auto_created_topics: int = 100  # of one metadata request
+    max_described_ranges: int = 10_000  # of one answer of DescribeRanges
     fetch_session_slots: int = SLOTS_DEFAULT  # max.incremental.fetch.session.cache.slots
     fetch_session_partitions: int = MAX_PARTITIONS_DEFAULT  # of all sessions together
 

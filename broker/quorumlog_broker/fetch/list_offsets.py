@@ -10,16 +10,11 @@ from __future__ import annotations
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.fetch import ListOffsetsPartitionResponse
-from quorumlog.records import CorruptRecords
+from quorumlog_broker.fetch.search_steps import readable_end, take_steps
 from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime
-from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.isolation import Isolation, upper_bound
+from quorumlog_storage.isolation import Isolation
 from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_view import OffsetOutOfRange
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -43,10 +38,7 @@ async def list_offset(
     log = replica.leading(epoch)
     if timestamp_ms in (EARLIEST, EARLIEST_LOCAL):
         return _answer(replica, index, log, (-1, log.start_offset))
-    if not replica.core.offset_available:
-        text = f"{replica.name}: the high watermark has not reached the start of epoch {replica.core.leader_epoch} yet"
-        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, text)
-    end = upper_bound(isolation, replica.core)
+    end = readable_end(replica, isolation)
     if timestamp_ms == LATEST:
         return _answer(replica, index, log, (-1, end))
     if timestamp_ms in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
@@ -57,17 +49,8 @@ async def list_offset(
 
 
 async def _search(replica: Replica, log: Log, timestamp_ms: int, end: Offset) -> Found | None:
-    """One slice after the other, so that searches in one directory take turns, and fetches go on beside them."""
-    assert replica.queue is not None
     search = LatestTime(log, end) if timestamp_ms == MAX_TIMESTAMP else FirstSince(log, end, timestamp_ms)
-    try:
-        while not await replica.queue.search(search.step):
-            replica.leading()  # else the log may be cut, or leave, under the search
-    except (Busy, OffsetOutOfRange) as error:
-        replica.leading()
-        raise ApiError(ErrorCode.OFFSET_NOT_AVAILABLE, str(error)) from error
-    except (LogUnreadable, DiskError, CorruptBatch, CorruptRecords) as error:
-        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
+    await take_steps(replica, search.step)
     return search.found
 
 

@@ -1,13 +1,23 @@
-"""Questions about the log of a leader that are answered without records: offsets by time, and where an epoch ends."""
+"""Questions about the log of a leader that are answered without records.
+
+Offsets by time, where an epoch ends, and how many bytes which offsets take.
+"""
 
 from __future__ import annotations
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
-from quorumlog.ids import NO_EPOCH, Epoch, Uuid
-from quorumlog.messages.fetch import EpochPartitionResult, ListOffsetsPartitionResponse
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.messages.fetch import (
+    DescribedRanges,
+    EpochPartitionResult,
+    ListOffsetsPartitionResponse,
+    OffsetRange,
+)
 from quorumlog_broker.fetch.epoch_ends import end_of_epoch
 from quorumlog_broker.fetch.list_offsets import check_time, list_offset
+from quorumlog_broker.fetch.range_search import RangeSearch, WantedRanges
+from quorumlog_broker.fetch.search_steps import readable_end, take_steps
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS, UpcomingLeaderships
 from quorumlog_storage.isolation import Isolation
@@ -53,3 +63,38 @@ class OffsetQueries:
             except ApiError as error:
                 if not await self._upcoming.wait(error, topic, index, deadline_ms):
                     return EpochPartitionResult(index=index, error_code=error.code)
+
+    async def describe_ranges(
+        self,
+        topic: Uuid | str,
+        index: int,
+        start: Offset,
+        end: Offset,
+        wanted: WantedRanges,
+        *,
+        isolation: Isolation,
+        deadline_ms: int,
+    ) -> DescribedRanges:
+        """end: exclusive; -1: that of what the reader may see. deadline_ms: as in `list_offset`."""
+        while True:
+            try:
+                return await self._ranges(topic, index, start, end, wanted, isolation)
+            except ApiError as error:
+                if not await self._upcoming.wait(error, topic, index, deadline_ms):
+                    return DescribedRanges(index=index, error_code=error.code, error_message=str(error))
+
+    async def _ranges(
+        self, topic: Uuid | str, index: int, start: Offset, end: Offset, wanted: WantedRanges, isolation: Isolation
+    ) -> DescribedRanges:
+        replica = self._registry.find(topic, index)
+        log = replica.leading()
+        readable = readable_end(replica, isolation)
+        search = RangeSearch(log, start, readable if end < 0 else min(end, readable), wanted)
+        await take_steps(replica, search.step)
+        replica.leading()
+        ranges = [
+            OffsetRange(start_offset=o.start, end_offset=o.end, size_bytes=o.size, max_timestamp_ms=o.max_timestamp)
+            for o in search.found
+        ]
+        next_offset = -1 if search.has_reached_the_end else search.next_offset
+        return DescribedRanges(index=index, ranges=tuple(ranges), next_offset=next_offset)

@@ -8,6 +8,12 @@ from __future__ import annotations
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import (
     AbortedTransaction,
+    DescribedRanges,
+    DescribeRangesPartition,
+    DescribeRangesRequest,
+    DescribeRangesResponse,
+    DescribeRangesTopic,
+    DescribeRangesTopicResponse,
     EpochPartition,
     EpochPartitionResult,
     EpochTopic,
@@ -27,6 +33,7 @@ from quorumlog.messages.fetch import (
     ListOffsetsTopicResponse,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
+    OffsetRange,
     ReplicaState,
 )
 from quorumlog.rpc.convert.common import (
@@ -458,6 +465,185 @@ def encode_ListOffsetsPartitionResponse(m: ListOffsetsPartitionResponse) -> byte
 
 def decode_ListOffsetsPartitionResponse(data: Buffer) -> ListOffsetsPartitionResponse:
     return read_ListOffsetsPartitionResponse(parse(pb.ListOffsetsPartitionResponse, data))
+
+
+def fill_DescribeRangesRequest(m: DescribeRangesRequest, p: pb.DescribeRangesRequest) -> None:
+    for x_topics in m.topics:
+        fill_DescribeRangesTopic(x_topics, p.topics.add())
+    p.isolation_level = m.isolation_level
+
+
+def read_DescribeRangesRequest(p: pb.DescribeRangesRequest) -> DescribeRangesRequest:
+    return DescribeRangesRequest(
+        topics=tuple([read_DescribeRangesTopic(x) for x in p.topics]),
+        isolation_level=p.isolation_level,
+    )
+
+
+def encode_DescribeRangesRequest(m: DescribeRangesRequest) -> bytes:
+    p = pb.DescribeRangesRequest()
+    fill_DescribeRangesRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeRangesRequest(data: Buffer) -> DescribeRangesRequest:
+    return read_DescribeRangesRequest(parse(pb.DescribeRangesRequest, data))
+
+
+def fill_DescribeRangesTopic(m: DescribeRangesTopic, p: pb.DescribeRangesTopic) -> None:
+    p.name = m.name
+    p.topic_id = m.topic_id
+    for x_partitions in m.partitions:
+        fill_DescribeRangesPartition(x_partitions, p.partitions.add())
+
+
+def read_DescribeRangesTopic(p: pb.DescribeRangesTopic) -> DescribeRangesTopic:
+    return DescribeRangesTopic(
+        name=p.name,
+        topic_id=p.topic_id,
+        partitions=tuple([read_DescribeRangesPartition(x) for x in p.partitions]),
+    )
+
+
+def encode_DescribeRangesTopic(m: DescribeRangesTopic) -> bytes:
+    p = pb.DescribeRangesTopic()
+    fill_DescribeRangesTopic(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeRangesTopic(data: Buffer) -> DescribeRangesTopic:
+    return read_DescribeRangesTopic(parse(pb.DescribeRangesTopic, data))
+
+
+def fill_DescribeRangesPartition(m: DescribeRangesPartition, p: pb.DescribeRangesPartition) -> None:
+    p.index = m.index
+    p.start_offset = m.start_offset
+    p.end_offset = m.end_offset
+    p.max_range_bytes = m.max_range_bytes
+    p.enough_bytes = m.enough_bytes
+
+
+def read_DescribeRangesPartition(p: pb.DescribeRangesPartition) -> DescribeRangesPartition:
+    return DescribeRangesPartition(
+        index=p.index,
+        start_offset=p.start_offset,
+        end_offset=p.end_offset,
+        max_range_bytes=p.max_range_bytes,
+        enough_bytes=p.enough_bytes,
+    )
+
+
+def encode_DescribeRangesPartition(m: DescribeRangesPartition) -> bytes:
+    p = pb.DescribeRangesPartition()
+    fill_DescribeRangesPartition(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeRangesPartition(data: Buffer) -> DescribeRangesPartition:
+    return read_DescribeRangesPartition(parse(pb.DescribeRangesPartition, data))
+
+
+def fill_DescribeRangesResponse(m: DescribeRangesResponse, p: pb.DescribeRangesResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_topics in m.topics:
+        fill_DescribeRangesTopicResponse(x_topics, p.topics.add())
+
+
+def read_DescribeRangesResponse(p: pb.DescribeRangesResponse) -> DescribeRangesResponse:
+    return DescribeRangesResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        topics=tuple([read_DescribeRangesTopicResponse(x) for x in p.topics]),
+    )
+
+
+def encode_DescribeRangesResponse(m: DescribeRangesResponse) -> bytes:
+    p = pb.DescribeRangesResponse()
+    fill_DescribeRangesResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeRangesResponse(data: Buffer) -> DescribeRangesResponse:
+    return read_DescribeRangesResponse(parse(pb.DescribeRangesResponse, data))
+
+
+def fill_DescribeRangesTopicResponse(m: DescribeRangesTopicResponse, p: pb.DescribeRangesTopicResponse) -> None:
+    p.name = m.name
+    for x_partitions in m.partitions:
+        fill_DescribedRanges(x_partitions, p.partitions.add())
+
+
+def read_DescribeRangesTopicResponse(p: pb.DescribeRangesTopicResponse) -> DescribeRangesTopicResponse:
+    return DescribeRangesTopicResponse(
+        name=p.name,
+        partitions=tuple([read_DescribedRanges(x) for x in p.partitions]),
+    )
+
+
+def encode_DescribeRangesTopicResponse(m: DescribeRangesTopicResponse) -> bytes:
+    p = pb.DescribeRangesTopicResponse()
+    fill_DescribeRangesTopicResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribeRangesTopicResponse(data: Buffer) -> DescribeRangesTopicResponse:
+    return read_DescribeRangesTopicResponse(parse(pb.DescribeRangesTopicResponse, data))
+
+
+def fill_DescribedRanges(m: DescribedRanges, p: pb.DescribedRanges) -> None:
+    p.index = m.index
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_ranges in m.ranges:
+        fill_OffsetRange(x_ranges, p.ranges.add())
+    p.next_offset = m.next_offset
+
+
+def read_DescribedRanges(p: pb.DescribedRanges) -> DescribedRanges:
+    return DescribedRanges(
+        index=p.index,
+        error_code=p.error_code,
+        error_message=p.error_message,
+        ranges=tuple([read_OffsetRange(x) for x in p.ranges]),
+        next_offset=p.next_offset,
+    )
+
+
+def encode_DescribedRanges(m: DescribedRanges) -> bytes:
+    p = pb.DescribedRanges()
+    fill_DescribedRanges(m, p)
+    return p.SerializeToString()
+
+
+def decode_DescribedRanges(data: Buffer) -> DescribedRanges:
+    return read_DescribedRanges(parse(pb.DescribedRanges, data))
+
+
+def fill_OffsetRange(m: OffsetRange, p: pb.OffsetRange) -> None:
+    p.start_offset = m.start_offset
+    p.end_offset = m.end_offset
+    p.size_bytes = m.size_bytes
+    p.max_timestamp_ms = m.max_timestamp_ms
+
+
+def read_OffsetRange(p: pb.OffsetRange) -> OffsetRange:
+    return OffsetRange(
+        start_offset=p.start_offset,
+        end_offset=p.end_offset,
+        size_bytes=p.size_bytes,
+        max_timestamp_ms=p.max_timestamp_ms,
+    )
+
+
+def encode_OffsetRange(m: OffsetRange) -> bytes:
+    p = pb.OffsetRange()
+    fill_OffsetRange(m, p)
+    return p.SerializeToString()
+
+
+def decode_OffsetRange(data: Buffer) -> OffsetRange:
+    return read_OffsetRange(parse(pb.OffsetRange, data))
 
 
 def fill_OffsetForLeaderEpochRequest(m: OffsetForLeaderEpochRequest, p: pb.OffsetForLeaderEpochRequest) -> None:

@@ -42,7 +42,12 @@ from quorumlog.messages.controller import (
     RegisterBrokerRequest,
     RegisterControllerRequest,
 )
-from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from quorumlog.messages.fetch import (
+    DescribeRangesRequest,
+    FetchRequest,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+)
 from quorumlog.messages.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -211,12 +216,16 @@ from quorumlog.rpc.convert.controller import (
     encode_RegisterControllerResponse,
 )
 from quorumlog.rpc.convert.fetch import (
+    decode_DescribeRangesRequest,
+    decode_DescribeRangesResponse,
     decode_FetchRequest,
     decode_FetchResponse,
     decode_ListOffsetsRequest,
     decode_ListOffsetsResponse,
     decode_OffsetForLeaderEpochRequest,
     decode_OffsetForLeaderEpochResponse,
+    encode_DescribeRangesRequest,
+    encode_DescribeRangesResponse,
     encode_FetchRequest,
     encode_FetchResponse,
     encode_ListOffsetsRequest,
@@ -423,6 +432,12 @@ CODECS: dict[type, Codec] = {
         decode_InitProducerIdRequest,
         encode_InitProducerIdResponse,
         decode_InitProducerIdResponse,
+    ),
+    DescribeRangesRequest: Codec(
+        encode_DescribeRangesRequest,
+        decode_DescribeRangesRequest,
+        encode_DescribeRangesResponse,
+        decode_DescribeRangesResponse,
     ),
     OffsetForLeaderEpochRequest: Codec(
         encode_OffsetForLeaderEpochRequest,

@@ -4,15 +4,18 @@
 # source: quorumlog/v1/cluster.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 7, 35, 1, "", "quorumlog/v1/cluster.proto"
+    _runtime_version.Domain.PUBLIC,
+    7,
+    35,
+    1,
+    '',
+    'quorumlog/v1/cluster.proto'
 )
 # @@protoc_insertion_point(imports)
 
@@ -22,61 +25,59 @@ _sym_db = _symbol_database.Default()
 from quorumlog.rpc.pb import common_pb2 as quorumlog_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n\x1aquorumlog/v1/cluster.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto"\xed\x01\n\x0fMetadataRequest\x12\x12\n\nall_topics\x18\x01 \x01(\x08\x12(\n\x06topics\x18\x02 \x03(\x0b\x32\x18.quorumlog.v1.TopicQuery\x12!\n\x19\x61llow_auto_topic_creation\x18\x03 \x01(\x08\x12+\n#include_topic_authorized_operations\x18\x04 \x01(\x08\x12-\n%include_cluster_authorized_operations\x18\x05 \x01(\x08\x12\x1d\n\x15wants_metadata_offset\x18\x06 \x01(\x08",\n\nTopicQuery\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c"\x9e\x02\n\x10MetadataResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12-\n\x07\x62rokers\x18\x03 \x03(\x0b\x32\x1c.quorumlog.v1.BrokerMetadata\x12\x12\n\ncluster_id\x18\x04 \x01(\t\x12\x15\n\rcontroller_id\x18\x05 \x01(\x05\x12+\n\x06topics\x18\x06 \x03(\x0b\x32\x1b.quorumlog.v1.TopicMetadata\x12\x17\n\x0fmetadata_offset\x18\x07 \x01(\x03\x12\x18\n\x10throttle_time_ms\x18\x08 \x01(\x05\x12%\n\x1d\x63luster_authorized_operations\x18\t \x01(\x05"\x84\x01\n\x0e\x42rokerMetadata\x12\x0f\n\x07node_id\x18\x01 \x01(\x05\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x11\n\x04rack\x18\x04 \x01(\tH\x00\x88\x01\x01\x12)\n\tendpoints\x18\x05 \x03(\x0b\x32\x16.quorumlog.v1.EndpointB\x07\n\x05_rack"\xc3\x01\n\rTopicMetadata\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\x12\x13\n\x0bis_internal\x18\x04 \x01(\x08\x12\x33\n\npartitions\x18\x05 \x03(\x0b\x32\x1f.quorumlog.v1.PartitionMetadata\x12\x15\n\rerror_message\x18\x06 \x01(\t\x12\x1d\n\x15\x61uthorized_operations\x18\x07 \x01(\x05"\xf1\x01\n\x11PartitionMetadata\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\tleader_id\x18\x03 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x04 \x01(\x05\x12\x10\n\x08replicas\x18\x05 \x03(\x05\x12\x0b\n\x03isr\x18\x06 \x03(\x05\x12\x18\n\x10offline_replicas\x18\x07 \x03(\x05\x12 \n\x18\x65ligible_leader_replicas\x18\x08 \x03(\x05\x12\x16\n\x0elast_known_elr\x18\t \x03(\x05\x12\x1d\n\x15leader_recovery_state\x18\n \x01(\x05"\xbb\x01\n\x16\x44\x65scribeClusterRequest\x12\x1e\n\x16include_fenced_brokers\x18\x01 \x01(\x08\x12\x15\n\rendpoint_type\x18\x02 \x01(\x05\x12-\n%include_cluster_authorized_operations\x18\x03 \x01(\x08\x12\x19\n\x11max_recent_images\x18\x04 \x01(\x05\x12 \n\x18include_partition_counts\x18\x05 \x01(\x08"/\n\tImageHash\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x12\n\nstate_hash\x18\x02 \x01(\x0c"\xd2\x02\n\x17\x44\x65scribeClusterResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12\x15\n\rcontroller_id\x18\x04 \x01(\x05\x12,\n\x07\x62rokers\x18\x05 \x03(\x0b\x32\x1b.quorumlog.v1.ClusterBroker\x12\x17\n\x0fmetadata_offset\x18\x06 \x01(\x03\x12\x12\n\nstate_hash\x18\x07 \x01(\x0c\x12\x15\n\rendpoint_type\x18\x08 \x01(\x05\x12%\n\x1d\x63luster_authorized_operations\x18\t \x01(\x05\x12\x18\n\x10throttle_time_ms\x18\n \x01(\x05\x12.\n\rrecent_images\x18\x0b \x03(\x0b\x32\x17.quorumlog.v1.ImageHash"\xd1\x02\n\rClusterBroker\x12\x0f\n\x07node_id\x18\x01 \x01(\x05\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x11\n\x04rack\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x66\x65nced\x18\x05 \x01(\x08\x12\x14\n\x0c\x62roker_epoch\x18\x06 \x01(\x03\x12)\n\tendpoints\x18\x07 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12\x1e\n\x16in_controlled_shutdown\x18\x08 \x01(\x08\x12\x17\n\x0flog_directories\x18\t \x03(\x0c\x12,\n\x08\x66\x65\x61tures\x18\n \x03(\x0b\x32\x1a.quorumlog.v1.FeatureRange\x12\x0f\n\x07leaders\x18\x0b \x01(\x05\x12\x10\n\x08replicas\x18\x0c \x01(\x05\x12\x1c\n\x14\x63ordoned_directories\x18\r \x03(\x0c\x42\x07\n\x05_rack"n\n\x13\x43reateTopicsRequest\x12,\n\x06topics\x18\x01 \x03(\x0b\x32\x1c.quorumlog.v1.CreatableTopic\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x05\x12\x15\n\rvalidate_only\x18\x03 \x01(\x08"\xb4\x01\n\x0e\x43reatableTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x16\n\x0enum_partitions\x18\x02 \x01(\x05\x12\x1a\n\x12replication_factor\x18\x03 \x01(\x05\x12\x34\n\x0b\x61ssignments\x18\x04 \x03(\x0b\x32\x1f.quorumlog.v1.ReplicaAssignment\x12*\n\x07\x63onfigs\x18\x05 \x03(\x0b\x32\x19.quorumlog.v1.ConfigEntry":\n\x11ReplicaAssignment\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x12\n\nbroker_ids\x18\x02 \x03(\x05"\x8c\x01\n\x14\x43reateTopicsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12/\n\x06topics\x18\x03 \x03(\x0b\x32\x1f.quorumlog.v1.CreateTopicResult\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05"\xc2\x01\n\x11\x43reateTopicResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x15\n\rerror_message\x18\x03 \x01(\t\x12\x10\n\x08topic_id\x18\x04 \x01(\x0c\x12\x16\n\x0enum_partitions\x18\x05 \x01(\x05\x12\x1a\n\x12replication_factor\x18\x06 \x01(\x05\x12.\n\x07\x63onfigs\x18\x07 \x03(\x0b\x32\x1d.quorumlog.v1.DescribedConfig"S\n\x13\x44\x65leteTopicsRequest\x12(\n\x06topics\x18\x01 \x03(\x0b\x32\x18.quorumlog.v1.TopicQuery\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x05"\x8c\x01\n\x14\x44\x65leteTopicsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12/\n\x06topics\x18\x03 \x03(\x0b\x32\x1f.quorumlog.v1.DeleteTopicResult\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05"^\n\x11\x44\x65leteTopicResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x12\n\nerror_code\x18\x03 \x01(\x05\x12\x15\n\rerror_message\x18\x04 \x01(\t"\x82\x01\n\x16\x44\x65scribeConfigsRequest\x12/\n\tresources\x18\x01 \x03(\x0b\x32\x1c.quorumlog.v1.ConfigResource\x12\x18\n\x10include_synonyms\x18\x02 \x01(\x08\x12\x1d\n\x15include_documentation\x18\x03 \x01(\x08"M\n\x0e\x43onfigResource\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\r\n\x05names\x18\x03 \x03(\t"\x90\x01\n\x17\x44\x65scribeConfigsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x30\n\x07results\x18\x03 \x03(\x0b\x32\x1f.quorumlog.v1.ConfigDescription\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05"\x9c\x01\n\x11\x43onfigDescription\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x12\n\nerror_code\x18\x03 \x01(\x05\x12\x15\n\rerror_message\x18\x04 \x01(\t\x12.\n\x07\x63onfigs\x18\x05 \x03(\x0b\x32\x1d.quorumlog.v1.DescribedConfig"\xd1\x01\n\x0f\x44\x65scribedConfig\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06source\x18\x03 \x01(\x05\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x15\n\rdocumentation\x18\x05 \x01(\t\x12\x14\n\x0cis_sensitive\x18\x06 \x01(\x08\x12\x13\n\x0b\x63onfig_type\x18\x07 \x01(\x05\x12-\n\x08synonyms\x18\x08 \x03(\x0b\x32\x1b.quorumlog.v1.ConfigSynonymB\x08\n\x06_value"K\n\rConfigSynonym\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06source\x18\x03 \x01(\x05\x42\x08\n\x06_valueb\x06proto3'
-)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1aquorumlog/v1/cluster.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\xed\x01\n\x0fMetadataRequest\x12\x12\n\nall_topics\x18\x01 \x01(\x08\x12(\n\x06topics\x18\x02 \x03(\x0b\x32\x18.quorumlog.v1.TopicQuery\x12!\n\x19\x61llow_auto_topic_creation\x18\x03 \x01(\x08\x12+\n#include_topic_authorized_operations\x18\x04 \x01(\x08\x12-\n%include_cluster_authorized_operations\x18\x05 \x01(\x08\x12\x1d\n\x15wants_metadata_offset\x18\x06 \x01(\x08\",\n\nTopicQuery\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\"\x9e\x02\n\x10MetadataResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12-\n\x07\x62rokers\x18\x03 \x03(\x0b\x32\x1c.quorumlog.v1.BrokerMetadata\x12\x12\n\ncluster_id\x18\x04 \x01(\t\x12\x15\n\rcontroller_id\x18\x05 \x01(\x05\x12+\n\x06topics\x18\x06 \x03(\x0b\x32\x1b.quorumlog.v1.TopicMetadata\x12\x17\n\x0fmetadata_offset\x18\x07 \x01(\x03\x12\x18\n\x10throttle_time_ms\x18\x08 \x01(\x05\x12%\n\x1d\x63luster_authorized_operations\x18\t \x01(\x05\"\x84\x01\n\x0e\x42rokerMetadata\x12\x0f\n\x07node_id\x18\x01 \x01(\x05\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x11\n\x04rack\x18\x04 \x01(\tH\x00\x88\x01\x01\x12)\n\tendpoints\x18\x05 \x03(\x0b\x32\x16.quorumlog.v1.EndpointB\x07\n\x05_rack\"\xc3\x01\n\rTopicMetadata\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\x12\x13\n\x0bis_internal\x18\x04 \x01(\x08\x12\x33\n\npartitions\x18\x05 \x03(\x0b\x32\x1f.quorumlog.v1.PartitionMetadata\x12\x15\n\rerror_message\x18\x06 \x01(\t\x12\x1d\n\x15\x61uthorized_operations\x18\x07 \x01(\x05\"\xf1\x01\n\x11PartitionMetadata\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\r\n\x05index\x18\x02 \x01(\x05\x12\x11\n\tleader_id\x18\x03 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x04 \x01(\x05\x12\x10\n\x08replicas\x18\x05 \x03(\x05\x12\x0b\n\x03isr\x18\x06 \x03(\x05\x12\x18\n\x10offline_replicas\x18\x07 \x03(\x05\x12 \n\x18\x65ligible_leader_replicas\x18\x08 \x03(\x05\x12\x16\n\x0elast_known_elr\x18\t \x03(\x05\x12\x1d\n\x15leader_recovery_state\x18\n \x01(\x05\"\xbb\x01\n\x16\x44\x65scribeClusterRequest\x12\x1e\n\x16include_fenced_brokers\x18\x01 \x01(\x08\x12\x15\n\rendpoint_type\x18\x02 \x01(\x05\x12-\n%include_cluster_authorized_operations\x18\x03 \x01(\x08\x12\x19\n\x11max_recent_images\x18\x04 \x01(\x05\x12 \n\x18include_partition_counts\x18\x05 \x01(\x08\"/\n\tImageHash\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x12\n\nstate_hash\x18\x02 \x01(\x0c\"\xd2\x02\n\x17\x44\x65scribeClusterResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x12\n\ncluster_id\x18\x03 \x01(\t\x12\x15\n\rcontroller_id\x18\x04 \x01(\x05\x12,\n\x07\x62rokers\x18\x05 \x03(\x0b\x32\x1b.quorumlog.v1.ClusterBroker\x12\x17\n\x0fmetadata_offset\x18\x06 \x01(\x03\x12\x12\n\nstate_hash\x18\x07 \x01(\x0c\x12\x15\n\rendpoint_type\x18\x08 \x01(\x05\x12%\n\x1d\x63luster_authorized_operations\x18\t \x01(\x05\x12\x18\n\x10throttle_time_ms\x18\n \x01(\x05\x12.\n\rrecent_images\x18\x0b \x03(\x0b\x32\x17.quorumlog.v1.ImageHash\"\xd1\x02\n\rClusterBroker\x12\x0f\n\x07node_id\x18\x01 \x01(\x05\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x11\n\x04rack\x18\x04 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06\x66\x65nced\x18\x05 \x01(\x08\x12\x14\n\x0c\x62roker_epoch\x18\x06 \x01(\x03\x12)\n\tendpoints\x18\x07 \x03(\x0b\x32\x16.quorumlog.v1.Endpoint\x12\x1e\n\x16in_controlled_shutdown\x18\x08 \x01(\x08\x12\x17\n\x0flog_directories\x18\t \x03(\x0c\x12,\n\x08\x66\x65\x61tures\x18\n \x03(\x0b\x32\x1a.quorumlog.v1.FeatureRange\x12\x0f\n\x07leaders\x18\x0b \x01(\x05\x12\x10\n\x08replicas\x18\x0c \x01(\x05\x12\x1c\n\x14\x63ordoned_directories\x18\r \x03(\x0c\x42\x07\n\x05_rack\"n\n\x13\x43reateTopicsRequest\x12,\n\x06topics\x18\x01 \x03(\x0b\x32\x1c.quorumlog.v1.CreatableTopic\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x05\x12\x15\n\rvalidate_only\x18\x03 \x01(\x08\"\xb4\x01\n\x0e\x43reatableTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x16\n\x0enum_partitions\x18\x02 \x01(\x05\x12\x1a\n\x12replication_factor\x18\x03 \x01(\x05\x12\x34\n\x0b\x61ssignments\x18\x04 \x03(\x0b\x32\x1f.quorumlog.v1.ReplicaAssignment\x12*\n\x07\x63onfigs\x18\x05 \x03(\x0b\x32\x19.quorumlog.v1.ConfigEntry\":\n\x11ReplicaAssignment\x12\x11\n\tpartition\x18\x01 \x01(\x05\x12\x12\n\nbroker_ids\x18\x02 \x03(\x05\"\x8c\x01\n\x14\x43reateTopicsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12/\n\x06topics\x18\x03 \x03(\x0b\x32\x1f.quorumlog.v1.CreateTopicResult\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\"\xc2\x01\n\x11\x43reateTopicResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x15\n\rerror_message\x18\x03 \x01(\t\x12\x10\n\x08topic_id\x18\x04 \x01(\x0c\x12\x16\n\x0enum_partitions\x18\x05 \x01(\x05\x12\x1a\n\x12replication_factor\x18\x06 \x01(\x05\x12.\n\x07\x63onfigs\x18\x07 \x03(\x0b\x32\x1d.quorumlog.v1.DescribedConfig\"S\n\x13\x44\x65leteTopicsRequest\x12(\n\x06topics\x18\x01 \x03(\x0b\x32\x18.quorumlog.v1.TopicQuery\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x05\"\x8c\x01\n\x14\x44\x65leteTopicsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12/\n\x06topics\x18\x03 \x03(\x0b\x32\x1f.quorumlog.v1.DeleteTopicResult\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\"^\n\x11\x44\x65leteTopicResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x12\n\nerror_code\x18\x03 \x01(\x05\x12\x15\n\rerror_message\x18\x04 \x01(\t\"\x82\x01\n\x16\x44\x65scribeConfigsRequest\x12/\n\tresources\x18\x01 \x03(\x0b\x32\x1c.quorumlog.v1.ConfigResource\x12\x18\n\x10include_synonyms\x18\x02 \x01(\x08\x12\x1d\n\x15include_documentation\x18\x03 \x01(\x08\"M\n\x0e\x43onfigResource\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\r\n\x05names\x18\x03 \x03(\t\"\x90\x01\n\x17\x44\x65scribeConfigsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x30\n\x07results\x18\x03 \x03(\x0b\x32\x1f.quorumlog.v1.ConfigDescription\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\"\x9c\x01\n\x11\x43onfigDescription\x12\x15\n\rresource_type\x18\x01 \x01(\x05\x12\x15\n\rresource_name\x18\x02 \x01(\t\x12\x12\n\nerror_code\x18\x03 \x01(\x05\x12\x15\n\rerror_message\x18\x04 \x01(\t\x12.\n\x07\x63onfigs\x18\x05 \x03(\x0b\x32\x1d.quorumlog.v1.DescribedConfig\"\xd1\x01\n\x0f\x44\x65scribedConfig\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06source\x18\x03 \x01(\x05\x12\x11\n\tread_only\x18\x04 \x01(\x08\x12\x15\n\rdocumentation\x18\x05 \x01(\t\x12\x14\n\x0cis_sensitive\x18\x06 \x01(\x08\x12\x13\n\x0b\x63onfig_type\x18\x07 \x01(\x05\x12-\n\x08synonyms\x18\x08 \x03(\x0b\x32\x1b.quorumlog.v1.ConfigSynonymB\x08\n\x06_value\"K\n\rConfigSynonym\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\x05value\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x0e\n\x06source\x18\x03 \x01(\x05\x42\x08\n\x06_valueb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "cluster_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'cluster_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_METADATAREQUEST"]._serialized_start = 72
-    _globals["_METADATAREQUEST"]._serialized_end = 309
-    _globals["_TOPICQUERY"]._serialized_start = 311
-    _globals["_TOPICQUERY"]._serialized_end = 355
-    _globals["_METADATARESPONSE"]._serialized_start = 358
-    _globals["_METADATARESPONSE"]._serialized_end = 644
-    _globals["_BROKERMETADATA"]._serialized_start = 647
-    _globals["_BROKERMETADATA"]._serialized_end = 779
-    _globals["_TOPICMETADATA"]._serialized_start = 782
-    _globals["_TOPICMETADATA"]._serialized_end = 977
-    _globals["_PARTITIONMETADATA"]._serialized_start = 980
-    _globals["_PARTITIONMETADATA"]._serialized_end = 1221
-    _globals["_DESCRIBECLUSTERREQUEST"]._serialized_start = 1224
-    _globals["_DESCRIBECLUSTERREQUEST"]._serialized_end = 1411
-    _globals["_IMAGEHASH"]._serialized_start = 1413
-    _globals["_IMAGEHASH"]._serialized_end = 1460
-    _globals["_DESCRIBECLUSTERRESPONSE"]._serialized_start = 1463
-    _globals["_DESCRIBECLUSTERRESPONSE"]._serialized_end = 1801
-    _globals["_CLUSTERBROKER"]._serialized_start = 1804
-    _globals["_CLUSTERBROKER"]._serialized_end = 2141
-    _globals["_CREATETOPICSREQUEST"]._serialized_start = 2143
-    _globals["_CREATETOPICSREQUEST"]._serialized_end = 2253
-    _globals["_CREATABLETOPIC"]._serialized_start = 2256
-    _globals["_CREATABLETOPIC"]._serialized_end = 2436
-    _globals["_REPLICAASSIGNMENT"]._serialized_start = 2438
-    _globals["_REPLICAASSIGNMENT"]._serialized_end = 2496
-    _globals["_CREATETOPICSRESPONSE"]._serialized_start = 2499
-    _globals["_CREATETOPICSRESPONSE"]._serialized_end = 2639
-    _globals["_CREATETOPICRESULT"]._serialized_start = 2642
-    _globals["_CREATETOPICRESULT"]._serialized_end = 2836
-    _globals["_DELETETOPICSREQUEST"]._serialized_start = 2838
-    _globals["_DELETETOPICSREQUEST"]._serialized_end = 2921
-    _globals["_DELETETOPICSRESPONSE"]._serialized_start = 2924
-    _globals["_DELETETOPICSRESPONSE"]._serialized_end = 3064
-    _globals["_DELETETOPICRESULT"]._serialized_start = 3066
-    _globals["_DELETETOPICRESULT"]._serialized_end = 3160
-    _globals["_DESCRIBECONFIGSREQUEST"]._serialized_start = 3163
-    _globals["_DESCRIBECONFIGSREQUEST"]._serialized_end = 3293
-    _globals["_CONFIGRESOURCE"]._serialized_start = 3295
-    _globals["_CONFIGRESOURCE"]._serialized_end = 3372
-    _globals["_DESCRIBECONFIGSRESPONSE"]._serialized_start = 3375
-    _globals["_DESCRIBECONFIGSRESPONSE"]._serialized_end = 3519
-    _globals["_CONFIGDESCRIPTION"]._serialized_start = 3522
-    _globals["_CONFIGDESCRIPTION"]._serialized_end = 3678
-    _globals["_DESCRIBEDCONFIG"]._serialized_start = 3681
-    _globals["_DESCRIBEDCONFIG"]._serialized_end = 3890
-    _globals["_CONFIGSYNONYM"]._serialized_start = 3892
-    _globals["_CONFIGSYNONYM"]._serialized_end = 3967
+  DESCRIPTOR._loaded_options = None
+  _globals['_METADATAREQUEST']._serialized_start=72
+  _globals['_METADATAREQUEST']._serialized_end=309
+  _globals['_TOPICQUERY']._serialized_start=311
+  _globals['_TOPICQUERY']._serialized_end=355
+  _globals['_METADATARESPONSE']._serialized_start=358
+  _globals['_METADATARESPONSE']._serialized_end=644
+  _globals['_BROKERMETADATA']._serialized_start=647
+  _globals['_BROKERMETADATA']._serialized_end=779
+  _globals['_TOPICMETADATA']._serialized_start=782
+  _globals['_TOPICMETADATA']._serialized_end=977
+  _globals['_PARTITIONMETADATA']._serialized_start=980
+  _globals['_PARTITIONMETADATA']._serialized_end=1221
+  _globals['_DESCRIBECLUSTERREQUEST']._serialized_start=1224
+  _globals['_DESCRIBECLUSTERREQUEST']._serialized_end=1411
+  _globals['_IMAGEHASH']._serialized_start=1413
+  _globals['_IMAGEHASH']._serialized_end=1460
+  _globals['_DESCRIBECLUSTERRESPONSE']._serialized_start=1463
+  _globals['_DESCRIBECLUSTERRESPONSE']._serialized_end=1801
+  _globals['_CLUSTERBROKER']._serialized_start=1804
+  _globals['_CLUSTERBROKER']._serialized_end=2141
+  _globals['_CREATETOPICSREQUEST']._serialized_start=2143
+  _globals['_CREATETOPICSREQUEST']._serialized_end=2253
+  _globals['_CREATABLETOPIC']._serialized_start=2256
+  _globals['_CREATABLETOPIC']._serialized_end=2436
+  _globals['_REPLICAASSIGNMENT']._serialized_start=2438
+  _globals['_REPLICAASSIGNMENT']._serialized_end=2496
+  _globals['_CREATETOPICSRESPONSE']._serialized_start=2499
+  _globals['_CREATETOPICSRESPONSE']._serialized_end=2639
+  _globals['_CREATETOPICRESULT']._serialized_start=2642
+  _globals['_CREATETOPICRESULT']._serialized_end=2836
+  _globals['_DELETETOPICSREQUEST']._serialized_start=2838
+  _globals['_DELETETOPICSREQUEST']._serialized_end=2921
+  _globals['_DELETETOPICSRESPONSE']._serialized_start=2924
+  _globals['_DELETETOPICSRESPONSE']._serialized_end=3064
+  _globals['_DELETETOPICRESULT']._serialized_start=3066
+  _globals['_DELETETOPICRESULT']._serialized_end=3160
+  _globals['_DESCRIBECONFIGSREQUEST']._serialized_start=3163
+  _globals['_DESCRIBECONFIGSREQUEST']._serialized_end=3293
+  _globals['_CONFIGRESOURCE']._serialized_start=3295
+  _globals['_CONFIGRESOURCE']._serialized_end=3372
+  _globals['_DESCRIBECONFIGSRESPONSE']._serialized_start=3375
+  _globals['_DESCRIBECONFIGSRESPONSE']._serialized_end=3519
+  _globals['_CONFIGDESCRIPTION']._serialized_start=3522
+  _globals['_CONFIGDESCRIPTION']._serialized_end=3678
+  _globals['_DESCRIBEDCONFIG']._serialized_start=3681
+  _globals['_DESCRIBEDCONFIG']._serialized_end=3890
+  _globals['_CONFIGSYNONYM']._serialized_start=3892
+  _globals['_CONFIGSYNONYM']._serialized_end=3967
 # @@protoc_insertion_point(module_scope)

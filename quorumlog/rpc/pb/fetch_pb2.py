@@ -4,15 +4,18 @@
 # source: quorumlog/v1/fetch.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
-
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-
 _runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC, 7, 35, 1, "", "quorumlog/v1/fetch.proto"
+    _runtime_version.Domain.PUBLIC,
+    7,
+    35,
+    1,
+    '',
+    'quorumlog/v1/fetch.proto'
 )
 # @@protoc_insertion_point(imports)
 
@@ -22,55 +25,67 @@ _sym_db = _symbol_database.Default()
 from quorumlog.rpc.pb import common_pb2 as quorumlog_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
-    b'\n\x18quorumlog/v1/fetch.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto"\xa3\x02\n\x0c\x46\x65tchRequest\x12\x13\n\x0bmax_wait_ms\x18\x01 \x01(\x05\x12\x11\n\tmin_bytes\x18\x02 \x01(\x05\x12\x11\n\tmax_bytes\x18\x03 \x01(\x05\x12(\n\x06topics\x18\x04 \x03(\x0b\x32\x18.quorumlog.v1.FetchTopic\x12+\n\x07replica\x18\x05 \x01(\x0b\x32\x1a.quorumlog.v1.ReplicaState\x12\x17\n\x0fisolation_level\x18\x06 \x01(\x05\x12\x12\n\nsession_id\x18\x07 \x01(\x05\x12\x15\n\rsession_epoch\x18\x08 \x01(\x05\x12/\n\tforgotten\x18\t \x03(\x0b\x32\x1c.quorumlog.v1.ForgottenTopic\x12\x0c\n\x04rack\x18\n \x01(\t"8\n\x0cReplicaState\x12\x12\n\nreplica_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03"^\n\nFetchTopic\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\npartitions\x18\x03 \x03(\x0b\x32\x1c.quorumlog.v1.FetchPartition"\x9c\x01\n\x0e\x46\x65tchPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0c\x66\x65tch_offset\x18\x02 \x01(\x03\x12\x11\n\tmax_bytes\x18\x03 \x01(\x05\x12\x1c\n\x14\x63urrent_leader_epoch\x18\x04 \x01(\x05\x12\x1a\n\x12last_fetched_epoch\x18\x05 \x01(\x05\x12\x18\n\x10log_start_offset\x18\x06 \x01(\x03"D\n\x0e\x46orgottenTopic\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\x12\n\npartitions\x18\x02 \x03(\x05\x12\x0c\n\x04name\x18\x03 \x01(\t"\xce\x01\n\rFetchResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x30\n\x06topics\x18\x03 \x03(\x0b\x32 .quorumlog.v1.FetchTopicResponse\x12\x12\n\nsession_id\x18\x04 \x01(\x05\x12\x18\n\x10throttle_time_ms\x18\x05 \x01(\x05\x12\x32\n\x0enode_endpoints\x18\x06 \x03(\x0b\x32\x1a.quorumlog.v1.NodeEndpoint"n\n\x12\x46\x65tchTopicResponse\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x38\n\npartitions\x18\x03 \x03(\x0b\x32$.quorumlog.v1.FetchPartitionResponse"\xe6\x02\n\x16\x46\x65tchPartitionResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x16\n\x0ehigh_watermark\x18\x03 \x01(\x03\x12\x1a\n\x12last_stable_offset\x18\x04 \x01(\x03\x12\x18\n\x10log_start_offset\x18\x05 \x01(\x03\x12\x35\n\x0f\x64iverging_epoch\x18\x06 \x01(\x0b\x32\x1c.quorumlog.v1.EpochEndOffset\x12\x33\n\x0e\x63urrent_leader\x18\x07 \x01(\x0b\x32\x1b.quorumlog.v1.CurrentLeader\x12\x0f\n\x07records\x18\x08 \x01(\x0c\x12>\n\x14\x61\x62orted_transactions\x18\t \x03(\x0b\x32 .quorumlog.v1.AbortedTransaction\x12\x1e\n\x16preferred_read_replica\x18\n \x01(\x05"?\n\x12\x41\x62ortedTransaction\x12\x13\n\x0bproducer_id\x18\x01 \x01(\x03\x12\x14\n\x0c\x66irst_offset\x18\x02 \x01(\x03"\x85\x01\n\x12ListOffsetsRequest\x12.\n\x06topics\x18\x01 \x03(\x0b\x32\x1e.quorumlog.v1.ListOffsetsTopic\x12\x12\n\nreplica_id\x18\x02 \x01(\x05\x12\x17\n\x0fisolation_level\x18\x03 \x01(\x05\x12\x12\n\ntimeout_ms\x18\x04 \x01(\x05"j\n\x10ListOffsetsTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\npartitions\x18\x02 \x03(\x0b\x32".quorumlog.v1.ListOffsetsPartition\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c"Y\n\x14ListOffsetsPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0ctimestamp_ms\x18\x02 \x01(\x03\x12\x1c\n\x14\x63urrent_leader_epoch\x18\x03 \x01(\x05"\x92\x01\n\x13ListOffsetsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x36\n\x06topics\x18\x03 \x03(\x0b\x32&.quorumlog.v1.ListOffsetsTopicResponse\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05"h\n\x18ListOffsetsTopicResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12>\n\npartitions\x18\x02 \x03(\x0b\x32*.quorumlog.v1.ListOffsetsPartitionResponse"}\n\x1cListOffsetsPartitionResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x14\n\x0ctimestamp_ms\x18\x03 \x01(\x03\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12\x14\n\x0cleader_epoch\x18\x05 \x01(\x05"[\n\x1bOffsetForLeaderEpochRequest\x12\x12\n\nreplica_id\x18\x01 \x01(\x05\x12(\n\x06topics\x18\x02 \x03(\x0b\x32\x18.quorumlog.v1.EpochTopic"L\n\nEpochTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\npartitions\x18\x02 \x03(\x0b\x32\x1c.quorumlog.v1.EpochPartition"S\n\x0e\x45pochPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x1c\n\x14\x63urrent_leader_epoch\x18\x02 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x03 \x01(\x05"\x93\x01\n\x1cOffsetForLeaderEpochResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12.\n\x06topics\x18\x03 \x03(\x0b\x32\x1e.quorumlog.v1.EpochTopicResult\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05"X\n\x10\x45pochTopicResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\npartitions\x18\x02 \x03(\x0b\x32".quorumlog.v1.EpochPartitionResult"c\n\x14\x45pochPartitionResult\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x03 \x01(\x05\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x62\x06proto3'
-)
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorumlog/v1/fetch.proto\x12\x0cquorumlog.v1\x1a\x19quorumlog/v1/common.proto\"\xa3\x02\n\x0c\x46\x65tchRequest\x12\x13\n\x0bmax_wait_ms\x18\x01 \x01(\x05\x12\x11\n\tmin_bytes\x18\x02 \x01(\x05\x12\x11\n\tmax_bytes\x18\x03 \x01(\x05\x12(\n\x06topics\x18\x04 \x03(\x0b\x32\x18.quorumlog.v1.FetchTopic\x12+\n\x07replica\x18\x05 \x01(\x0b\x32\x1a.quorumlog.v1.ReplicaState\x12\x17\n\x0fisolation_level\x18\x06 \x01(\x05\x12\x12\n\nsession_id\x18\x07 \x01(\x05\x12\x15\n\rsession_epoch\x18\x08 \x01(\x05\x12/\n\tforgotten\x18\t \x03(\x0b\x32\x1c.quorumlog.v1.ForgottenTopic\x12\x0c\n\x04rack\x18\n \x01(\t\"8\n\x0cReplicaState\x12\x12\n\nreplica_id\x18\x01 \x01(\x05\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x03\"^\n\nFetchTopic\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x30\n\npartitions\x18\x03 \x03(\x0b\x32\x1c.quorumlog.v1.FetchPartition\"\x9c\x01\n\x0e\x46\x65tchPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0c\x66\x65tch_offset\x18\x02 \x01(\x03\x12\x11\n\tmax_bytes\x18\x03 \x01(\x05\x12\x1c\n\x14\x63urrent_leader_epoch\x18\x04 \x01(\x05\x12\x1a\n\x12last_fetched_epoch\x18\x05 \x01(\x05\x12\x18\n\x10log_start_offset\x18\x06 \x01(\x03\"D\n\x0e\x46orgottenTopic\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\x12\n\npartitions\x18\x02 \x03(\x05\x12\x0c\n\x04name\x18\x03 \x01(\t\"\xce\x01\n\rFetchResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x30\n\x06topics\x18\x03 \x03(\x0b\x32 .quorumlog.v1.FetchTopicResponse\x12\x12\n\nsession_id\x18\x04 \x01(\x05\x12\x18\n\x10throttle_time_ms\x18\x05 \x01(\x05\x12\x32\n\x0enode_endpoints\x18\x06 \x03(\x0b\x32\x1a.quorumlog.v1.NodeEndpoint\"n\n\x12\x46\x65tchTopicResponse\x12\x10\n\x08topic_id\x18\x01 \x01(\x0c\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x38\n\npartitions\x18\x03 \x03(\x0b\x32$.quorumlog.v1.FetchPartitionResponse\"\xe6\x02\n\x16\x46\x65tchPartitionResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x16\n\x0ehigh_watermark\x18\x03 \x01(\x03\x12\x1a\n\x12last_stable_offset\x18\x04 \x01(\x03\x12\x18\n\x10log_start_offset\x18\x05 \x01(\x03\x12\x35\n\x0f\x64iverging_epoch\x18\x06 \x01(\x0b\x32\x1c.quorumlog.v1.EpochEndOffset\x12\x33\n\x0e\x63urrent_leader\x18\x07 \x01(\x0b\x32\x1b.quorumlog.v1.CurrentLeader\x12\x0f\n\x07records\x18\x08 \x01(\x0c\x12>\n\x14\x61\x62orted_transactions\x18\t \x03(\x0b\x32 .quorumlog.v1.AbortedTransaction\x12\x1e\n\x16preferred_read_replica\x18\n \x01(\x05\"?\n\x12\x41\x62ortedTransaction\x12\x13\n\x0bproducer_id\x18\x01 \x01(\x03\x12\x14\n\x0c\x66irst_offset\x18\x02 \x01(\x03\"\x85\x01\n\x12ListOffsetsRequest\x12.\n\x06topics\x18\x01 \x03(\x0b\x32\x1e.quorumlog.v1.ListOffsetsTopic\x12\x12\n\nreplica_id\x18\x02 \x01(\x05\x12\x17\n\x0fisolation_level\x18\x03 \x01(\x05\x12\x12\n\ntimeout_ms\x18\x04 \x01(\x05\"j\n\x10ListOffsetsTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\npartitions\x18\x02 \x03(\x0b\x32\".quorumlog.v1.ListOffsetsPartition\x12\x10\n\x08topic_id\x18\x03 \x01(\x0c\"Y\n\x14ListOffsetsPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0ctimestamp_ms\x18\x02 \x01(\x03\x12\x1c\n\x14\x63urrent_leader_epoch\x18\x03 \x01(\x05\"\x92\x01\n\x13ListOffsetsResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x36\n\x06topics\x18\x03 \x03(\x0b\x32&.quorumlog.v1.ListOffsetsTopicResponse\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\"h\n\x18ListOffsetsTopicResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12>\n\npartitions\x18\x02 \x03(\x0b\x32*.quorumlog.v1.ListOffsetsPartitionResponse\"}\n\x1cListOffsetsPartitionResponse\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x14\n\x0ctimestamp_ms\x18\x03 \x01(\x03\x12\x0e\n\x06offset\x18\x04 \x01(\x03\x12\x14\n\x0cleader_epoch\x18\x05 \x01(\x05\"c\n\x15\x44\x65scribeRangesRequest\x12\x31\n\x06topics\x18\x01 \x03(\x0b\x32!.quorumlog.v1.DescribeRangesTopic\x12\x17\n\x0fisolation_level\x18\x02 \x01(\x05\"p\n\x13\x44\x65scribeRangesTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08topic_id\x18\x02 \x01(\x0c\x12\x39\n\npartitions\x18\x03 \x03(\x0b\x32%.quorumlog.v1.DescribeRangesPartition\"\x81\x01\n\x17\x44\x65scribeRangesPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x14\n\x0cstart_offset\x18\x02 \x01(\x03\x12\x12\n\nend_offset\x18\x03 \x01(\x03\x12\x17\n\x0fmax_range_bytes\x18\x04 \x01(\x03\x12\x14\n\x0c\x65nough_bytes\x18\x05 \x01(\x03\"~\n\x16\x44\x65scribeRangesResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12\x39\n\x06topics\x18\x03 \x03(\x0b\x32).quorumlog.v1.DescribeRangesTopicResponse\"^\n\x1b\x44\x65scribeRangesTopicResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x31\n\npartitions\x18\x02 \x03(\x0b\x32\x1d.quorumlog.v1.DescribedRanges\"\x8b\x01\n\x0f\x44\x65scribedRanges\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x15\n\rerror_message\x18\x03 \x01(\t\x12)\n\x06ranges\x18\x04 \x03(\x0b\x32\x19.quorumlog.v1.OffsetRange\x12\x13\n\x0bnext_offset\x18\x05 \x01(\x03\"e\n\x0bOffsetRange\x12\x14\n\x0cstart_offset\x18\x01 \x01(\x03\x12\x12\n\nend_offset\x18\x02 \x01(\x03\x12\x12\n\nsize_bytes\x18\x03 \x01(\x03\x12\x18\n\x10max_timestamp_ms\x18\x04 \x01(\x03\"[\n\x1bOffsetForLeaderEpochRequest\x12\x12\n\nreplica_id\x18\x01 \x01(\x05\x12(\n\x06topics\x18\x02 \x03(\x0b\x32\x18.quorumlog.v1.EpochTopic\"L\n\nEpochTopic\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x30\n\npartitions\x18\x02 \x03(\x0b\x32\x1c.quorumlog.v1.EpochPartition\"S\n\x0e\x45pochPartition\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x1c\n\x14\x63urrent_leader_epoch\x18\x02 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x03 \x01(\x05\"\x93\x01\n\x1cOffsetForLeaderEpochResponse\x12\x12\n\nerror_code\x18\x01 \x01(\x05\x12\x15\n\rerror_message\x18\x02 \x01(\t\x12.\n\x06topics\x18\x03 \x03(\x0b\x32\x1e.quorumlog.v1.EpochTopicResult\x12\x18\n\x10throttle_time_ms\x18\x04 \x01(\x05\"X\n\x10\x45pochTopicResult\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x36\n\npartitions\x18\x02 \x03(\x0b\x32\".quorumlog.v1.EpochPartitionResult\"c\n\x14\x45pochPartitionResult\x12\r\n\x05index\x18\x01 \x01(\x05\x12\x12\n\nerror_code\x18\x02 \x01(\x05\x12\x14\n\x0cleader_epoch\x18\x03 \x01(\x05\x12\x12\n\nend_offset\x18\x04 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "fetch_pb2", _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fetch_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-    DESCRIPTOR._loaded_options = None
-    _globals["_FETCHREQUEST"]._serialized_start = 70
-    _globals["_FETCHREQUEST"]._serialized_end = 361
-    _globals["_REPLICASTATE"]._serialized_start = 363
-    _globals["_REPLICASTATE"]._serialized_end = 419
-    _globals["_FETCHTOPIC"]._serialized_start = 421
-    _globals["_FETCHTOPIC"]._serialized_end = 515
-    _globals["_FETCHPARTITION"]._serialized_start = 518
-    _globals["_FETCHPARTITION"]._serialized_end = 674
-    _globals["_FORGOTTENTOPIC"]._serialized_start = 676
-    _globals["_FORGOTTENTOPIC"]._serialized_end = 744
-    _globals["_FETCHRESPONSE"]._serialized_start = 747
-    _globals["_FETCHRESPONSE"]._serialized_end = 953
-    _globals["_FETCHTOPICRESPONSE"]._serialized_start = 955
-    _globals["_FETCHTOPICRESPONSE"]._serialized_end = 1065
-    _globals["_FETCHPARTITIONRESPONSE"]._serialized_start = 1068
-    _globals["_FETCHPARTITIONRESPONSE"]._serialized_end = 1426
-    _globals["_ABORTEDTRANSACTION"]._serialized_start = 1428
-    _globals["_ABORTEDTRANSACTION"]._serialized_end = 1491
-    _globals["_LISTOFFSETSREQUEST"]._serialized_start = 1494
-    _globals["_LISTOFFSETSREQUEST"]._serialized_end = 1627
-    _globals["_LISTOFFSETSTOPIC"]._serialized_start = 1629
-    _globals["_LISTOFFSETSTOPIC"]._serialized_end = 1735
-    _globals["_LISTOFFSETSPARTITION"]._serialized_start = 1737
-    _globals["_LISTOFFSETSPARTITION"]._serialized_end = 1826
-    _globals["_LISTOFFSETSRESPONSE"]._serialized_start = 1829
-    _globals["_LISTOFFSETSRESPONSE"]._serialized_end = 1975
-    _globals["_LISTOFFSETSTOPICRESPONSE"]._serialized_start = 1977
-    _globals["_LISTOFFSETSTOPICRESPONSE"]._serialized_end = 2081
-    _globals["_LISTOFFSETSPARTITIONRESPONSE"]._serialized_start = 2083
-    _globals["_LISTOFFSETSPARTITIONRESPONSE"]._serialized_end = 2208
-    _globals["_OFFSETFORLEADEREPOCHREQUEST"]._serialized_start = 2210
-    _globals["_OFFSETFORLEADEREPOCHREQUEST"]._serialized_end = 2301
-    _globals["_EPOCHTOPIC"]._serialized_start = 2303
-    _globals["_EPOCHTOPIC"]._serialized_end = 2379
-    _globals["_EPOCHPARTITION"]._serialized_start = 2381
-    _globals["_EPOCHPARTITION"]._serialized_end = 2464
-    _globals["_OFFSETFORLEADEREPOCHRESPONSE"]._serialized_start = 2467
-    _globals["_OFFSETFORLEADEREPOCHRESPONSE"]._serialized_end = 2614
-    _globals["_EPOCHTOPICRESULT"]._serialized_start = 2616
-    _globals["_EPOCHTOPICRESULT"]._serialized_end = 2704
-    _globals["_EPOCHPARTITIONRESULT"]._serialized_start = 2706
-    _globals["_EPOCHPARTITIONRESULT"]._serialized_end = 2805
+  DESCRIPTOR._loaded_options = None
+  _globals['_FETCHREQUEST']._serialized_start=70
+  _globals['_FETCHREQUEST']._serialized_end=361
+  _globals['_REPLICASTATE']._serialized_start=363
+  _globals['_REPLICASTATE']._serialized_end=419
+  _globals['_FETCHTOPIC']._serialized_start=421
+  _globals['_FETCHTOPIC']._serialized_end=515
+  _globals['_FETCHPARTITION']._serialized_start=518
+  _globals['_FETCHPARTITION']._serialized_end=674
+  _globals['_FORGOTTENTOPIC']._serialized_start=676
+  _globals['_FORGOTTENTOPIC']._serialized_end=744
+  _globals['_FETCHRESPONSE']._serialized_start=747
+  _globals['_FETCHRESPONSE']._serialized_end=953
+  _globals['_FETCHTOPICRESPONSE']._serialized_start=955
+  _globals['_FETCHTOPICRESPONSE']._serialized_end=1065
+  _globals['_FETCHPARTITIONRESPONSE']._serialized_start=1068
+  _globals['_FETCHPARTITIONRESPONSE']._serialized_end=1426
+  _globals['_ABORTEDTRANSACTION']._serialized_start=1428
+  _globals['_ABORTEDTRANSACTION']._serialized_end=1491
+  _globals['_LISTOFFSETSREQUEST']._serialized_start=1494
+  _globals['_LISTOFFSETSREQUEST']._serialized_end=1627
+  _globals['_LISTOFFSETSTOPIC']._serialized_start=1629
+  _globals['_LISTOFFSETSTOPIC']._serialized_end=1735
+  _globals['_LISTOFFSETSPARTITION']._serialized_start=1737
+  _globals['_LISTOFFSETSPARTITION']._serialized_end=1826
+  _globals['_LISTOFFSETSRESPONSE']._serialized_start=1829
+  _globals['_LISTOFFSETSRESPONSE']._serialized_end=1975
+  _globals['_LISTOFFSETSTOPICRESPONSE']._serialized_start=1977
+  _globals['_LISTOFFSETSTOPICRESPONSE']._serialized_end=2081
+  _globals['_LISTOFFSETSPARTITIONRESPONSE']._serialized_start=2083
+  _globals['_LISTOFFSETSPARTITIONRESPONSE']._serialized_end=2208
+  _globals['_DESCRIBERANGESREQUEST']._serialized_start=2210
+  _globals['_DESCRIBERANGESREQUEST']._serialized_end=2309
+  _globals['_DESCRIBERANGESTOPIC']._serialized_start=2311
+  _globals['_DESCRIBERANGESTOPIC']._serialized_end=2423
+  _globals['_DESCRIBERANGESPARTITION']._serialized_start=2426
+  _globals['_DESCRIBERANGESPARTITION']._serialized_end=2555
+  _globals['_DESCRIBERANGESRESPONSE']._serialized_start=2557
+  _globals['_DESCRIBERANGESRESPONSE']._serialized_end=2683
+  _globals['_DESCRIBERANGESTOPICRESPONSE']._serialized_start=2685
+  _globals['_DESCRIBERANGESTOPICRESPONSE']._serialized_end=2779
+  _globals['_DESCRIBEDRANGES']._serialized_start=2782
+  _globals['_DESCRIBEDRANGES']._serialized_end=2921
+  _globals['_OFFSETRANGE']._serialized_start=2923
+  _globals['_OFFSETRANGE']._serialized_end=3024
+  _globals['_OFFSETFORLEADEREPOCHREQUEST']._serialized_start=3026
+  _globals['_OFFSETFORLEADEREPOCHREQUEST']._serialized_end=3117
+  _globals['_EPOCHTOPIC']._serialized_start=3119
+  _globals['_EPOCHTOPIC']._serialized_end=3195
+  _globals['_EPOCHPARTITION']._serialized_start=3197
+  _globals['_EPOCHPARTITION']._serialized_end=3280
+  _globals['_OFFSETFORLEADEREPOCHRESPONSE']._serialized_start=3283
+  _globals['_OFFSETFORLEADEREPOCHRESPONSE']._serialized_end=3430
+  _globals['_EPOCHTOPICRESULT']._serialized_start=3432
+  _globals['_EPOCHTOPICRESULT']._serialized_end=3520
+  _globals['_EPOCHPARTITIONRESULT']._serialized_start=3522
+  _globals['_EPOCHPARTITIONRESULT']._serialized_end=3621
 # @@protoc_insertion_point(module_scope)

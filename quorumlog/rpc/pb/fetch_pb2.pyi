@@ -539,6 +539,231 @@ class ListOffsetsPartitionResponse(_message.Message):
 Global___ListOffsetsPartitionResponse: _TypeAlias = ListOffsetsPartitionResponse  # noqa: Y015
 
 @_typing.final
+class DescribeRangesRequest(_message.Message):
+    """Asks a leader how its log is laid out: how many bytes which offsets take, and where batches end. Answered from the
+    index of each segment; no record is read.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOPICS_FIELD_NUMBER: _builtins.int
+    ISOLATION_LEVEL_FIELD_NUMBER: _builtins.int
+    isolation_level: _builtins.int
+    """As in FetchRequest: what such a reader may read is described.
+    default: 0
+    """
+    @_builtins.property
+    def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___DescribeRangesTopic]: ...
+    def __init__(
+        self,
+        *,
+        topics: _abc.Iterable[Global___DescribeRangesTopic] | None = ...,
+        isolation_level: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["isolation_level", b"isolation_level", "topics", b"topics"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeRangesRequest: _TypeAlias = DescribeRangesRequest  # noqa: Y015
+
+@_typing.final
+class DescribeRangesTopic(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TOPIC_ID_FIELD_NUMBER: _builtins.int
+    PARTITIONS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    topic_id: _builtins.bytes
+    """As in ListOffsetsTopic.
+    default: b""
+    """
+    @_builtins.property
+    def partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___DescribeRangesPartition]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        topic_id: _builtins.bytes = ...,
+        partitions: _abc.Iterable[Global___DescribeRangesPartition] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "partitions", b"partitions", "topic_id", b"topic_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeRangesTopic: _TypeAlias = DescribeRangesTopic  # noqa: Y015
+
+@_typing.final
+class DescribeRangesPartition(_message.Message):
+    """What lies from start_offset to end_offset, which is exclusive. Below and above what can be read there is nothing."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    START_OFFSET_FIELD_NUMBER: _builtins.int
+    END_OFFSET_FIELD_NUMBER: _builtins.int
+    MAX_RANGE_BYTES_FIELD_NUMBER: _builtins.int
+    ENOUGH_BYTES_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    start_offset: _builtins.int
+    """default: 0"""
+    end_offset: _builtins.int
+    """-1: the end of what can be read.
+    default: -1
+    """
+    max_range_bytes: _builtins.int
+    """A range is at most so large, except where the index knows no smaller one; 0: one range for each segment.
+    default: 0
+    """
+    enough_bytes: _builtins.int
+    """The description ends with the range that reaches so many; 0: it goes on to the end.
+    default: 0
+    """
+    def __init__(
+        self,
+        *,
+        index: _builtins.int = ...,
+        start_offset: _builtins.int = ...,
+        end_offset: _builtins.int = ...,
+        max_range_bytes: _builtins.int = ...,
+        enough_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_offset", b"end_offset", "enough_bytes", b"enough_bytes", "index", b"index", "max_range_bytes", b"max_range_bytes", "start_offset", b"start_offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeRangesPartition: _TypeAlias = DescribeRangesPartition  # noqa: Y015
+
+@_typing.final
+class DescribeRangesResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    TOPICS_FIELD_NUMBER: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    @_builtins.property
+    def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___DescribeRangesTopicResponse]: ...
+    def __init__(
+        self,
+        *,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        topics: _abc.Iterable[Global___DescribeRangesTopicResponse] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "topics", b"topics"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeRangesResponse: _TypeAlias = DescribeRangesResponse  # noqa: Y015
+
+@_typing.final
+class DescribeRangesTopicResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PARTITIONS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    @_builtins.property
+    def partitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___DescribedRanges]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        partitions: _abc.Iterable[Global___DescribedRanges] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "partitions", b"partitions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribeRangesTopicResponse: _TypeAlias = DescribeRangesTopicResponse  # noqa: Y015
+
+@_typing.final
+class DescribedRanges(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INDEX_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    RANGES_FIELD_NUMBER: _builtins.int
+    NEXT_OFFSET_FIELD_NUMBER: _builtins.int
+    index: _builtins.int
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    next_offset: _builtins.int
+    """-1: the description is whole. Otherwise it is not, and this is the offset to ask again from.
+    default: -1
+    """
+    @_builtins.property
+    def ranges(self) -> _containers.RepeatedCompositeFieldContainer[Global___OffsetRange]:
+        """In order; each begins where the one before it ends."""
+
+    def __init__(
+        self,
+        *,
+        index: _builtins.int = ...,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        ranges: _abc.Iterable[Global___OffsetRange] | None = ...,
+        next_offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "index", b"index", "next_offset", b"next_offset", "ranges", b"ranges"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DescribedRanges: _TypeAlias = DescribedRanges  # noqa: Y015
+
+@_typing.final
+class OffsetRange(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    START_OFFSET_FIELD_NUMBER: _builtins.int
+    END_OFFSET_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    MAX_TIMESTAMP_MS_FIELD_NUMBER: _builtins.int
+    start_offset: _builtins.int
+    end_offset: _builtins.int
+    """Exclusive. A batch ends before it, except at the end that was asked for."""
+    size_bytes: _builtins.int
+    """Of the batches that hold these offsets."""
+    max_timestamp_ms: _builtins.int
+    """In ms since 1970: no record of the range is later; -1: none has a time. The least is in no index.
+    default: -1
+    """
+    def __init__(
+        self,
+        *,
+        start_offset: _builtins.int = ...,
+        end_offset: _builtins.int = ...,
+        size_bytes: _builtins.int = ...,
+        max_timestamp_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_offset", b"end_offset", "max_timestamp_ms", b"max_timestamp_ms", "size_bytes", b"size_bytes", "start_offset", b"start_offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OffsetRange: _TypeAlias = OffsetRange  # noqa: Y015
+
+@_typing.final
 class OffsetForLeaderEpochRequest(_message.Message):
     """Asks where an epoch ends in the broker's log (KIP-101, KIP-320)."""
 

@@ -37,7 +37,12 @@ from quorumlog.messages.cluster import (
     MetadataRequest,
 )
 from quorumlog.messages.controller import GetReplicaLogInfoRequest
-from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from quorumlog.messages.fetch import (
+    DescribeRangesRequest,
+    FetchRequest,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+)
 from quorumlog.messages.groups import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -90,6 +95,7 @@ from quorumlog_broker.api.handlers.describe_configs import handle_describe_confi
 from quorumlog_broker.api.handlers.describe_features import handle_describe_features
 from quorumlog_broker.api.handlers.describe_log_dirs import handle_describe_log_dirs
 from quorumlog_broker.api.handlers.describe_quorum import handle_describe_quorum
+from quorumlog_broker.api.handlers.describe_ranges import handle_describe_ranges
 from quorumlog_broker.api.handlers.describe_topic_partitions import handle_describe_topic_partitions
 from quorumlog_broker.api.handlers.explain_compaction import handle_explain_compaction
 from quorumlog_broker.api.handlers.fetch import handle_fetch
@@ -144,6 +150,7 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     RemoveRaftVoterRequest: handle_remove_raft_voter,
     InitProducerIdRequest: handle_init_producer_id,
     OffsetForLeaderEpochRequest: handle_offset_for_leader_epoch,
+    DescribeRangesRequest: handle_describe_ranges,
     CreatePartitionsRequest: handle_create_partitions,
     IncrementalAlterConfigsRequest: handle_incremental_alter_configs,
     DescribeTopicPartitionsRequest: handle_describe_topic_partitions,
