@@ -3,6 +3,9 @@
 maxOffsetsPerTrigger is shared out in proportion to what each partition has. A partition that has records gets at least
 one of them, so that a small one is not starved; a batch is therefore at most the limit plus one for each partition.
 minOffsetsPerTrigger lets a batch wait until there is so much, but no longer than maxTriggerDelay.
+
+maxBytesPerTrigger, our own, is shared out in the same way, by what each partition has, of which no more than the limit
+counts. A share ends between two batches of the log, and is at least what the index cannot cut.
 """
 
 from __future__ import annotations
@@ -28,6 +31,15 @@ def share_out(ranges: Ranges, most: int) -> dict[TopicPartition, Offset]:
         share = most * (end - start) / total
         ends[key] = min(end, start + (math.ceil(share) if share < 1 else math.floor(share)))
     return ends
+
+
+def share_out_bytes(sizes: Mapping[TopicPartition, int], most: int) -> dict[TopicPartition, int] | None:
+    """The bytes of each partition in a batch of `most`; None: there is not more. sizes: what each one has."""
+    total = sum(sizes.values())
+    if total <= most:
+        return None
+    counted = {key: min(size, most) for key, size in sizes.items()}
+    return {key: max(most * size // sum(counted.values()), 1) for key, size in counted.items()}
 
 
 def offsets_in(ranges: Ranges) -> int:

@@ -9,11 +9,12 @@ from typing import Any
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.blocking_consumer import Consumer
-from quorumlog.client.errors import ConfigError, RequestFailed, TopicReplaced
+from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset
 from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
+from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
@@ -21,6 +22,9 @@ from quorumlog.spark.offset_queries import Answer, asked
 from quorumlog.spark.options import ReadOptions, Subscription
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import LogSpan, PartitionRange, found_by_time, times_of
+from quorumlog.spark.splitting import DescribedLog
+
+INSTEAD = {"maxBytesPerPartition": "maxRecordsPerPartition", "maxBytesPerTrigger": "maxOffsetsPerTrigger"}
 
 
 def make_admin(options: ReadOptions) -> Admin:
@@ -120,6 +124,17 @@ class OpenCluster:
 
     def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
         return self._asked(lambda: place_of(self._admin, place, spans, self._options))
+
+    def ranges(self, option: str, wanted: Mapping[TopicPartition, RangeQuery]) -> DescribedLog:
+        """Raises ConfigError, with this option, for a cluster that cannot say it."""
+        isolation = _isolation(self._options)
+        try:
+            return self._asked(lambda: self._admin.describe_ranges(wanted, isolation_level=isolation))
+        except NoProtocol as error:
+            raise ConfigError(
+                f"{option} needs a cluster of quorumlog, reached by gRPC: Apache Kafka does not say how many bytes "
+                f"which offsets take; use {INSTEAD[option]} ({error})"
+            ) from error
 
     def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         from quorumlog.client.blocking import Cluster

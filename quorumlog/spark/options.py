@@ -29,16 +29,17 @@ _BOTH = (
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "includeHeaders", "columns", "keyFormat", "valueFormat", "badKeys", "badValues",
     "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
-    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition",
 )  # fmt: skip
 _BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
 _STREAM = (
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "pinId", "allowUnpinnedLatest", "commitGroup",
+    "maxBytesPerTrigger",
 )  # fmt: skip
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "maxBytesPerPartition", "pushdown", "wire", "readFrom", "table", "asOf", "prefetch", "maxBytesPerTrigger",
+    "pushdown", "wire", "readFrom", "table", "asOf", "prefetch",
 )  # fmt: skip
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
@@ -85,6 +86,7 @@ class ReadOptions:
     fail_on_data_loss: bool = True
     min_partitions: int = 0  # tasks; 0: one for each partition that has records
     max_records_per_partition: int = 0  # offsets of one task; 0: no limit
+    max_bytes_per_partition: int = 0  # of one task; 0: no limit
     shape: Shape = Shape()
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
     offset_tries: int = DEFAULT_OFFSET_TRIES
@@ -93,9 +95,11 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOptions(ReadOptions):
-    """most, least: offsets of a batch; 0: no limit. names_start: the user said where the stream begins."""
+    """most, least: offsets of a batch; most_bytes: of its records as they are stored; 0: no limit. names_start: the
+    user said where the stream begins."""
 
     most: int = 0
+    most_bytes: int = 0
     least: int = 0
     max_trigger_delay_ms: int = DEFAULT_MAX_TRIGGER_DELAY_MS
     pin_id: str = ""
@@ -126,6 +130,7 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
         **_shared(own, client),
         starting=_by_time(own, "starting") or parse_place("startingOffsets", own.get("startingOffsets", "latest")),
         most=most,
+        most_bytes=_bytes(own, "maxBytesPerTrigger"),
         least=least,
         max_trigger_delay_ms=_duration_ms(own, "maxTriggerDelay", DEFAULT_MAX_TRIGGER_DELAY_MS),
         pin_id=own.get("pinId", ""),
@@ -176,6 +181,7 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         "fail_on_data_loss": _truth("failOnDataLoss", own.get("failOnDataLoss", "true")),
         "min_partitions": _positive(own, "minPartitions", 0),
         "max_records_per_partition": _positive(own, "maxRecordsPerPartition", 0),
+        "max_bytes_per_partition": _bytes(own, "maxBytesPerPartition"),
         "shape": _shape(own),
         "poll_timeout_ms": _positive(own, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
         "offset_tries": _positive(own, "fetchOffset.numRetries", DEFAULT_OFFSET_TRIES),
@@ -298,6 +304,16 @@ def _positive(own: Mapping[str, str], option: str, default: int) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise ConfigError(f"{option} must be a positive whole number: {text!r}")
     return int(text)
+
+
+def _bytes(own: Mapping[str, str], option: str) -> int:
+    """As Spark writes sizes: 64m, 512k, 1g; a number alone is in bytes. 0 if it is not given."""
+    if option not in own:
+        return 0
+    found = re.fullmatch(r"(\d{1,15})\s*([kmg]?)b?", own[option].strip().lower(), re.ASCII)
+    if found is None or not int(found[1]):
+        raise ConfigError(f"{option} must be a size such as 64m, 512k or 1g, and above 0: {own[option]!r}")
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]]
 
 
 def _duration_ms(own: Mapping[str, str], option: str, default: int) -> int:

@@ -74,18 +74,18 @@ class BatchReader(DataSourceReader):
         from quorumlog.spark.cluster import OpenCluster
         from quorumlog.spark.places import TimePlace
         from quorumlog.spark.planning import plan
-        from quorumlog.spark.splitting import split
+        from quorumlog.spark.splitting import tasks_of
 
         options = self._options
         with closing(OpenCluster(options)) as cluster:
             spans = cluster.spans()
             starting = cluster.place(options.starting, spans)
             ending = cluster.place(options.ending, spans)
-        by_time = isinstance(options.starting, TimePlace) or isinstance(options.ending, TimePlace)
-        made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss, by_time=by_time)
-        for loss in made.losses:
-            warnings.warn(loss, stacklevel=2)
-        tasks = split(made.ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
+            by_time = isinstance(options.starting, TimePlace) or isinstance(options.ending, TimePlace)
+            made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss, by_time=by_time)
+            for loss in made.losses:
+                warnings.warn(loss, stacklevel=2)
+            tasks = tasks_of(made.ranges, options, cluster.ranges)
         return [InputPartition(part) for part in tasks]
 
     def read(self, partition: InputPartition | None) -> Iterator[pyarrow.RecordBatch]:

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 try:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows, SupportsTriggerAvailableNow
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadMaxBytes,
+        ReadMaxRows,
+        ReadMinRows,
+        SupportsTriggerAvailableNow,
+    )
 except ImportError:  # before Spark 4.2
     HAS_LIMITS = False
 else:
@@ -36,10 +42,10 @@ def stream_reader(options: StreamOptions, schema: StructType) -> DataSourceStrea
     """Raises ConfigError for a limit that this Spark cannot keep."""
     if HAS_LIMITS:
         return LimitedReader(options, schema)
-    if options.most or options.least:
+    if options.most or options.least or options.most_bytes:
         raise ConfigError(
-            "maxOffsetsPerTrigger and minOffsetsPerTrigger need Spark 4.2 or newer, where a source is told where a "
-            f"batch begins; this is {pyspark.__version__}: leave them out, and a batch takes all there is"
+            "maxOffsetsPerTrigger, minOffsetsPerTrigger and maxBytesPerTrigger need Spark 4.2 or newer, where a source "
+            f"is told where a batch begins; this is {pyspark.__version__}: without them a batch takes all there is"
         )
     return WholeReader(options, schema)
 
@@ -96,14 +102,20 @@ if HAS_LIMITS:
         def getDefaultReadLimit(self) -> Any:
             if self._options.most:
                 return ReadMaxRows(self._options.most)
+            if self._options.most_bytes:
+                return ReadMaxBytes(self._options.most_bytes)
             return ReadMinRows(self._options.least) if self._options.least else ReadAllAvailable()
 
         def latestOffset(self, start: dict[str, Any], limit: Any) -> dict[str, Any]:
-            """limit: what Spark says, whatever the options say: a query that runs once takes all there is."""
+            """limit: what Spark says, whatever the options say: a query that runs once takes all there is.
+
+            Spark knows one limit only; the options say the others.
+            """
             if isinstance(limit, ReadAllAvailable):
                 return self._stream.latest(start)
             most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
-            return self._stream.latest(start, most=most, least=self._options.least)
+            most_bytes = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.most_bytes
+            return self._stream.latest(start, most=most, least=self._options.least, most_bytes=most_bytes)
 
         def prepareForTriggerAvailableNow(self) -> None:
             self._stream.prepare_available_now()

@@ -13,14 +13,17 @@ from typing import Any, Protocol
 from quorumlog.client.errors import ConfigError, QuorumlogError, Unavailable
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import LATEST
+from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import Offset
-from quorumlog.spark.admission import Patience, offsets_in, share_out
+from quorumlog.spark.admission import Patience, Ranges, offsets_in, share_out, share_out_bytes
 from quorumlog.spark.options import StreamOptions
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import LogSpan, PartitionRange, check_named, resolve
-from quorumlog.spark.splitting import split
+from quorumlog.spark.splitting import DescribedLog, bytes_in, end_within, tasks_of
 from quorumlog.spark.stream_offset import OtherCluster, StreamOffset, stream_offset
 from quorumlog.spark.stream_planning import Losses, Spans, by_partition, is_same, moved, plan_batch, readable
+
+FINENESS = 4  # pieces of a share of bytes: its end is at most so much of it too early, and in no case too late
 
 NO_PIN = (
     "a stream that begins at latest, or at a time, needs a name under which its beginning is kept: Spark asks for it "
@@ -39,6 +42,9 @@ class StreamCluster(Protocol):
 
     def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
         """Looks times up. Raises ConfigError."""
+
+    def ranges(self, option: str, wanted: Mapping[TopicPartition, RangeQuery]) -> DescribedLog:
+        """How many bytes which offsets take. Raises ConfigError, with this option, where a cluster cannot say it."""
 
     def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What is kept under this name; if there is nothing, what `make` returns is from now on."""
@@ -84,8 +90,12 @@ class Stream:
         """What is there now is what this run reads; records and partitions that come later are left to the next."""
         self._target = self._look()
 
-    def latest(self, start: dict[str, Any], *, most: int | None = None, least: int = 0) -> dict[str, Any]:
+    def latest(
+        self, start: dict[str, Any], *, most: int | None = None, least: int = 0, most_bytes: int = 0
+    ) -> dict[str, Any]:
         """Where the next batch ends; `start` itself if there is none. most, least: of offsets, as far as the limits go.
+
+        most_bytes: of the log; 0: no limit.
 
         Raises DataLoss, OtherCluster.
         """
@@ -99,6 +109,8 @@ class Stream:
         if self._target is None and least and self._patience.waits(there, least, self._now_ms()):
             return start
         ends = {key: end for key, (_, end) in ranges.items()} if most is None else share_out(ranges, most)
+        if most_bytes:
+            ends = self._within(ranges, ends, most_bytes)
         end = moved(begun, spans, ends, self._cluster_id)
         self._tell(losses.texts)
         if is_same(begun, end):
@@ -130,8 +142,7 @@ class Stream:
         spans = self._seen if end == self._planned else self._look()
         made = plan_batch(begun, ended, spans, fail_on_data_loss=self._options.fail_on_data_loss)
         self._tell(made.losses)
-        options = self._options
-        return split(made.ranges, min_partitions=options.min_partitions, max_records=options.max_records_per_partition)
+        return tasks_of(made.ranges, self._options, self._cluster.ranges)
 
     def committed(self, end: dict[str, Any]) -> None:
         """Spark has finished the batch that ended there. That nobody can see it fails no query."""
@@ -145,6 +156,20 @@ class Stream:
 
     def close(self) -> None:
         self._cluster.close()
+
+    def _within(
+        self, ranges: Ranges, ends: dict[TopicPartition, Offset], most_bytes: int
+    ) -> dict[TopicPartition, Offset]:
+        """These ends, or earlier ones, so that the batch has no more bytes; each partition moves nevertheless."""
+        left = {key: (ranges[key][0], end) for key, end in ends.items() if ranges[key][0] < end}
+        option = "maxBytesPerTrigger"
+        there = self._cluster.ranges(option, {key: RangeQuery(*one, 0, most_bytes + 1) for key, one in left.items()})
+        shares = share_out_bytes({key: bytes_in(found) for key, found in there.items()}, most_bytes)
+        if shares is None:
+            return ends
+        asked = {key: RangeQuery(*left[key], max(share // FINENESS, 1), share) for key, share in shares.items()}
+        cut = self._cluster.ranges(option, asked)
+        return {**ends, **{key: end_within(found, shares[key]) for key, found in cut.items() if found}}
 
     def _begin(self) -> dict[str, Any]:
         spans = self._look()

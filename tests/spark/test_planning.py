@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.messages.fetch import OffsetRange
+from quorumlog.spark.options import parse_read_options
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time, plan, times_of
-from quorumlog.spark.splitting import split
+from quorumlog.spark.splitting import split, tasks_of
 
 ID = b"i" * 16
 
@@ -167,3 +171,43 @@ def test_tasks_cover_the_ranges_without_overlap(sizes: list[int], least: int, mo
         assert not most or task.end - task.start <= most
         at[task.partition] = task.end
     assert at == {part.partition: part.end for part in whole}
+
+
+@given(data=st.data(), most=st.sampled_from([0, 1, 7, 10_000]), least=st.sampled_from([0, 1, 9]))
+def test_tasks_cover_are_disjoint_and_cut_by_bytes_between_batches(data: st.DataObject, most: int, least: int) -> None:
+    """Logs of any batches; of what is described some batches may not be cut apart, as an index does not know all."""
+    max_bytes = data.draw(st.integers(1, 300))
+    logs = data.draw(st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 200)), min_size=1), min_size=1))
+    whole, bounds, described = [], dict[int, set[int]](), dict[tuple[str, int], list[OffsetRange]]()
+    for partition, batches in enumerate(logs):
+        pieces, offset = [], 0
+        for records, size in batches:
+            pieces.append(OffsetRange(start_offset=offset, end_offset=offset + records, size_bytes=size))
+            offset += records
+            if len(pieces) > 1 and data.draw(st.booleans()):
+                one, other = pieces[-2:]
+                size = one.size_bytes + other.size_bytes
+                pieces[-2:] = [OffsetRange(start_offset=one.start_offset, end_offset=offset, size_bytes=size)]
+        start = data.draw(st.integers(0, offset - 1))
+        end = data.draw(st.integers(start + 1, offset))
+        whole.append(PartitionRange(topic="t", topic_id=ID, partition=partition, start=start, end=end, start_epoch=4))
+        kept = [one for one in pieces if one.end_offset > start and one.start_offset < end]
+        described["t", partition] = kept
+        bounds[partition] = {start, end, *(one.start_offset for one in kept)}
+    options = parse_read_options(
+        {"bootstrap.servers": "h:1", "subscribe": "t", "maxBytesPerPartition": str(max_bytes)}
+        | ({"maxRecordsPerPartition": str(most)} if most else {})
+        | ({"minPartitions": str(least)} if least else {})
+    )
+    tasks = tasks_of(whole, options, lambda option, wanted: described)
+    for part in whole:
+        own = [task for task in tasks if task.partition == part.partition]
+        assert (own[0].start, own[-1].end) == (part.start, part.end)
+        assert all(one.end == other.start for one, other in pairwise(own)), "covered, and disjoint"
+        assert [task.start_epoch for task in own] == [4] + [-1] * (len(own) - 1)
+        if not most and not least:
+            assert all({task.start, task.end} <= bounds[part.partition] for task in own), "aligned"
+            for task in own:
+                inside = [o for o in described["t", part.partition] if o.end_offset > task.start]
+                inside = [o for o in inside if o.start_offset < task.end]
+                assert sum(o.size_bytes for o in inside) <= max_bytes or len(inside) == 1

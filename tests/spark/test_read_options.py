@@ -47,6 +47,8 @@ REFUSED = [
     ("a typo of the client's", {"kafka.fetch.max.byte": "1"}, "did you mean 'kafka.fetch.max.bytes'"),
     ("unlike any option", {"zzz": "1"}, "known options: bootstrap.servers"),
     ("not supported yet", {"pushdown": "true"}, "not supported yet"),
+    ("bytes of a stream", {"maxBytesPerTrigger": "9m"}, "is for streams"),
+    ("no bytes", {"maxBytesPerPartition": "0m"}, "such as 64m"),
     ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
     ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),

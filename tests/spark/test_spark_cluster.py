@@ -77,6 +77,8 @@ def test_times_and_tasks(spark: Any, cluster: LocalCluster) -> None:
     assert frame.rdd.getNumPartitions() == 9
     assert offsets(frame) == {partition: list(range(10, 90)) for partition in range(PARTITIONS)}
     assert reader(spark, cluster, maxRecordsPerPartition="30").load().rdd.getNumPartitions() == PARTITIONS * 4
+    small = reader(spark, cluster, maxBytesPerPartition="1k").load()
+    assert small.rdd.getNumPartitions() >= PARTITIONS and offsets(small) == ALL
     some = json.dumps({"orders": {"0": START_MS, "1": START_MS + 298, "2": START_MS + 300}})
     from pyspark.errors import PySparkException
 

@@ -61,6 +61,10 @@ def test_a_batch_reads_each_record_once(spark: Any, servers: str, kafka: Cluster
     assert sorted((row.key, row.partition, row.offset) for row in rows) == sorted(
         (f"k{number}", number % 2, number // 2) for number in range(200)
     )
+    from pyspark.errors import PySparkException
+
+    with pytest.raises(PySparkException, match=r"maxBytesPerPartition needs a cluster of quorumlog.*maxRecordsPerPart"):
+        read.option("maxBytesPerPartition", "64m").load().collect()
 
 
 def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:

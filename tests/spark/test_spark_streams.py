@@ -99,6 +99,22 @@ def test_available_now_reads_in_batches_and_meets_new_partitions(
     assert query.batches == before
 
 
+@pytest.mark.skipif(not stream_source.HAS_LIMITS, reason="a limit needs Spark 4.2")
+def test_available_now_keeps_to_bytes(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    cluster.client.admin.create_topic("wide", 2, 3)
+    cluster.wait_healthy()
+    with cluster.client.producer(batch_size=1) as producer:  # a batch of the log for each record, of a good 2 KB
+        for number in range(100):
+            producer.send("wide", bytes(2_000), partition=number // 90)
+    query = Query(
+        spark, cluster.bootstrap_servers, tmp_path / "c", subscribe="wide", startingOffsets="earliest",
+        maxBytesPerTrigger="100k", maxBytesPerPartition="20k",
+    )  # fmt: skip
+    query.run()
+    assert query.rows() == [(p, offset) for p, count in ((0, 90), (1, 10)) for offset in range(count)]
+    assert all(len(batch) <= 50 for batch in query.batches.values()) and 2 <= len(query.batches) <= 4
+
+
 def test_mistakes_are_reported_in_spark(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
     from pyspark.errors import PySparkException
 

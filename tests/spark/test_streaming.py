@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from quorumlog.client.errors import ConfigError, Unavailable
+from quorumlog.client.ranges import RangeQuery
+from quorumlog.messages.fetch import OffsetRange
 from quorumlog.spark.options import StreamOptions, parse_stream_options
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time
@@ -19,6 +21,11 @@ from quorumlog.spark.stream_offset import OtherCluster, StreamOffset
 from quorumlog.spark.streaming import Stream
 
 ID, NEW_ID = b"i" * 16, b"j" * 16
+BATCH_BYTES = 30
+
+
+def size_of(one: OffsetRange) -> int:
+    return one.size_bytes
 
 
 class Cluster:
@@ -31,6 +38,7 @@ class Cluster:
         self.pins: dict[str, str] = {}
         self.commits: list[tuple[str, dict[tuple[str, int], int]]] = []
         self.looks = 0
+        self.asked: list[str] = []
         self.closed = False
 
     def cluster_id(self) -> str:
@@ -51,6 +59,21 @@ class Cluster:
             (s.topic, s.partition): (times["t", s.partition] if times["t", s.partition] < s.end else -1) for s in spans
         }
         return found_by_time(place, spans, found)
+
+    def ranges(self, option: str, wanted: Mapping[tuple[str, int], RangeQuery]) -> dict[Any, list[OffsetRange]]:
+        """Batches of three records, which take ten bytes each; every batch may be cut off."""
+        self.asked.append(option)
+        found: dict[Any, list[OffsetRange]] = {}
+        for key, query in wanted.items():
+            ranges, start = list[OffsetRange](), max(query.start, self.logs[key][0])
+            while start < query.end and (not query.enough_bytes or sum(map(size_of, ranges)) < query.enough_bytes):
+                batches = max(query.max_range_bytes // BATCH_BYTES, 1) if query.max_range_bytes else 10**9
+                end = min((start // 3 + batches) * 3, query.end)
+                size = (-(-end // 3) - start // 3) * BATCH_BYTES
+                ranges.append(OffsetRange(start_offset=start, end_offset=end, size_bytes=size))
+                start = end
+            found[key] = ranges
+        return found
 
     def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         if pin_id not in self.pins:
@@ -169,6 +192,41 @@ def test_a_limit_is_shared_out_and_the_engine_may_ignore_it() -> None:
     first = made.initial()
     assert offsets(made.latest(first, most=10)) == {0: 5, 1: 5}
     assert offsets(made.latest(first)) == {0: 100, 1: 100}  # Trigger.Once
+
+
+def test_bytes_are_shared_out_and_end_between_batches() -> None:
+    cluster = Cluster((0, 300), (0, 30), (5, 5))
+    made = stream(cluster)
+    first = made.initial()
+    assert offsets(made.latest(first, most_bytes=660)) == {0: 45, 1: 18, 2: 5}  # of 660 and 300 bytes
+    assert offsets(made.latest(first, most_bytes=660, most=11)) == {0: 10, 1: 1, 2: 5}  # whichever is less
+    assert offsets(made.latest(first, most_bytes=1)) == {0: 3, 1: 3, 2: 5}  # what cannot be cut
+    assert offsets(made.latest(first, most_bytes=3_300)) == {0: 300, 1: 30, 2: 5}
+    assert offsets(made.latest(first)) == {0: 300, 1: 30, 2: 5}
+
+
+def test_available_now_keeps_to_its_bytes() -> None:
+    cluster = Cluster((0, 100), (0, 10))
+    made = stream(cluster, maxBytesPerTrigger="300")
+    position = made.initial()
+    made.prepare_available_now()
+    cluster.grow(0, 50)
+    batches = []
+    while (end := made.latest(position, most_bytes=300)) is not position:
+        batches.append(made.tasks(position, end))
+        position = end
+    assert offsets(position) == {0: 100, 1: 10}
+    read = [part for batch in batches for part in batch]
+    assert sum(part.end - part.start for part in read) == 110 and len(batches) >= 4
+    assert all(sum(part.end - part.start for part in batch) <= 33 for batch in batches)
+
+
+def test_tasks_are_cut_by_bytes_between_batches() -> None:
+    cluster = Cluster((1, 20), (0, 3))
+    made = stream(cluster, maxBytesPerPartition="70")
+    first = made.initial()
+    assert parts(made.tasks(first, made.latest(first))) == [(0, 1, 6), (0, 6, 12), (0, 12, 18), (0, 18, 20), (1, 0, 3)]
+    assert cluster.asked == ["maxBytesPerPartition"]
 
 
 def test_available_now_ends_at_what_was_there() -> None:
@@ -347,11 +405,11 @@ class Runs(RuleBasedStateMachine):
     def add_partition(self) -> None:
         self.cluster.logs["t", len(self.cluster.logs)] = (0, 0)
 
-    @rule(most=st.one_of(st.none(), st.integers(1, 20)))
-    def plan(self, most: int | None) -> None:
+    @rule(most=st.one_of(st.none(), st.integers(1, 20)), most_bytes=st.sampled_from([0, 0, 1, 50, 200]))
+    def plan(self, most: int | None, most_bytes: int) -> None:
         if self.planned is None:
             start = self.position or json.loads(json.dumps(self.made.initial()))
-            end = self.made.latest(start, most=most)
+            end = self.made.latest(start, most=most, most_bytes=most_bytes)
             if json.dumps(end) != json.dumps(start):
                 self.planned = json.loads(json.dumps(end))
 
