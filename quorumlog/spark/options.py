@@ -31,7 +31,7 @@ _BOTH = (
     "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition",
 )  # fmt: skip
-_BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+_BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "pushdown")
 _STREAM = (
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "pinId", "allowUnpinnedLatest", "commitGroup",
     "maxBytesPerTrigger",
@@ -39,7 +39,7 @@ _STREAM = (
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "pushdown", "wire", "readFrom", "table", "asOf", "prefetch",
+    "wire", "readFrom", "table", "asOf", "prefetch",
 )  # fmt: skip
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
@@ -87,6 +87,7 @@ class ReadOptions:
     min_partitions: int = 0  # tasks; 0: one for each partition that has records
     max_records_per_partition: int = 0  # offsets of one task; 0: no limit
     max_bytes_per_partition: int = 0  # of one task; 0: no limit
+    pushdown: bool = False
     shape: Shape = Shape()
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
     offset_tries: int = DEFAULT_OFFSET_TRIES
@@ -116,13 +117,14 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
         **_shared(own, client),
         starting=_by_time(own, "starting") or _starting(own.get("startingOffsets", "earliest")),
         ending=_by_time(own, "ending") or _ending(own.get("endingOffsets", "latest")),
+        pushdown=_truth("pushdown", own.get("pushdown", "false")),
     )
 
 
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Options of `spark.readStream`, in any case. Raises ConfigError."""
     own, client = _sort(given)
-    _refuse(own, _BATCH, "is for batch reads: a stream has no end")
+    _refuse(own, _BATCH, "is for batch reads: a stream has no end, and Spark gives it no filters")
     most, least = _positive(own, "maxOffsetsPerTrigger", 0), _positive(own, "minOffsetsPerTrigger", 0)
     if most and least > most:
         raise ConfigError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")

@@ -8,10 +8,11 @@ what only it needs: the client to plan, the client and Arrow to read.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -20,7 +21,9 @@ from quorumlog.client.errors import ConfigError
 if TYPE_CHECKING:
     import pyarrow
 
+    from quorumlog.spark.cluster import OpenCluster
     from quorumlog.spark.options import ReadOptions
+    from quorumlog.spark.planning import LogSpan, PartitionRange
 
 
 class DefaultSource(DataSource):
@@ -43,7 +46,16 @@ class DefaultSource(DataSource):
 
         options = parse_read_options(self.options)
         check_schema(schema, options.shape)
-        return BatchReader(options, schema)
+        if not options.pushdown:
+            return BatchReader(options, schema)
+        if not hasattr(DataSourceReader, "pushFilters"):
+            raise ConfigError(
+                f"option 'pushdown' needs Spark 4.1 or newer, and this is {pyspark.__version__}: leave it out, or name "
+                "partitions and offsets by assign, startingOffsets and endingOffsets"
+            )
+        from quorumlog.spark.pushing import PushingReader
+
+        return PushingReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """schema: as for `reader`."""
@@ -85,8 +97,14 @@ class BatchReader(DataSourceReader):
             made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss, by_time=by_time)
             for loss in made.losses:
                 warnings.warn(loss, stacklevel=2)
-            tasks = tasks_of(made.ranges, options, cluster.ranges)
+            tasks = tasks_of(self._narrowed(made.ranges, cluster, spans), options, cluster.ranges)
         return [InputPartition(part) for part in tasks]
+
+    def _narrowed(
+        self, planned: Sequence[PartitionRange], cluster: OpenCluster, spans: Sequence[LogSpan]
+    ) -> Sequence[PartitionRange]:
+        """What Spark's filters leave of a plan."""
+        return planned
 
     def read(self, partition: InputPartition | None) -> Iterator[pyarrow.RecordBatch]:
         """partition: of our plan. Of an empty plan it is None below Spark 4.2, and one of None from then on."""

@@ -46,7 +46,7 @@ REFUSED = [
     ("a typo", {"startingOfsets": "earliest"}, "did you mean 'startingOffsets'"),
     ("a typo of the client's", {"kafka.fetch.max.byte": "1"}, "did you mean 'kafka.fetch.max.bytes'"),
     ("unlike any option", {"zzz": "1"}, "known options: bootstrap.servers"),
-    ("not supported yet", {"pushdown": "true"}, "not supported yet"),
+    ("not supported yet", {"wire": "arrow"}, "not supported yet"),
     ("bytes of a stream", {"maxBytesPerTrigger": "9m"}, "is for streams"),
     ("no bytes", {"maxBytesPerPartition": "0m"}, "such as 64m"),
     ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pyspark.sql import datasource
+from pyspark.sql.datasource import InputPartition
 
 from quorumlog.testing import LocalCluster
 
+HAS_FILTERS = hasattr(datasource, "EqualTo")
 PARTITIONS = 3
 RECORDS = 300
 START_MS = time.time_ns() // 1_000_000 - 3_600_000  # what is a week old may be deleted while Spark starts
@@ -104,6 +108,77 @@ def test_metadata_columns_and_no_values(spark: Any, cluster: LocalCluster) -> No
     for row in rows.collect():
         assert row.sequence == row.offset and row.producerId >= 0 and row.leaderEpoch >= 0
         assert row.serializedSize > 10 and not row.isControl
+
+
+def at(ms: int) -> str:
+    return datetime.fromtimestamp((START_MS + ms) / 1000, UTC).strftime("timestamp'%Y-%m-%d %H:%M:%S.%fZ'")
+
+
+CONDITIONS = [  # and how many offsets at most are read for it
+    ("partition = 1", 100),
+    ("partition in (0, 2) and offset >= 90", 20),
+    ("offset between 10 and 20", 33),
+    ("offset <=> 7", 3),
+    (f"timestamp >= {at(270)}", 30),
+    (f"timestamp > {at(30)} and timestamp < {at(36)} and topic = 'orders'", 271),
+    ("key = X'6B37'", 300),
+    ("key in (X'6B37', X'6B38') and partition = 1", 100),
+    ("partition = 1 or offset = 3", 300),
+    ("partition = 9 or topic = 'none'", 300),
+    ("topic = 'none'", 0),
+    ("not offset = 4 and cast(key as string) = 'k7'", 300),
+]
+
+
+@pytest.mark.skipif(not HAS_FILTERS, reason="filters need Spark 4.1")
+def test_filters_in_the_plan_give_the_same_rows(spark: Any, cluster: LocalCluster) -> None:
+    """And less is planned to be read."""
+    from pyspark.errors import PySparkException
+
+    columns = {"columns": "key,topic,partition,offset,timestamp"}
+    everything = reader(spark, cluster, **columns).load().cache()
+    pushing = reader(spark, cluster, pushdown="true", **columns)
+    with pytest.raises(PySparkException, match=r'spark.conf.set."spark.sql.python.filterPushdown.enabled", "true".'):
+        pushing.load().collect()
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        for condition, _ in CONDITIONS:
+            want = sorted((row.partition, row.offset) for row in everything.where(condition).collect())
+            found = pushing.load().where(condition)
+            assert sorted((row.partition, row.offset) for row in found.collect()) == want, condition
+        text = reader(spark, cluster, pushdown="true", keyFormat="utf8").load().where("key = 'k7'").collect()
+        assert [row.offset for row in text] == [2]
+        assert pushing.load().where("partition = 1 and offset > 95").rdd.getNumPartitions() == 1
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+        everything.unpersist()
+
+
+@pytest.mark.skipif(not HAS_FILTERS, reason="filters need Spark 4.1")
+def test_filters_leave_less_to_read(cluster: LocalCluster) -> None:
+    from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
+
+    from quorumlog.spark.options import parse_read_options
+    from quorumlog.spark.pushing import PushingReader
+    from quorumlog.spark.schema import schema_of
+
+    options = parse_read_options({"bootstrap.servers": cluster.bootstrap_servers, "subscribe": "orders"})
+
+    def read(*filters: Any) -> tuple[int, int, int]:
+        """Ranges, their offsets, and the rows that come from them."""
+        pushing = PushingReader(options, schema_of(options.shape))
+        assert list(pushing.pushFilters(list(filters))) == list(filters)
+        parts = [one.value for one in pushing.partitions()]
+        rows = sum(batch.num_rows for one in parts for batch in pushing.read(InputPartition(one)))
+        return len(parts), sum(part.end - part.start for part in parts), rows
+
+    since = datetime.fromtimestamp((START_MS + 270) / 1000, UTC)
+    assert read() == (3, 300, 300)
+    assert read(In(("partition",), (0, 2)), GreaterThanOrEqual(("offset",), 90)) == (2, 20, 20)
+    assert read(LessThan(("offset",), 5)) == (3, 15, 15)
+    assert read(GreaterThanOrEqual(("timestamp",), since)) == (3, 30, 30)
+    assert read(EqualTo(("key",), b"k7")) == (3, 300, 1)
+    assert read(EqualTo(("partition",), 7)) == (0, 0, 0)
 
 
 def test_rows_of_open_and_aborted_transactions_are_left_out(spark: Any, cluster: LocalCluster) -> None:
