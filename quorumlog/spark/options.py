@@ -16,6 +16,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
+from quorumlog.spark.table_options import TableOptions, check_table
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-source"
 DEFAULT_ISOLATION_LEVEL = "read_committed"  # rows of tasks that failed lie in every topic that is written exactly once
@@ -31,7 +32,7 @@ _BOTH = (
     "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition",
 )  # fmt: skip
-_BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "pushdown")
+_BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "pushdown", "table")
 _STREAM = (
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "pinId", "allowUnpinnedLatest", "commitGroup",
     "maxBytesPerTrigger",
@@ -39,7 +40,7 @@ _STREAM = (
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "wire", "readFrom", "table", "asOf", "prefetch",
+    "wire", "readFrom", "asOf", "prefetch",
 )  # fmt: skip
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
@@ -124,7 +125,7 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Options of `spark.readStream`, in any case. Raises ConfigError."""
     own, client = _sort(given)
-    _refuse(own, _BATCH, "is for batch reads: a stream has no end, and Spark gives it no filters")
+    _refuse(own, _BATCH, "is for batch reads: a stream has no end, no filters and no tables")
     most, least = _positive(own, "maxOffsetsPerTrigger", 0), _positive(own, "minOffsetsPerTrigger", 0)
     if most and least > most:
         raise ConfigError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")
@@ -140,6 +141,17 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
         commit_group=own.get("commitGroup", ""),
         names_start="pinId" in own or any(name.startswith("starting") for name in own),
     )
+
+
+def parse_table_options(given: Mapping[str, str]) -> TableOptions | None:
+    """Of `table`, in any case; None: a topic's records are read. Raises ConfigError."""
+    own, client = _sort(given)
+    if "table" not in own:
+        return None
+    others = [name for name in own if name not in ("table", "groupIdPrefix")]
+    if others:
+        raise ConfigError(f"option {others[0]!r} has no meaning with table: filter its rows in Spark")
+    return TableOptions(table=check_table(own["table"]), client=_who_asks(own, client))
 
 
 def parse_shape(given: Mapping[str, str]) -> Shape:
@@ -172,9 +184,7 @@ def _refuse(own: Mapping[str, str], names: Sequence[str], why: str) -> None:
 
 def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
     """The fields that batch reads and streams have in common."""
-    if "bootstrap_servers" not in client:
-        raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
-    client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
+    _who_asks(own, client)
     client["isolation_level"] = own.get("isolationLevel", DEFAULT_ISOLATION_LEVEL)
     parse_options(ConsumerOptions, client, {})
     return {
@@ -189,6 +199,14 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         "offset_tries": _positive(own, "fetchOffset.numRetries", DEFAULT_OFFSET_TRIES),
         "offset_retry_interval_ms": _positive(own, "fetchOffset.retryIntervalMs", DEFAULT_OFFSET_RETRY_INTERVAL_MS),
     }
+
+
+def _who_asks(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
+    """The client's options, with its name. Raises ConfigError where no cluster is named."""
+    if "bootstrap_servers" not in client:
+        raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
+    client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
+    return client
 
 
 def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:

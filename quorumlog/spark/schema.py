@@ -66,10 +66,14 @@ def _known(shape: Shape) -> dict[str, StructField]:
 
 
 def check_schema(schema: StructType, shape: Shape) -> None:
-    """A user's schema may only omit and reorder columns. Raises ConfigError."""
-    known = _known(shape)
+    """Raises ConfigError for a user's schema that is none of this shape."""
     if not shape.include_value and "value" in schema.names:
         raise ConfigError("column 'value' is asked for and left out by includeValue=false: drop one of them")
+    check_columns(schema, _known(shape))
+
+
+def check_columns(schema: StructType, known: Mapping[str, StructField]) -> None:
+    """A user's schema may only omit and reorder the columns that are known. Raises ConfigError."""
     for field in schema:
         if field.name not in known:
             raise ConfigError(f"unknown column {field.name!r}; the columns are: {', '.join(known)}")

@@ -34,16 +34,27 @@ class DefaultSource(DataSource):
         return "quorumlog"
 
     def schema(self) -> StructType:
-        from quorumlog.spark.options import parse_shape
+        from quorumlog.spark.options import parse_shape, parse_table_options
         from quorumlog.spark.schema import schema_of
 
+        table = parse_table_options(self.options)
+        if table is not None:
+            from quorumlog.spark.tables import SCHEMAS
+
+            return SCHEMAS[table.table]
         return schema_of(parse_shape(self.options))
 
-    def reader(self, schema: StructType) -> BatchReader:
+    def reader(self, schema: StructType) -> DataSourceReader:
         """schema: the user's, a projection, or the result of `schema`."""
-        from quorumlog.spark.options import parse_read_options
-        from quorumlog.spark.schema import check_schema
+        from quorumlog.spark.options import parse_read_options, parse_table_options
+        from quorumlog.spark.schema import check_columns, check_schema
 
+        table = parse_table_options(self.options)
+        if table is not None:
+            from quorumlog.spark.tables import SCHEMAS, TableReader
+
+            check_columns(schema, {field.name: field for field in SCHEMAS[table.table]})
+            return TableReader(table, schema)
         options = parse_read_options(self.options)
         check_schema(schema, options.shape)
         if not options.pushdown:

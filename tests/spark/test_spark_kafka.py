@@ -13,8 +13,11 @@ from bench.kafka_peer import KafkaPeer
 from bench.kafka_tools import Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
+from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.spark import track
+from quorumlog.spark.options import parse_table_options
 from quorumlog.spark.pins import Pins
+from quorumlog.spark.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
 from tests.spark.query import Query
 
@@ -65,6 +68,23 @@ def test_a_batch_reads_each_record_once(spark: Any, servers: str, kafka: Cluster
 
     with pytest.raises(PySparkException, match=r"maxBytesPerPartition needs a cluster of quorumlog.*maxRecordsPerPart"):
         read.option("maxBytesPerPartition", "64m").load().collect()
+
+
+def test_tables_of_a_kafka(spark: Any, servers: str, kafka: Cluster) -> None:
+    kafka.admin.create_topic("told", 2)
+    write(kafka, "told", 6)
+    kafka.admin.alter_group_offsets("told-to", {("told", 1): CommittedOffset(1)})
+    tables = {}
+    for name, schema in SCHEMAS.items():
+        options = parse_table_options({"bootstrap.servers": servers, "table": name})
+        assert options is not None
+        reader = TableReader(options, schema)
+        tables[name] = [row for part in reader.partitions() for found in reader.read(part) for row in found.to_pylist()]
+    ends = {
+        row["partition"]: (row["endOffset"], row["bytes"] > 0) for row in tables["partitions"] if row["topic"] == "told"
+    }
+    assert ends == {0: (3, True), 1: (3, True)}
+    assert [(row["offset"], row["lag"]) for row in tables["groups"] if row["group"] == "told-to"] == [(1, 2)]
 
 
 def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:
