@@ -3,8 +3,9 @@
 Spark finds the format by itself (`pyspark_quorumlog.py`). Modules in the order of the data: options, places (offsets as
 text), offset_queries, planning and splitting (pure), columns, reading (in the worker), source (called by Spark), with
 filters and pushing for Spark's filters. Of streams: stream_offset (what a checkpoint holds), admission and
-stream_planning (pure), streaming, pins, stream_source (called by Spark). Of `table`: table_options, tables. `java`
-finds a Java for Spark. `track` shows how far queries are. pyspark is imported only when a name of this module is used.
+stream_planning (pure), streaming, pins, stream_source (called by Spark). Of `table`: table_options, tables. The folder
+`load` has the batch load into Parquet. `java` finds a Java for Spark. `track` shows how far queries are. pyspark is
+imported only when a name of this module is used.
 
 Spark's own Python processes must be able to import the package. Outside an activated environment, set PYSPARK_PYTHON to
 `sys.executable` before the session starts. Otherwise Spark uses the `python3` of the PATH, which has no format

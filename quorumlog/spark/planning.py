@@ -18,6 +18,7 @@ from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.spark.places import Place, TimePlace
 
+NOT_THERE = "are not in the log"  # in every text of a loss
 SKIP_HINT = "set failOnDataLoss=false to read the remaining records"
 
 
@@ -31,7 +32,7 @@ class DataLoss(QuorumlogError):
 
 def lost_text(topic: str, partition: int, start: Offset, end: Offset, why: str) -> str:
     which = f"offsets from {start} on" if end < 0 else f"{end - start} offsets from {start} to {end} (exclusive)"
-    return f"{topic}-{partition}: {which} are not in the log: {why}"
+    return f"{topic}-{partition}: {which} {NOT_THERE}: {why}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

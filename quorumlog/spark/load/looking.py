@@ -1,0 +1,88 @@
+"""What a load asks of the cluster: the partitions with their ends, and the offsets of a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.client.blocking_admin import Admin
+from quorumlog.client.errors import ConfigError
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.ids import Offset
+from quorumlog.spark.cluster import make_admin, place_of, read_spans
+from quorumlog.spark.load.choosing import Choice, Wanted, choose
+from quorumlog.spark.load.protocol import Choose
+from quorumlog.spark.load.records import Layout
+from quorumlog.spark.options import ReadOptions, parse_read_options
+from quorumlog.spark.places import TimePlace, parse_time
+from quorumlog.spark.planning import LogSpan
+from quorumlog.spark.stream_planning import by_partition
+
+CLIENT_ID = "spark-quorumlog-load"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A load as the user asks for it. client: options of quorumlog.client, by their underscored names.
+
+    start, until: empty, an offset for all partitions, or a time in ISO 8601. Where no record is at or after a time, it
+    is the end. partition_by, isolation_level: None: as in the folder.
+    """
+
+    topics: tuple[str, ...]
+    client: Mapping[str, Any]
+    start: str = ""
+    until: str = ""
+    rows_per_file: int = Layout().rows_per_file
+    partition_by: str | None = None
+    isolation_level: str | None = None
+    skip_lost: bool = False
+
+
+def read_options(request: Request, isolation_level: str, topics: Sequence[str]) -> ReadOptions:
+    """As the connector's. Raises ConfigError."""
+    given = {f"kafka.{name.replace('_', '.')}": str(value) for name, value in request.client.items()}
+    return parse_read_options(
+        {
+            "groupIdPrefix": CLIENT_ID,
+            **given,
+            "subscribe": ",".join(topics),
+            "isolationLevel": isolation_level,
+            "failOnDataLoss": "false" if request.skip_lost else "true",
+        }
+    )
+
+
+def choose_now(request: Request, asked: Choose) -> Choice | None:
+    """Raises what choosing raises, and what the client raises."""
+    isolation_level = request.isolation_level or (asked.last.layout if asked.last else Layout()).isolation_level
+    options = read_options(request, isolation_level, request.topics)
+    with make_admin(options) as admin:
+        spans = read_spans(admin, options)
+        wanted = Wanted(
+            starts=_offsets(admin, "--from", request.start, spans, options),
+            ends=_offsets(admin, "--until", request.until, spans, options),
+            rows_per_file=request.rows_per_file,
+            partition_by=request.partition_by,
+            isolation_level=isolation_level,
+            skip_lost=request.skip_lost,
+        )
+        cluster_id = admin.describe_cluster().cluster_id
+    return choose(asked.last, asked.covered, by_partition(spans), wanted, cluster_id)
+
+
+def _offsets(
+    admin: Admin, option: str, text: str, spans: list[LogSpan], options: ReadOptions
+) -> Mapping[TopicPartition, Offset] | None:
+    if not text:
+        return None
+    if re.fullmatch(r"\d{1,19}", text, re.ASCII):
+        return {(span.topic, span.partition): Offset(int(text)) for span in spans}
+    if text.isdigit():
+        raise ConfigError(f"{option} {text}: offsets have at most 19 digits")
+    place = TimePlace(option=option, times_ms=parse_time(option, text), latest_if_none=True)
+    found = place_of(admin, place, spans, options)
+    assert not isinstance(found, int) or not spans, "of partitions, a time gives an offset for each"
+    return {} if isinstance(found, int) else {key: Offset(offset) for key, offset in found.items()}

@@ -1,0 +1,49 @@
+"""Names in a folder that a topic is loaded into. Pure.
+
+    topic=orders/p=3/00000000000000120000-00000000000000180000.parquet     one range of offsets, its end exclusive
+    dt=2026-11-20/topic=orders/p=3/...                                     with a folder for each day
+    _quorumlog/plan-00000017.json, _quorumlog/commit-00000017.json         what load 17 reads, and what it wrote
+
+A range always has the same name, so a load that is repeated cannot add a second file with the same records. Readers of
+Parquet skip what begins with `_`, and what is under way there does not end in .parquet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from quorumlog.ids import Offset
+
+META = "_quorumlog"
+UNDER_WAY = f"{META}/tmp"
+SUFFIX = ".parquet"
+COMMITS = f"{META}/commit-"
+
+_COMMIT = re.compile(rf"{META}/commit-(\d{{8,}})\.json")
+
+
+def plan_name(number: int) -> str:
+    return f"{META}/plan-{number:08}.json"
+
+
+def commit_name(number: int) -> str:
+    return f"{COMMITS}{number:08}.json"
+
+
+def newest_commit(names: Iterable[str]) -> int:
+    """The highest number; 0 if there is no commit."""
+    return max((int(found[1]) for name in names if (found := _COMMIT.fullmatch(name))), default=0)
+
+
+def range_name(topic: str, partition: int, start: Offset, end: Offset) -> str:
+    return f"topic={topic}/p={partition}/{start:020}-{end:020}{SUFFIX}"
+
+
+def name_of_day(day: str, name: str) -> str:
+    """day: as 2026-11-20; empty if days have no folders."""
+    return f"dt={day}/{name}" if day else name
+
+
+def name_without_day(path: str) -> str:
+    return path.partition("/")[2] if path.startswith("dt=") else path

@@ -1,0 +1,153 @@
+"""The Parquet files of one range, and what such a file holds.
+
+The columns are those of the format `quorumlog` but for the topic, whose name stands in the path: no name of the path is
+a column of the file, so a reader that makes columns of folders meets none twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.records.crc import crc32c
+from quorumlog.spark.load.names import name_of_day, name_without_day
+from quorumlog.spark.load.records import LoadedFile, PlannedRange
+from quorumlog.spark.load.store import Store
+
+COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
+ROW_GROUP_ROWS = 512 * 1024
+ROW_GROUP_BYTES = 64 * 1024 * 1024  # of Arrow, in memory, of all days of a range together
+MAX_DAYS = 400  # of one range: each is an open file
+READ_BYTES = 4 * 1024 * 1024
+_REPEATED = ("key", "partition", "timestampType")  # what a dictionary may shorten
+_DAY_US = 86_400_000_000
+
+
+class TooManyDays(QuorumlogError):
+    """The timestamps of one range lie on more days than files may be open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """What the end of a file says. first, last: offsets, by its statistics; -1 without rows."""
+
+    rows: int
+    first: int
+    last: int
+
+
+class RangeFiles:
+    """A context that writes the batches of one range into a local folder: one file, or one for each day (UTC)."""
+
+    def __init__(self, folder: Path, planned: PlannedRange, schema: Any, *, by_day: bool) -> None:
+        self._folder, self._planned, self._schema, self._by_day = folder, planned, schema, by_day
+        self._open: dict[str, _OpenFile] = {}
+
+    def __enter__(self) -> RangeFiles:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one in self._open.values():
+            one.close()
+
+    def add(self, batch: Any) -> None:
+        """batch: of the schema. Raises TooManyDays."""
+        for day, rows in _by_day(batch) if self._by_day else [("", batch)]:
+            self._file(name_of_day(day, self._planned.name)).add(rows)
+        if sum(one.waiting_bytes for one in self._open.values()) >= ROW_GROUP_BYTES:
+            max(self._open.values(), key=lambda one: one.waiting_bytes).flush()
+
+    def finish(self) -> dict[str, tuple[LoadedFile, Path]]:
+        """The local files by the path that they are for. A former file whose records are gone is one without rows."""
+        for path in self._planned.replaces:
+            if name_without_day(path) == self._planned.name:
+                self._file(path)
+        written = {}
+        for path, one in self._open.items():
+            one.close()
+            written[path] = (describe(path, one.local, one.rows), one.local)
+        return written
+
+    def _file(self, path: str) -> _OpenFile:
+        if path not in self._open:
+            if len(self._open) == MAX_DAYS:
+                raise TooManyDays(
+                    f"{self._planned.where}: its timestamps lie on more than {MAX_DAYS} days, and each needs an open "
+                    "file; load with a smaller --rows-per-file, or into another folder without --partition-by"
+                )
+            self._open[path] = _OpenFile(self._folder / f"{len(self._open)}", self._schema)
+        return self._open[path]
+
+
+class _OpenFile:
+    def __init__(self, local: Path, schema: Any) -> None:
+        self.local = local
+        self._schema = schema
+        repeated: Any = [name for name in _REPEATED if name in schema.names]
+        self._writer = pq.ParquetWriter(local, schema, use_dictionary=repeated)
+        self._waiting: list[Any] = []
+        self._waiting_rows = 0
+        self.waiting_bytes = 0
+        self.rows = 0
+
+    def add(self, batch: Any) -> None:
+        self._waiting.append(batch)
+        self._waiting_rows += batch.num_rows
+        self.waiting_bytes += batch.nbytes
+        self.rows += batch.num_rows
+        if self._waiting_rows >= ROW_GROUP_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, self._schema), self._waiting_rows)
+        self._waiting, self._waiting_rows, self.waiting_bytes = [], 0, 0
+
+    def close(self) -> None:
+        """Once or more."""
+        self.flush()
+        self._writer.close()
+
+
+def describe(path: str, local: Path, rows: int) -> LoadedFile:
+    """What the commit says of a local file that is for this path."""
+    crc, size = 0, 0
+    with local.open("rb") as file:
+        while piece := file.read(READ_BYTES):
+            crc, size = crc32c(piece, crc), size + len(piece)
+    return LoadedFile(path=path, rows=rows, bytes=size, crc32c=crc)
+
+
+def inspect(store: Store, name: str) -> LoadedFile | None:
+    """What is there under this name. Raises pyarrow's ArrowInvalid if it is no Parquet."""
+    with store.local_copy(name) as local:
+        return None if local is None else describe(name, local, read_footer(local).rows)
+
+
+def read_footer(local: Path) -> Footer:
+    """Raises pyarrow's ArrowInvalid if it is no Parquet."""
+    found = pq.read_metadata(local)
+    column = found.schema.names.index("offset")
+    bounds: list[Any] = [found.row_group(index).column(column).statistics for index in range(found.num_row_groups)]
+    filled = [one for one in bounds if one is not None and one.has_min_max]
+    first = min((one.min for one in filled), default=-1)
+    return Footer(found.num_rows, first, max((one.max for one in filled), default=-1))
+
+
+def _by_day(batch: Any) -> Iterable[tuple[str, Any]]:
+    """The rows of each day, in the order of offsets."""
+    days = np.floor_divide(batch.column("timestamp").cast(pa.int64()).to_numpy(), _DAY_US)
+    found = np.unique(days)
+    for day in found:
+        rows = batch if len(found) == 1 else batch.filter(pa.array(days == day))
+        yield str(np.datetime64(int(day), "D")), rows

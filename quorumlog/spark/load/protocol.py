@@ -1,0 +1,266 @@
+"""The protocol of a load: what is written into its folder, in which order, and who may write it. No input or output.
+
+1. The newest commit gives the position. The plan behind it is read: a plan without its commit is what runs now, as it
+   was planned, whatever the user wants today; its loader may be dead.
+2. Else a plan is chosen and created if absent. Only who has created it goes on. Who hears that it exists reads it: it
+   may be its own (an answer was lost), or another's, and then this loader has lost and writes nothing.
+3. Each range is written under a name that is made of its offsets. A file of a new range is created if absent, and never
+   written over. A file of a range that is loaded again takes the place of the former one in one step.
+4. The commit is created if absent, in the same way.
+
+So a loader may die between any two steps, and two may run at once: no offset is in two files at any time, and none that
+was committed is ever missing. Why nothing is deleted: of two loaders the slower one must not be able to do harm.
+
+Each function is a generator of `Step`s; whoever drives it sends each step's result back in (`driving.py`; the tests
+drive two at once, in every order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.spark.load import names
+from quorumlog.spark.load.choosing import CannotLoad, Choice, Covered, covered_by
+from quorumlog.spark.load.records import (
+    Commit,
+    LoadedFile,
+    LoadedRange,
+    Plan,
+    PlannedRange,
+    parse_commit,
+    parse_plan,
+)
+
+MAX_TRIES = 10  # to create an object while nobody can say whether it is there
+
+
+class StoreUnclear(QuorumlogError):
+    """Whether an object was created could not be found out."""
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """The result: every name that begins so, as a list."""
+
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The result: the object's bytes, or None."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """The result: True: it was created. False: it exists already, or nobody knows."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The result: a Choice, or None if there is nothing new."""
+
+    last: Commit | None
+    covered: Mapping[TopicPartition, Sequence[Covered]]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Runs `publish` for each range of the plan, in any order, on any machine. The result: a LoadedRange for each."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Gives a finished local file its name. replaces: in the place of one that is there. The result: as of Create."""
+
+    name: str
+    local: Any
+    replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """The result: a LoadedFile of what is there under this name, or None."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Removes what loads up to this number have left unfinished. It has no result."""
+
+    number: int
+
+
+Step = List | Read | Create | Choose | Work | Put | Inspect | Sweep
+T = TypeVar("T")
+Steps = Generator[Step, Any, T]
+
+
+class Ended(StrEnum):
+    COMMITTED = "committed"
+    NOTHING = "nothing new"
+    LOST = "another loader works"  # it has planned this load, and may still be at it
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """number: of the load; of NOTHING that of the newest commit. was_pending: an earlier loader had planned it."""
+
+    ended: Ended
+    number: int
+    commit: Commit | None = None
+    was_pending: bool = False
+
+
+def load(token: str, load_id: str, *, reads_again: bool) -> Steps[Outcome]:
+    """One load. token: of this loader alone. load_id: for a folder that has none. reads_again: the user names a
+    beginning. Raises what choosing raises, BadRecord, StoreUnclear."""
+    number, last = yield from newest()
+    name = names.plan_name(number + 1)
+    found = yield Read(name)
+    was_pending = found is not None
+    if found is not None:
+        plan = parse_plan(name, found)
+    else:
+        if last is None:
+            yield from _check_empty(name)
+        commits = (yield from commits_to(number)) if reads_again else ()
+        choice: Choice | None = yield Choose(last, covered_by(commits))
+        if choice is None:
+            return Outcome(Ended.NOTHING, number, last)
+        plan = _plan(number + 1, token, last.load_id if last else load_id, choice)
+        written = parse_plan(name, (yield from create_once(name, plan.to_bytes())))
+        if written.token != token:
+            return Outcome(Ended.LOST, number + 1)
+    ranges = yield Work(plan)
+    ranges = yield from _with_leftovers(plan, ranges)
+    commit = yield from _commit(plan, ranges, token)
+    yield Sweep(commit.number)
+    return Outcome(Ended.COMMITTED, commit.number, commit, was_pending)
+
+
+def newest() -> Steps[tuple[int, Commit | None]]:
+    number = names.newest_commit((yield List(names.COMMITS)))
+    return number, (yield from _commit_of(number)) if number else None
+
+
+def commits_to(number: int) -> Steps[list[Commit]]:
+    """All of them, from the first on."""
+    found = []
+    for one in range(1, number + 1):
+        found.append((yield from _commit_of(one)))
+    return found
+
+
+def create_once(name: str, data: bytes) -> Steps[bytes]:
+    """What the object holds from now on: `data`, or what another has created there. Raises StoreUnclear."""
+    for _ in range(MAX_TRIES):
+        if (yield Create(name, data)):
+            return data
+        found: bytes | None = yield Read(name)
+        if found is not None:
+            return found
+    raise StoreUnclear(
+        f"{name} could not be created in {MAX_TRIES} tries, and is not there either: look at the store, then load again"
+    )
+
+
+def publish(planned: PlannedRange, written: Mapping[str, tuple[LoadedFile, Any]]) -> Steps[tuple[LoadedFile, ...]]:
+    """Names the files of one range. written: by path, with the local file.
+
+    A former file of the range that has no records any more must be among `written`, without rows: nothing is deleted.
+    """
+    files = []
+    for path, (file, local) in sorted(written.items()):
+        files.append((yield from _put(path, file, local, replaces=planned.is_again)))
+    return tuple(files)
+
+
+def _put(path: str, file: LoadedFile, local: Any, *, replaces: bool) -> Steps[LoadedFile]:
+    for _ in range(MAX_TRIES):
+        if (yield Put(path, local, replaces)):
+            return file
+        if not replaces:
+            found: LoadedFile | None = yield Inspect(path)  # of the same offsets, from an earlier try
+            if found is not None:
+                return found
+    raise StoreUnclear(
+        f"{path} could not be written in {MAX_TRIES} tries, and is not there either: look at the store, then load again"
+    )
+
+
+def _with_leftovers(plan: Plan, ranges: Sequence[LoadedRange]) -> Steps[tuple[LoadedRange, ...]]:
+    """With the files of days for which an earlier try found records that have been compacted away since then."""
+    if not plan.layout.by_day or not plan.ranges:
+        return tuple(ranges)
+    known = {file.path for one in ranges for file in one.files}
+    found: dict[str, list[str]] = {}
+    for path in (yield List("dt=")):
+        if path not in known:
+            found.setdefault(names.name_without_day(path), []).append(path)
+    complete = []
+    for one in ranges:
+        more = []
+        for path in sorted(found.get(one.name, ())):
+            more.append((yield Inspect(path)))
+        files = sorted((*one.files, *more), key=lambda file: file.path)
+        complete.append(replace(one, files=tuple(files)))
+    return tuple(complete)
+
+
+def _commit(plan: Plan, ranges: Sequence[LoadedRange], token: str) -> Steps[Commit]:
+    """The commit of this plan, be it ours or that of another loader, which has done the same."""
+    name = names.commit_name(plan.number)
+    commit = Commit(
+        number=plan.number,
+        load_id=plan.load_id,
+        token=token,
+        layout=plan.layout,
+        position=plan.position,
+        ranges=tuple(ranges),
+        lost=plan.lost,
+    )
+    return parse_commit(name, (yield from create_once(name, commit.to_bytes())))
+
+
+def _commit_of(number: int) -> Steps[Commit]:
+    name = names.commit_name(number)
+    found = yield Read(name)
+    if found is None:
+        raise CannotLoad(f"{name} is missing, and a later one is there: restore it, or load into another folder")
+    return parse_commit(name, found)
+
+
+def _check_empty(plan_name: str) -> Steps[None]:
+    """Raises CannotLoad for files of which no plan is known; those of another loader's first plan are none."""
+    strange = next((name for name in (yield List("")) if name.endswith(names.SUFFIX)), None)
+    if strange is not None and (yield Read(plan_name)) is None:
+        raise CannotLoad(
+            f"the folder holds {strange} and no {names.COMMITS}*.json: what it has cannot be known. "
+            "Load into an empty folder, or restore the commits"
+        )
+
+
+def _plan(number: int, token: str, load_id: str, choice: Choice) -> Plan:
+    return Plan(
+        number=number,
+        load_id=load_id,
+        token=token,
+        layout=choice.layout,
+        position=choice.position,
+        ranges=choice.ranges,
+        lost=choice.lost,
+        metadata_offsets=choice.metadata_offsets,
+    )

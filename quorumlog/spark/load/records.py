@@ -1,0 +1,271 @@
+"""What the folder of a load remembers in JSON: plans and commits. Pure.
+
+A plan says what load N reads, before anything is written; a commit says what it has written. Both name who wrote them
+(`token`), the load's id, the cluster, the topics' ids, and the position behind it, in the form of a stream's checkpoint
+(`stream_offset`). Source of the idea: Kafka 0.7 stored the offsets of its Hadoop load beside the data, so a task that
+failed could begin again without repeating a record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.ids import Epoch, Offset
+from quorumlog.spark.load.names import range_name
+from quorumlog.spark.planning import PartitionRange
+from quorumlog.spark.stream_offset import StreamOffset, stream_offset
+
+VERSION = 1
+BY_DAY = "date(timestamp)"
+DEFAULT_ROWS_PER_FILE = 5_000_000
+
+
+class BadRecord(QuorumlogError):
+    """A plan or a commit cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What a load looks like. rows_per_file: offsets of one range. partition_by: empty, or BY_DAY."""
+
+    rows_per_file: int = DEFAULT_ROWS_PER_FILE
+    partition_by: str = ""
+    isolation_level: str = "read_committed"
+
+    @property
+    def by_day(self) -> bool:
+        return self.partition_by == BY_DAY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRange:
+    """One task: [start, end) of a partition. is_again: it was loaded before, into the files `replaces`."""
+
+    topic: str
+    partition: int
+    start: Offset
+    end: Offset
+    start_epoch: Epoch
+    is_again: bool = False
+    replaces: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return range_name(self.topic, self.partition, self.start, self.end)
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return f"{self.topic}-{self.partition}, offsets {self.start} to {self.end} (exclusive)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """Offsets that were gone from the log before they were loaded, and which the user said to leave out."""
+
+    topic: str
+    partition: int
+    start: Offset
+    end: Offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedFile:
+    """path: below the folder. crc32c: of the whole file."""
+
+    path: str
+    rows: int
+    bytes: int
+    crc32c: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedRange:
+    """notes: for the user, as on records that retention took while they were read."""
+
+    topic: str
+    partition: int
+    start: Offset
+    end: Offset
+    files: tuple[LoadedFile, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return range_name(self.topic, self.partition, self.start, self.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """position: where the partitions stand once it is committed. metadata_offsets: by topic, as in LogSpan."""
+
+    number: int
+    load_id: str
+    token: str
+    layout: Layout
+    position: StreamOffset
+    ranges: tuple[PlannedRange, ...]
+    lost: tuple[Lost, ...] = ()
+    metadata_offsets: Mapping[str, Offset]
+
+    def part(self, planned: PlannedRange) -> PartitionRange:
+        """As the connector reads it."""
+        return PartitionRange(
+            topic=planned.topic,
+            topic_id=self.position.topic_ids[planned.topic],
+            partition=planned.partition,
+            start=planned.start,
+            end=planned.end,
+            metadata_offset=self.metadata_offsets.get(planned.topic, Offset(-1)),
+            start_epoch=planned.start_epoch,
+        )
+
+    def to_bytes(self) -> bytes:
+        return _bytes(
+            {
+                **_head(self.number, self.load_id, self.token, self.layout),
+                "position": self.position.to_json(),
+                "metadata_offsets": dict(self.metadata_offsets),
+                "ranges": [
+                    {
+                        **_place(one),
+                        "epoch": one.start_epoch,
+                        "name": one.name,
+                        **({"again": True, "replaces": list(one.replaces)} if one.is_again else {}),
+                    }
+                    for one in self.ranges
+                ],
+                "lost": [_place(one) for one in self.lost],
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """position: of every topic that was ever loaded into the folder."""
+
+    number: int
+    load_id: str
+    token: str
+    layout: Layout
+    position: StreamOffset
+    ranges: tuple[LoadedRange, ...]
+    lost: tuple[Lost, ...] = ()
+
+    @property
+    def files(self) -> tuple[LoadedFile, ...]:
+        return tuple(file for one in self.ranges for file in one.files)
+
+    def to_bytes(self) -> bytes:
+        return _bytes(
+            {
+                **_head(self.number, self.load_id, self.token, self.layout),
+                "position": self.position.to_json(),
+                "ranges": [
+                    {**_place(one), "files": [_file(file) for file in one.files], "notes": list(one.notes)}
+                    for one in self.ranges
+                ],
+                "lost": [_place(one) for one in self.lost],
+            }
+        )
+
+
+def parse_plan(name: str, data: bytes) -> Plan:
+    """Raises BadRecord, which names the object."""
+    try:
+        found = _parsed(data)
+        return Plan(
+            **_common(found),
+            metadata_offsets={topic: Offset(number) for topic, number in found["metadata_offsets"].items()},
+            ranges=tuple(
+                PlannedRange(
+                    **_placed(one),
+                    start_epoch=Epoch(one["epoch"]),
+                    is_again=one.get("again", False),
+                    replaces=tuple(one.get("replaces", ())),
+                )
+                for one in found["ranges"]
+            ),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, QuorumlogError) as error:
+        raise _bad(name, error) from error
+
+
+def parse_commit(name: str, data: bytes) -> Commit:
+    """Raises BadRecord, which names the object."""
+    try:
+        found = _parsed(data)
+        return Commit(
+            **_common(found),
+            ranges=tuple(
+                LoadedRange(
+                    **_placed(one),
+                    files=tuple(
+                        LoadedFile(
+                            path=file["path"], rows=file["rows"], bytes=file["bytes"], crc32c=int(file["crc32c"], 16)
+                        )
+                        for file in one["files"]
+                    ),
+                    notes=tuple(one["notes"]),
+                )
+                for one in found["ranges"]
+            ),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, QuorumlogError) as error:
+        raise _bad(name, error) from error
+
+
+def _head(number: int, load_id: str, token: str, layout: Layout) -> dict[str, Any]:
+    options = {
+        "rows_per_file": layout.rows_per_file,
+        "partition_by": layout.partition_by,
+        "isolation_level": layout.isolation_level,
+    }
+    return {"v": VERSION, "n": number, "load_id": load_id, "token": token, "options": options}
+
+
+def _common(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "number": found["n"],
+        "load_id": found["load_id"],
+        "token": found["token"],
+        "layout": Layout(**found["options"]),
+        "position": stream_offset(found["position"]),
+        "lost": tuple(Lost(**_placed(one)) for one in found["lost"]),
+    }
+
+
+def _place(one: PlannedRange | LoadedRange | Lost) -> dict[str, Any]:
+    return {"topic": one.topic, "partition": one.partition, "start": one.start, "end": one.end}
+
+
+def _placed(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: one[name] for name in ("topic", "partition", "start", "end")}
+
+
+def _file(file: LoadedFile) -> dict[str, Any]:
+    return {"path": file.path, "rows": file.rows, "bytes": file.bytes, "crc32c": f"{file.crc32c:08x}"}
+
+
+def _bytes(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document).encode() + b"\n"
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    found = json.loads(data)
+    if not isinstance(found, dict) or found.get("v") != VERSION:
+        raise BadRecord(f"its version is not {VERSION}: use the quorumlog that wrote it, or a newer one")
+    return found
+
+
+def _bad(name: str, error: Exception) -> BadRecord:
+    return BadRecord(f"{name} is not what a load writes ({type(error).__name__}: {error}); was it changed by hand?")
+
+
+def at(one: PlannedRange | LoadedRange | Lost) -> TopicPartition:
+    return one.topic, one.partition

@@ -1,0 +1,159 @@
+"""Where a load is kept: the calls that its protocol needs, and a directory that has them.
+
+Of two who create the same name one wins: a finished temporary file is linked to it, which fails if it exists (POSIX
+`link`). What has a name is whole and on the disk: the file is synced before it gets the name, and the folder behind.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+from uuid import uuid4
+
+from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.spark.load.names import UNDER_WAY
+
+
+class NoLinks(QuorumlogError):
+    """The file system cannot create a file under a name only if there is none."""
+
+
+class Store(Protocol):
+    """Names are paths with slashes below the store's root. It is pickled to the workers."""
+
+    def list(self, prefix: str) -> list[str]:
+        """Every name that begins so, in order."""
+
+    def read(self, name: str) -> bytes | None: ...
+
+    def size(self, name: str) -> int | None:
+        """Bytes; None if there is no such name."""
+
+    def create(self, name: str, data: bytes) -> bool:
+        """False: it exists, or nobody knows."""
+
+    def put_file(self, name: str, local: Path, *, replaces: bool) -> bool:
+        """Give the bytes of a local file this name. False: as for `create`; `local` may be gone then or not."""
+
+    def local_copy(self, name: str) -> AbstractContextManager[Path | None]:
+        """A file to read, while the context lasts; None if there is no such name."""
+
+    def scratch(self, number: int) -> AbstractContextManager[Path]:
+        """A folder for files that load `number` writes and then puts."""
+
+    def sweep(self, number: int) -> None:
+        """Remove what loads up to this number have left in their scratch folders."""
+
+
+def open_store(place: str) -> Store:
+    """place: a directory, or an address such as s3://lake/orders. Raises ConfigError."""
+    scheme, colon, rest = place.partition("://")
+    if not colon:
+        return DirectoryStore(os.path.abspath(place))
+    if scheme == "file":
+        return DirectoryStore(os.path.abspath(rest))
+    raise ConfigError(f"--to {place}: a directory is needed, or a file:// address; {scheme}:// is not known")
+
+
+class DirectoryStore:
+    """Below one folder, which all workers must share."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    def list(self, prefix: str) -> list[str]:
+        top = self._path(prefix.rpartition("/")[0])
+        found = []
+        for folder, folders, files in os.walk(top):
+            if Path(folder) == self._path(UNDER_WAY):
+                folders.clear()
+                continue
+            found += [(Path(folder) / file).relative_to(self.root).as_posix() for file in files]
+        return sorted(name for name in found if name.startswith(prefix))
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return self._path(name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def size(self, name: str) -> int | None:
+        try:
+            return self._path(name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def create(self, name: str, data: bytes) -> bool:
+        with self.scratch(0) as folder:
+            local = folder / "object"
+            local.write_bytes(data)
+            return self.put_file(name, local, replaces=False)
+
+    def put_file(self, name: str, local: Path, *, replaces: bool) -> bool:
+        target = self._path(name)
+        self._make_folders(target.parent)
+        _sync(local)
+        if replaces:
+            os.replace(local, target)
+        else:
+            try:
+                os.link(local, target)
+            except FileExistsError:
+                return False
+            except PermissionError as error:
+                raise NoLinks(
+                    f"{self.root}: this file system makes no hard links ({error.strerror}), by which a file gets its "
+                    "name only once; load into a folder of another file system, or into an object store"
+                ) from error
+        _sync(target.parent)
+        return True
+
+    @contextmanager
+    def local_copy(self, name: str) -> Iterator[Path | None]:
+        path = self._path(name)
+        yield path if path.is_file() else None
+
+    @contextmanager
+    def scratch(self, number: int) -> Iterator[Path]:
+        folder = self._path(f"{UNDER_WAY}/{number:08}-{uuid4().hex}")
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            _remove(folder)
+
+    def sweep(self, number: int) -> None:
+        under_way = self._path(UNDER_WAY)
+        for folder in sorted(under_way.iterdir()) if under_way.is_dir() else ():
+            if 0 < int(folder.name.partition("-")[0]) <= number:
+                _remove(folder)
+
+    def _path(self, name: str) -> Path:
+        return Path(self.root) / name
+
+    def _make_folders(self, folder: Path) -> None:
+        if folder.is_dir():
+            return
+        self._make_folders(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _remove(folder: Path) -> None:
+    """Of two loaders that sweep at once each may find that the other was faster."""
+    if folder.is_dir():
+        for file in sorted(folder.iterdir()):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()

@@ -1,0 +1,89 @@
+"""One range of a load, in a Spark worker: reads it, writes its files aside, and gives them their names.
+
+An error that the user can understand is a value: Spark would wrap it into a page of Java.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.spark.columns import arrow_schema
+from quorumlog.spark.load.driving import drive
+from quorumlog.spark.load.parquet import COLUMNS, RangeFiles, inspect
+from quorumlog.spark.load.protocol import publish
+from quorumlog.spark.load.records import LoadedFile, LoadedRange, Plan, PlannedRange
+from quorumlog.spark.load.store import Store
+from quorumlog.spark.options import ReadOptions, Shape
+from quorumlog.spark.planning import SKIP_HINT, DataLoss, PartitionRange
+from quorumlog.spark.reading import read_range
+from quorumlog.spark.schema import schema_of
+
+Reader = Callable[[PartitionRange, ReadOptions, Any], Iterator[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """why: for the user."""
+
+    where: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker is given beside its range. It is pickled."""
+
+    plan: Plan
+    store: Store
+    options: ReadOptions
+    read: Reader = read_range
+
+    def __call__(self, planned: PlannedRange) -> LoadedRange | Failed:
+        try:
+            return load_range(self, planned)
+        except DataLoss as loss:
+            if planned.is_again and not self.options.fail_on_data_loss:
+                return self._kept(planned, str(loss))
+            return Failed(planned.where, str(loss).replace(SKIP_HINT, "--skip-lost loads what is left"))
+        except (QuorumlogError, OSError) as error:
+            return Failed(planned.where, f"{type(error).__name__}: {error}")
+
+    def _kept(self, planned: PlannedRange, why: str) -> LoadedRange:
+        """A range that was to be loaded again, and of which the log has lost records: its files stay as they are."""
+        files = tuple(file for path in planned.replaces if (file := inspect(self.store, path)) is not None)
+        return _loaded(planned, files, (f"{planned.where} was not loaded again: {why}",))
+
+
+def load_range(task: Task, planned: PlannedRange) -> LoadedRange:
+    """Raises QuorumlogError, OSError."""
+    schema = arrow_schema(schema_of(Shape(columns=COLUMNS)))
+    options = replace(task.options, shape=Shape(columns=COLUMNS))
+    if planned.is_again:
+        options = replace(options, fail_on_data_loss=True)  # never take records away from files
+    with (
+        warnings.catch_warnings(record=True) as told,
+        task.store.scratch(task.plan.number) as folder,
+        RangeFiles(folder, planned, schema, by_day=task.plan.layout.by_day) as files,
+    ):
+        warnings.simplefilter("always")
+        for batch in task.read(task.plan.part(planned), options, schema):
+            files.add(batch)
+        published = drive(publish(planned, files.finish()), task.store)
+    return _loaded(
+        planned, published, tuple(str(one.message) for one in told if "are not in the log" in str(one.message))
+    )
+
+
+def _loaded(planned: PlannedRange, files: tuple[LoadedFile, ...], notes: tuple[str, ...]) -> LoadedRange:
+    return LoadedRange(
+        topic=planned.topic,
+        partition=planned.partition,
+        start=planned.start,
+        end=planned.end,
+        files=files,
+        notes=notes,
+    )

@@ -1,0 +1,119 @@
+"""The store of a load in a directory, and the Parquet files of one range."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from quorumlog.client.errors import ConfigError
+from quorumlog.ids import NO_EPOCH
+from quorumlog.spark.load import parquet
+from quorumlog.spark.load.names import SUFFIX, UNDER_WAY
+from quorumlog.spark.load.parquet import Footer, RangeFiles, TooManyDays, inspect, read_footer
+from quorumlog.spark.load.records import PlannedRange
+from quorumlog.spark.load.store import DirectoryStore, open_store
+
+DAY_US = 86_400_000_000
+FIRST_DAY_US = 20_000 * DAY_US  # 2024-10-04
+SCHEMA = pa.schema([("offset", pa.int64()), ("timestamp", pa.timestamp("us", "UTC")), ("value", pa.binary())])
+PLANNED = PlannedRange(topic="orders", partition=3, start=10, end=20, start_epoch=NO_EPOCH)
+
+
+def batch(offsets: list[int], days: list[int] | None = None) -> Any:
+    times = pa.array([FIRST_DAY_US + day * DAY_US for day in days or [0] * len(offsets)]).cast(SCHEMA.types[1])
+    return pa.record_batch([pa.array(offsets), times, pa.array([b"v%d" % o for o in offsets])], schema=SCHEMA)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(str(tmp_path / "lake"))
+
+
+def test_the_second_who_creates_a_name_hears_it(store: DirectoryStore) -> None:
+    assert store.read("_quorumlog/plan-1.json") is None and store.list("") == []
+    assert store.create("_quorumlog/plan-1.json", b"one")
+    assert not store.create("_quorumlog/plan-1.json", b"two")
+    assert store.read("_quorumlog/plan-1.json") == b"one"
+    assert store.list("_quorumlog/plan") == store.list("") == ["_quorumlog/plan-1.json"]
+
+
+def test_a_file_takes_its_name_in_one_step(store: DirectoryStore) -> None:
+    for number, replaces, done in ((1, False, True), (2, False, False), (3, True, True)):
+        with store.scratch(number) as folder:
+            (folder / "0").write_bytes(b"%d" % number)
+            assert store.put_file("a/b/c.parquet", folder / "0", replaces=replaces) == done
+    assert store.read("a/b/c.parquet") == b"3"
+    with store.local_copy("a/b/c.parquet") as there, store.local_copy("a/b/d.parquet") as not_there:
+        assert there is not None and not_there is None
+
+
+def test_what_is_under_way_is_no_parquet_and_is_swept(store: DirectoryStore) -> None:
+    """A killed loader leaves its folder."""
+    kept = []
+    for number in (1, 2, 3):
+        with store.scratch(number) as folder:
+            (folder / "0").write_bytes(b"")
+            kept.append((folder, folder.name))
+            folder.rename(folder.with_name(f"{folder.name}-left"))
+    under_way = Path(store.root) / UNDER_WAY
+    assert store.list("") == [] and not list(Path(store.root).rglob(f"*{SUFFIX}"))
+    store.sweep(2)
+    assert [folder.name for folder in under_way.iterdir()] == [f"{kept[2][1]}-left"]
+
+
+def test_a_store_has_an_address(tmp_path: Path) -> None:
+    opened = open_store(f"file://{tmp_path}")
+    assert isinstance(opened, DirectoryStore) and opened.root == str(tmp_path)
+    with pytest.raises(ConfigError, match="ftp:// is not known"):
+        open_store("ftp://host/lake")
+
+
+def written(store: DirectoryStore, planned: PlannedRange, batches: list[Any], *, by_day: bool) -> dict[str, Any]:
+    with store.scratch(1) as folder, RangeFiles(folder, planned, SCHEMA, by_day=by_day) as files:
+        for one in batches:
+            files.add(one)
+        found = files.finish()
+        for path, (_, local) in found.items():
+            store.put_file(path, local, replaces=True)
+    return {path: file for path, (file, _) in found.items()}
+
+
+def test_a_range_is_one_file_whose_footer_tells_its_offsets(store: DirectoryStore) -> None:
+    found = written(store, PLANNED, [batch([10, 12]), batch([19])], by_day=False)
+    ((path, file),) = found.items()
+    assert path == "topic=orders/p=3/00000000000000000010-00000000000000000020.parquet"
+    assert inspect(store, path) == file and file.rows == 3
+    with store.local_copy(path) as local:
+        assert local is not None and read_footer(local) == Footer(3, 10, 19)
+        assert pq.read_table(local).column("offset").to_pylist() == [10, 12, 19]
+    assert inspect(store, "topic=orders/p=3/other.parquet") is None
+
+
+def test_a_file_for_each_day_and_an_empty_one_for_a_day_that_has_gone(store: DirectoryStore) -> None:
+    again = PlannedRange(
+        topic="orders", partition=3, start=10, end=20, start_epoch=NO_EPOCH, is_again=True,
+        replaces=("dt=2024-10-03/topic=orders/p=3/00000000000000000010-00000000000000000020.parquet",),
+    )  # fmt: skip
+    found = written(store, again, [batch([10, 11, 12], [0, 1, 0]), batch([13], [-20_001])], by_day=True)
+    assert {path.partition("/")[0]: file.rows for path, file in found.items()} == {
+        "dt=2024-10-03": 0, "dt=2024-10-04": 2, "dt=2024-10-05": 1, "dt=1969-12-31": 1,
+    }  # fmt: skip
+
+
+def test_too_many_days_are_refused_by_name(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "MAX_DAYS", 2)
+    with pytest.raises(TooManyDays, match=r"orders-3, offsets 10 to 20 .* more than 2 days"):
+        written(store, PLANNED, [batch([10, 11, 12], [0, 1, 2])], by_day=True)
+
+
+def test_row_groups_are_bounded_by_rows_and_by_bytes(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ROW_GROUP_ROWS", "ROW_GROUP_BYTES"):
+        with monkeypatch.context() as patched:
+            patched.setattr(parquet, name, 2)
+            (path,) = written(store, PLANNED, [batch([10, 11]), batch([12]), batch([13])], by_day=False)
+        with store.local_copy(path) as local:
+            assert pq.read_metadata(local).num_row_groups > 1 and pq.read_table(local).num_rows == 4
