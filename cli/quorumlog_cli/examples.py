@@ -62,6 +62,10 @@ quorumlog spark doctor --no-round-trip              # writes nothing
 quorumlog spark shell
 quorumlog spark shell --master spark://HOST:7077 --conf spark.executor.memory=2g
 quorumlog spark shell -o json                       # what it would start
+quorumlog spark load orders --to lake --partition-by 'date(timestamp)'
+quorumlog spark load orders refunds --to lake --every 15m -o json
+quorumlog spark load orders --to lake --from 2026-11-20T08:00:00Z --until 2026-11-21       # into the same files
+quorumlog spark load --to lake --verify
 quorumlog spark pin list
 quorumlog spark pin delete hourly-counts                 # its next query without a checkpoint begins anew
 

@@ -53,7 +53,7 @@ VERBS = (
         "Show transactions of producers; end those that hang.",
         DATA,
     ),
-    Verb("spark", "quorumlog_cli.commands.spark", "Show and delete what the Spark connector keeps here.", DATA),
+    Verb("spark", "quorumlog_cli.commands.spark", "Load topics into Parquet by Spark; show its pins.", DATA),
     Verb("txn", "quorumlog_cli.commands.transaction", "The same as transaction.", DATA, hidden=True),
     Verb("quorum", "quorumlog_cli.commands.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
     Verb(

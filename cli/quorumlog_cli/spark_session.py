@@ -1,39 +1,46 @@
-"""A Spark session of one command: on this machine, with the command's Python, and gone when the command ends."""
+"""A Spark session of a command: none of its processes outlives it, and what they write goes into a file."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 JAVA_END_LIMIT_S = 20.0  # Java takes about one second: it removes its temporary files
-QUIET: Mapping[str, str] = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
-}
+SUBMITTED = "PYSPARK_GATEWAY_PORT"  # environment variable that spark-submit sets: its session is there already
 
 
 @contextmanager
-def session(log: Path, name: str, more: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A Spark session with two cores of this machine. Its processes write to `log`. None of them outlives it.
+def session(log: Path, app: str, master: str) -> Iterator[Any]:
+    """Spark's processes write to `log`. master: as for spark-submit, whose own one counts if it started this process.
 
-    more: settings of Spark, over `QUIET`. A client that uses gRPC starts after it: Spark forks to start Java, and a
-    running gRPC may kill the child.
+    Start it before any client: Spark forks to start Java, and a running gRPC may kill the child.
     """
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    settings = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    is_submitted = SUBMITTED in os.environ
+    if not is_submitted:
+        settings["spark.master"] = master
+    if not is_submitted and master.startswith("local"):
+        os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+        settings |= {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
+        }
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName(name).master("local[2]")
-    for key, value in {**QUIET, **(more or {})}.items():
-        builder = builder.config(key, value)
+    builder = SparkSession.builder.appName(app)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     try:
         with _stderr_to(log):
             spark = builder.getOrCreate()
@@ -53,7 +60,7 @@ def _end_gateway() -> None:
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
-    if gateway is None:
+    if gateway is None or getattr(gateway, "proc", None) is None:
         return
     SparkContext._gateway = SparkContext._jvm = None
     gateway.shutdown()

@@ -337,11 +337,13 @@ def _bytes(own: Mapping[str, str], option: str) -> int:
 
 
 def _duration_ms(own: Mapping[str, str], option: str, default: int) -> int:
-    """As Spark writes times: 500ms, 30s, 15m, 1h, 2d; a number alone is in ms."""
-    if option not in own:
-        return default
-    found = re.fullmatch(r"(\d{1,15})\s*(ms|s|m|min|h|d)?", own[option].strip().lower(), re.ASCII)
+    return parse_duration_ms(option, own[option]) if option in own else default
+
+
+def parse_duration_ms(option: str, text: str) -> int:
+    """As Spark writes times: 500ms, 30s, 15m, 1h, 2d; a number alone is in ms. Raises ConfigError."""
+    found = re.fullmatch(r"(\d{1,15})\s*(ms|s|m|min|h|d)?", text.strip().lower(), re.ASCII)
     if found is None:
-        raise ConfigError(f"{option} must be a time such as 500ms, 30s, 15m or 1h: {own[option]!r}")
+        raise ConfigError(f"{option} must be a time such as 500ms, 30s, 15m or 1h: {text!r}")
     units = {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
     return int(found[1]) * units[found[2] or "ms"]

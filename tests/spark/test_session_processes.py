@@ -23,7 +23,7 @@ from pathlib import Path
 from quorumlog_cli.spark_session import session
 from tests.spark.test_session_processes import marked
 
-with session(Path(sys.argv[1]), "test") as spark:
+with session(Path(sys.argv[1]), "test", "local[2]") as spark:
     assert spark.range(10).rdd.map(lambda row: row.id).sum() == 45  # Python workers run below Java
     print("during", len(marked(os.environ[{MARK!r}])) > 2)
 print("after", [process.name() for process in marked(os.environ[{MARK!r}]) if process.pid != os.getpid()])

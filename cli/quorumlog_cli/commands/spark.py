@@ -1,4 +1,4 @@
-"""`quorumlog spark`: what the Spark connector needs on a machine, and what it keeps in a cluster."""
+"""`quorumlog spark`: checks, a shell, loads, and what the Spark connector keeps in a cluster."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from quorumlog_cli import output
 from quorumlog_cli.commands.spark_doctor import doctor
+from quorumlog_cli.commands.spark_load import load
 from quorumlog_cli.commands.spark_shell import shell
 from quorumlog_cli.commands.transaction_view import utc_text
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
@@ -17,7 +18,9 @@ from quorumlog_cli.output import Format, OutputOption
 if TYPE_CHECKING:
     from quorumlog.spark.pins import Pin
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, help="Spark: checks, a shell, and what streams keep.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Spark: checks, a shell, loads, and what streams keep here."
+)
 pin_app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -26,6 +29,7 @@ pin_app = typer.Typer(
 app.add_typer(pin_app, name="pin")
 app.command()(doctor)
 app.command()(shell)
+app.command()(load)
 
 COLUMNS = ("PIN", "TOPICS", "PARTITIONS", "WRITTEN")
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quorumlog_cli import output
-from quorumlog_cli.commands.spark_shell import of_client
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
@@ -67,7 +66,7 @@ def _findings(target: Target | None, log: Path) -> Iterator[Finding]:
         yield Finding("session", State.SKIPPED, "Spark cannot start")
         return
     _progress("Spark's session, some seconds")
-    with session(log, "quorumlog spark doctor", of_client()) as spark:
+    with session(log, "quorumlog spark doctor", "local[2]") as spark:
         yield from of_session(spark)
         if target is None:
             yield Finding("round trip", State.SKIPPED, "--no-round-trip")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,19 +15,18 @@ from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, fi
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
 
+DAEMON = "spark.python.daemon.module=quorumlog.spark.daemon"  # with which the connector starts soonest
+
 MasterOption = Annotated[str, typer.Option(metavar="URL", help="Where Spark runs: local[2], spark://HOST:7077.")]
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
 ]
 
 
-def of_client() -> Mapping[str, str]:
-    """Settings of Spark with which the connector starts soonest (docs/spark.md)."""
-    return {"spark.python.daemon.module": "quorumlog.spark.daemon"}
-
-
 def shell(
-    master: MasterOption = "local[2]",
+    master: DAEMON = "spark.python.daemon.module=quorumlog.spark.daemon"  # with which the connector starts soonest
+
+MasterOption = "local[2]",
     conf: ConfOption = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
@@ -50,7 +48,7 @@ def shell(
         use_java()
     except NoJava as error:
         raise CliError(Exit.PRECONDITION, str(error), "quorumlog spark doctor looks at the rest") from error
-    settings = [f"{key}={value}" for key, value in of_client().items()] + (conf or [])
+    settings = [DAEMON, *(conf or [])]
     command = [program, "--master", master, *(word for setting in settings for word in ("--conf", setting))]
     environment = {
         "JAVA_HOME": os.environ["JAVA_HOME"],

@@ -83,7 +83,7 @@ class Demo:
         with ExitStack() as stack:
             with self.steps.step("Spark started") as details:
                 java = use_java()
-                found = stack.enter_context(session(self.out / "spark.log", "quorumlog demo"))
+                found = stack.enter_context(session(self.out / "spark.log", "quorumlog demo", "local[2]"))
                 details.append(f"Spark {found.version}, Java {java.version} ({java.origin})")
             yield found
 

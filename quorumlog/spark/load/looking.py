@@ -43,7 +43,7 @@ class Request:
 
 def read_options(request: Request, isolation_level: str, topics: Sequence[str]) -> ReadOptions:
     """As the connector's. Raises ConfigError."""
-    given = {f"kafka.{name.replace('_', '.')}": str(value) for name, value in request.client.items()}
+    given = {f"kafka.{name.replace('_', '.')}": _text(value) for name, value in request.client.items()}
     return parse_read_options(
         {
             "groupIdPrefix": CLIENT_ID,
@@ -53,6 +53,10 @@ def read_options(request: Request, isolation_level: str, topics: Sequence[str]) 
             "failOnDataLoss": "false" if request.skip_lost else "true",
         }
     )
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def choose_now(request: Request, asked: Choose) -> Choice | None:
