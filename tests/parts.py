@@ -80,6 +80,7 @@ SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine ten
 }
 
 _SEEDS = "the simulation plays it with more seeds"
+_DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
@@ -135,6 +136,12 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[1": _SEEDS,
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
+    "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[create-1-before]": _DEATH,
+    "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[create-2-before]": _DEATH,
+    "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[put_file-1-before]": _DEATH,
+    "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[put_file-1-after]": _DEATH,
+    "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[put_file-8-after]": _DEATH,
+    "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[sweep-1-before]": _DEATH,
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
     "tests/spark/test_session_processes.py::test_a_session_leaves": "CI runs the demo, and looks at what it leaves",
     "tests/spark/test_spark_commands.py::test_the_doctor": "tests/spark reads topics in the same way",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from quorumlog.spark.load import parquet
 from quorumlog.spark.load.names import SUFFIX, UNDER_WAY
 from quorumlog.spark.load.parquet import Footer, RangeFiles, TooManyDays, inspect, read_footer
 from quorumlog.spark.load.records import PlannedRange
-from quorumlog.spark.load.store import DirectoryStore, open_store
+from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, open_store
 
 DAY_US = 86_400_000_000
 FIRST_DAY_US = 20_000 * DAY_US  # 2024-10-04
@@ -52,7 +54,7 @@ def test_a_file_takes_its_name_in_one_step(store: DirectoryStore) -> None:
 
 
 def test_what_is_under_way_is_no_parquet_and_is_swept(store: DirectoryStore) -> None:
-    """A killed loader leaves its folder."""
+    """A killed loader leaves its folder. One that is only slower than another may be at work in it for a day."""
     kept = []
     for number in (1, 2, 3):
         with store.scratch(number) as folder:
@@ -61,6 +63,10 @@ def test_what_is_under_way_is_no_parquet_and_is_swept(store: DirectoryStore) -> 
             folder.rename(folder.with_name(f"{folder.name}-left"))
     under_way = Path(store.root) / UNDER_WAY
     assert store.list("") == [] and not list(Path(store.root).rglob(f"*{SUFFIX}"))
+    store.sweep(3)
+    assert len(list(under_way.iterdir())) == 3
+    for folder in under_way.iterdir():
+        os.utime(folder, (0, time.time() - SWEPT_AFTER_S - 60))
     store.sweep(2)
     assert [folder.name for folder in under_way.iterdir()] == [f"{kept[2][1]}-left"]
 

@@ -98,7 +98,7 @@ class Inspect:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Removes what loads up to this number have left unfinished. It has no result."""
+    """Removes what loads up to this number have left unfinished, long ago. It has no result."""
 
     number: int
 

@@ -7,6 +7,7 @@ Of two who create the same name one wins: a finished temporary file is linked to
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.spark.load.names import UNDER_WAY
+
+SWEPT_AFTER_S = 24 * 3600  # a loader that is slower than another one may still write there
 
 
 class NoLinks(QuorumlogError):
@@ -45,7 +48,7 @@ class Store(Protocol):
         """A folder for files that load `number` writes and then puts."""
 
     def sweep(self, number: int) -> None:
-        """Remove what loads up to this number have left in their scratch folders."""
+        """Remove what loads up to this number have left in their scratch folders, if nobody can be at it any more."""
 
 
 def open_store(place: str) -> Store:
@@ -128,7 +131,7 @@ class DirectoryStore:
     def sweep(self, number: int) -> None:
         under_way = self._path(UNDER_WAY)
         for folder in sorted(under_way.iterdir()) if under_way.is_dir() else ():
-            if 0 < int(folder.name.partition("-")[0]) <= number:
+            if int(folder.name.partition("-")[0]) <= number and _age_s(folder) > SWEPT_AFTER_S:
                 _remove(folder)
 
     def _path(self, name: str) -> Path:
@@ -140,6 +143,13 @@ class DirectoryStore:
         self._make_folders(folder.parent)
         folder.mkdir(exist_ok=True)
         _sync(folder.parent)
+
+
+def _age_s(folder: Path) -> float:
+    try:
+        return time.time() - folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _sync(path: Path) -> None:
