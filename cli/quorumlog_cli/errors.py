@@ -51,6 +51,8 @@ _BY_CLASS = {
     "quorumlog.records.corrupt.CorruptRecords": Exit.DATA_INVALID,
     "quorumlog.spark.load.choosing.CannotLoad": Exit.PRECONDITION,
     "quorumlog.spark.load.choosing.LostBeforeLoad": Exit.PRECONDITION,
+    "quorumlog.spark.load.object_store.NoConditionalPut": Exit.PRECONDITION,
+    "quorumlog.spark.load.object_store.StoreFailed": Exit.UNREACHABLE,
     "quorumlog.spark.load.protocol.StoreUnclear": Exit.TIMED_OUT,
     "quorumlog.spark.load.records.BadRecord": Exit.DATA_INVALID,
     "quorumlog.spark.load.store.NoLinks": Exit.PRECONDITION,

@@ -112,7 +112,7 @@ def test_a_fault_is_an_exit_code(cluster: LocalCluster, tmp_path: Path, capsys: 
 def test_bad_usage(
     words: list[str], says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_load, "reach", lambda target: None)
+    monkeypatch.setattr(connect, "reach", lambda target: None)
     assert main(["spark", "load", *words, "-b", "127.0.0.1:1"]) == Exit.USAGE
     assert says in capsys.readouterr().err
 
@@ -137,7 +137,7 @@ def test_a_repeated_load_outlives_a_load_that_failed(
         return end
 
     monkeypatch.setattr(job, "run_load", fake)
-    monkeypatch.setattr(spark_load, "reach", lambda target: None)
+    monkeypatch.setattr(connect, "reach", lambda target: None)
     words = ["spark", "load", "orders", "--to", str(tmp_path), "-b", "127.0.0.1:1", "--every", "1ms"]
     assert main(words) == Exit.INTERRUPTED
     said = capsys.readouterr().err

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from quorumlog_cli import output
-from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, find_target, reach
+from quorumlog_cli import connect, output
+from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, find_target
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
 from quorumlog_cli.progress import Progress
@@ -91,7 +91,7 @@ def load(
     store = open_store(to)
     if topics:
         target = find_target(servers, profile, options)
-        reach(target)
+        connect.reach(target)
         request = Request(
             topics=tuple(topics),
             client={**target.options, "bootstrap_servers": target.bootstrap_servers},

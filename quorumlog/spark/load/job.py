@@ -31,6 +31,7 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
 
     The last outcome is that of the request. Raises LoadFailed, and what choosing and the client raise.
     """
+    store.prove()
     token = uuid4().hex
     outcomes: list[Outcome] = []
     while not outcomes or outcomes[-1].was_pending:

@@ -1,4 +1,4 @@
-"""Where a load is kept: the calls that its protocol needs, and a directory that has them.
+"""Where a load is kept: the calls that its protocol needs, and a directory that has them (`object_store`: another).
 
 Of two who create the same name one wins: a finished temporary file is linked to it, which fails if it exists (POSIX
 `link`). What has a name is whole and on the disk: the file is synced before it gets the name, and the folder behind.
@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 from uuid import uuid4
@@ -26,6 +27,9 @@ class NoLinks(QuorumlogError):
 
 class Store(Protocol):
     """Names are paths with slashes below the store's root. It is pickled to the workers."""
+
+    def prove(self) -> None:
+        """Raises QuorumlogError if it does not hold what a load needs."""
 
     def list(self, prefix: str) -> list[str]:
         """Every name that begins so, in order."""
@@ -58,7 +62,14 @@ def open_store(place: str) -> Store:
         return DirectoryStore(os.path.abspath(place))
     if scheme == "file":
         return DirectoryStore(os.path.abspath(rest))
-    raise ConfigError(f"--to {place}: a directory is needed, or a file:// address; {scheme}:// is not known")
+    from quorumlog.spark.load.object_store import SCHEMES, ObjectStore
+
+    if scheme not in SCHEMES:
+        known = ", ".join(f"{one}://" for one in ("file", *SCHEMES))
+        raise ConfigError(f"--to {place}: {scheme}:// is not known; give a directory, or an address with {known}")
+    if find_spec("obstore") is None:
+        raise ConfigError(f"--to {place}: object stores need obstore: pip install 'quorumlog[lake]'")
+    return ObjectStore(place.rstrip("/"))
 
 
 class DirectoryStore:
@@ -66,6 +77,9 @@ class DirectoryStore:
 
     def __init__(self, root: str) -> None:
         self.root = root
+
+    def prove(self) -> None:
+        """Nothing has to be tried: a file system without links says so."""
 
     def list(self, prefix: str) -> list[str]:
         top = self._path(prefix.rpartition("/")[0])
