@@ -24,9 +24,7 @@ ConfOption = Annotated[
 
 
 def shell(
-    master: DAEMON = "spark.python.daemon.module=quorumlog.spark.daemon"  # with which the connector starts soonest
-
-MasterOption = "local[2]",
+    master: MasterOption = "local[2]",
     conf: ConfOption = None,
     servers: ServersOption = None,
     profile: ProfileOption = None,
