@@ -440,6 +440,7 @@ class ReplicaCluster:
             fetch_offset=offset,
             max_bytes=options.pop("partition_max_bytes", 1 << 20),
             current_leader_epoch=options.pop("current_leader_epoch", -1),
+            last_fetched_epoch=options.pop("last_fetched_epoch", -1),
         )
         target = FetchTarget(options.pop("topic", TOPIC_ID), partition)
         context = FetchContext((target,), options.pop("replica", None))

@@ -111,7 +111,6 @@ NOT_OF_THE_SWARM = (
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
     "quorumlog/rpc/local_connection.py",  # its network has no sockets
-    "quorumlog/spark/cluster.py",  # it has no Spark
     "quorumlog/testing/processes.py",  # its nodes are no processes
 )
 
@@ -129,7 +128,9 @@ def test_simulations_kill_most_of_those_that_tests_of_storage_and_of_rules_do_no
 
 
 def is_left_to_tests(mutant: Mutant) -> bool:
-    return all(path.startswith("storage/") or path in NOT_OF_THE_SWARM for path in changed_by(mutant))
+    """The simulated cluster has no Spark."""
+    paths = changed_by(mutant)
+    return all(path.startswith(("storage/", "quorumlog/spark/")) or path in NOT_OF_THE_SWARM for path in paths)
 
 
 def changed_by(mutant: Mutant) -> list[str]:

@@ -9,7 +9,7 @@ from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, fail_writes
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, ReplicaState
+from quorumlog.messages.fetch import EpochEndOffset, FetchPartition, FetchPartitionResponse, ReplicaState
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
@@ -187,6 +187,23 @@ def test_a_fetch_of_a_stranger_or_without_the_epoch_is_no_acknowledgement() -> N
     without = cluster.fetch(1, 1, replica=ReplicaState(replica_id=2, broker_epoch=99))
     assert without.error_code == ErrorCode.FENCED_LEADER_EPOCH
     assert cluster.core(1).high_watermark == 0
+
+
+def test_a_fetch_from_where_the_logs_differ_is_no_acknowledgement() -> None:
+    """A follower that led before is at offset 3 of its own epoch 0, which ended at 2 here."""
+    cluster = led_cluster(replicas=(1, 2), isr=(1, 2))
+    cluster.kill(2)
+    cluster.produce(1, "a", "b", acks=1)
+    cluster.elect(1, (1, 2))
+    cluster.wait_led(1)
+    cluster.produce(1, "c", acks=1)
+    follower = ReplicaState(replica_id=2, broker_epoch=cluster.image.brokers[2].broker_epoch)
+    differs = cluster.fetch(1, 3, replica=follower, current_leader_epoch=1, last_fetched_epoch=0)
+    assert differs.diverging_epoch == EpochEndOffset(epoch=0, end_offset=2)
+    assert cluster.core(1).high_watermark == 0
+    agrees = cluster.fetch(1, 2, replica=follower, current_leader_epoch=1, last_fetched_epoch=0)
+    assert agrees.diverging_epoch != differs.diverging_epoch and values_of(bytes(agrees.records)) == ["c"]
+    assert cluster.core(1).high_watermark == 2
 
 
 def test_a_fetch_of_no_bytes_gets_one_batch() -> None:
