@@ -163,7 +163,7 @@ def _transactions(admin: Admin) -> Iterator[Row]:
             "producerEpoch": found.producer_epoch,
             "timeoutMs": found.transaction_timeout_ms,
             "startTime": None if start_ms < 0 else datetime.fromtimestamp(start_ms / 1000, UTC),
-            "partitions": [{"topic": t.name, "partition": index} for t in found.topics for index in t.partitions],
+            "partitions": [{"topic": t.name, "partition": i} for t in found.topics for i in t.partitions] or None,
         }
         yield row
 

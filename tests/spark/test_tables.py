@@ -14,6 +14,7 @@ from quorumlog.spark.options import parse_stream_options, parse_table_options
 from quorumlog.spark.source import DefaultSource
 from quorumlog.spark.tables import SCHEMAS, TableReader
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.waiting import wait_until
 
 BASE = {"bootstrap.servers": "h:1"}
 
@@ -78,8 +79,12 @@ def test_partitions_groups_and_transactions(spark: Any, cluster: LocalCluster) -
         assert payer["state"] == "Ongoing" and payer["partitions"] == [{"topic": "orders", "partition": 0}]
         assert payer["startTime"] is not None and payer["producerId"] >= 0
         producer.commit()
-    (done,) = [row for row in rows(cluster, "transactions") if row["transactionalId"] == "payer"]
-    assert done["partitions"] is None and done["state"] in ("CompleteCommit", "PrepareCommit")
+
+    def payers() -> list[tuple[str, Any]]:
+        found = [row for row in rows(cluster, "transactions") if row["transactionalId"] == "payer"]
+        return [(row["state"], row["partitions"]) for row in found]
+
+    wait_until(lambda: payers() == [("CompleteCommit", None)], 60, "the transaction's marker")
     (group,) = rows(cluster, "groups")
     assert (group["group"], group["state"], group["topic"], group["partition"]) == ("readers", "Empty", "orders", 0)
     assert (group["offset"], group["metadata"], group["endOffset"], group["lag"]) == (2, "m", 6, 4)  # and a marker
