@@ -23,6 +23,7 @@ NEEDED: Mapping[str, Sequence[str]] = {
     f"{PLANNER}lookup_data_sources": ["source"],
     f"{PLANNER}create_data_source": ["source", "options", "schema"],
     f"{PLANNER}plan_data_source_read": ["source", "cluster", "planning", "schema"],
+    f"{PLANNER}data_source_pushdown_filters": ["source", "pushing", "cluster", "planning", "schema"],
     "pyspark.worker": ["source", "reading", "cluster", "columns"],
 }
 

@@ -41,7 +41,8 @@ def test_a_planner_of_spark_loads_no_more_than_it_needs() -> None:
     create = imported(*NEEDED["pyspark.sql.worker.create_data_source"])
     assert [name for name in HEAVY if name in create] == []
     assert "quorumlog.client.blocking" not in create
-    assert "grpc" not in imported(*NEEDED["pyspark.sql.worker.plan_data_source_read"])
+    for planner in ("plan_data_source_read", "data_source_pushdown_filters"):
+        assert [name for name in HEAVY if name in imported(*NEEDED[f"pyspark.sql.worker.{planner}"])] == []
     read = imported(*NEEDED["pyspark.worker"])
     assert "grpc" not in read and "numba" not in read and "pyarrow" in read
 

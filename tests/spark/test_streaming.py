@@ -10,10 +10,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError, Unavailable
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.messages.fetch import OffsetRange
+from quorumlog.spark import stream_source
 from quorumlog.spark.options import StreamOptions, parse_stream_options
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time
@@ -227,6 +229,13 @@ def test_tasks_are_cut_by_bytes_between_batches() -> None:
     first = made.initial()
     assert parts(made.tasks(first, made.latest(first))) == [(0, 1, 6), (0, 6, 12), (0, 12, 18), (0, 18, 20), (1, 0, 3)]
     assert cluster.asked == ["maxBytesPerPartition"]
+
+
+@pytest.mark.parametrize("limit", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxBytesPerTrigger"])
+def test_an_older_spark_is_told_that_it_cannot_keep_a_limit(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(stream_source, "HAS_LIMITS", False)
+    with pytest.raises(ConfigError, match=rf"{limit}.* need Spark 4\.2"):
+        stream_source.stream_reader(options(**{limit: "5"}), StructType([]))
 
 
 def test_available_now_ends_at_what_was_there() -> None:
