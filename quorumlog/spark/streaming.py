@@ -160,8 +160,14 @@ class Stream:
     def _within(
         self, ranges: Ranges, ends: dict[TopicPartition, Offset], most_bytes: int
     ) -> dict[TopicPartition, Offset]:
-        """These ends, or earlier ones, so that the batch has no more bytes; each partition moves nevertheless."""
-        left = {key: (ranges[key][0], end) for key, end in ends.items() if ranges[key][0] < end}
+        """These ends, or earlier ones, so that the batch has no more bytes; each partition moves nevertheless.
+
+        A topic that has gone since the run began is asked nothing; `tasks` tells its loss.
+        """
+        lives = {key: span.topic_id for key, span in (self._target or self._seen).items()}
+        now = self._seen if self._target is None else self._look()
+        still = {key for key, span in now.items() if span.topic_id == lives.get(key)}
+        left = {key: (ranges[key][0], end) for key, end in ends.items() if key in still and ranges[key][0] < end}
         option = "maxBytesPerTrigger"
         there = self._cluster.ranges(option, {key: RangeQuery(*one, 0, most_bytes + 1) for key, one in left.items()})
         shares = share_out_bytes({key: bytes_in(found) for key, found in there.items()}, most_bytes)

@@ -223,6 +223,21 @@ def test_available_now_keeps_to_its_bytes() -> None:
     assert all(sum(part.end - part.start for part in batch) <= 33 for batch in batches)
 
 
+def test_bytes_are_not_asked_of_a_topic_that_is_gone() -> None:
+    """It was there when the run began. Its loss is told by name, and is no endless question."""
+    cluster, found = Cluster((0, 100), (0, 100)), list[str]()
+    given = options(startingOffsets="earliest", maxBytesPerTrigger="60", failOnDataLoss="false")
+    made = Stream(given, cluster, lambda: 0, found.append)
+    position = made.initial()
+    made.prepare_available_now()
+    first = made.latest(position, most_bytes=60)
+    cluster.logs = {}
+    last = made.latest(first, most_bytes=60)
+    assert offsets(last) == {0: 100, 1: 100} and made.tasks(first, last) == []
+    assert len(found) == 2 and all("does not exist any more" in text for text in found)
+    assert made.latest(last, most_bytes=60) is last
+
+
 def test_tasks_are_cut_by_bytes_between_batches() -> None:
     cluster = Cluster((1, 20), (0, 3))
     made = stream(cluster, maxBytesPerPartition="70")
