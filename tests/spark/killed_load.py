@@ -1,7 +1,7 @@
 """A process that loads a topic and is killed (`kill -9`) at one call of its store: `python -m tests.spark.killed_load`.
 
-Arguments: servers, topic, the store's place, the call's name, its number from 1 on, `before` or `after`, `process` or
-`spark`. In Spark a call of a worker kills the driver, whose workers end with it.
+Arguments: servers, topic, the store's place, the call's name, its number from 1 on, `before` or `after`, and `process`
+or the master of a Spark, where a call of a worker kills the driver, whose workers end with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quorumlog.spark.load.store import Store, open_store
 from quorumlog_cli.spark_session import session
 
 CALLS = ("create", "put_file", "sweep")
-GONE_S = 60
+GONE_S = 20
 
 
 class StrikingStore:
@@ -72,8 +72,9 @@ def main(servers: str, topic: str, place: str, call: str, number: str, moment: s
     folder = tempfile.mkdtemp()
     store = StrikingStore(open_store(place), call, int(number), moment, folder)
     ground: AbstractContextManager[Any] = nullcontext()
-    if where == "spark":
-        ground = session(Path(folder) / "spark.log", "killed", "local[2]")
+    if where != "process":
+        os.environ["SPARK_WORKER_DIR"] = folder
+        ground = session(Path(folder) / "spark.log", "killed", where)
     with ground as spark:
         run_load(request, store, in_this_process if spark is None else in_spark(spark))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from quorumlog.spark.load.verifying import verify
 from quorumlog.testing import LocalCluster
 from tests.spark.object_server import s3
 from tests.spark.test_load import once
-from tests.spark.test_load_kills import ENDS, fill, start
+from tests.spark.test_load_kills import ENDS, fill, start, wait_for_death
 
 __all__ = ["s3"]
 RACERS = 8
@@ -113,9 +112,7 @@ def test_loads_go_on_and_again_and_are_verified(cluster: LocalCluster, store: Ob
 
 @pytest.mark.parametrize("strike", [("create", 1, "after"), ("put_file", 3, "after"), ("create", 2, "before")])
 def test_a_killed_load_is_done_again(cluster: LocalCluster, store: ObjectStore, strike: Any) -> None:
-    process = start(cluster, store.address, *strike)
-    said, _ = process.communicate(timeout=100)
-    assert process.returncode == -signal.SIGKILL, said
+    wait_for_death(start(cluster, store.address, *strike))
     assert max(offsets(store).values(), default=1) == 1
     load(cluster, store, rows_per_file=7)
     assert offsets(store) == once(*ENDS) and verify(store).faults == ()

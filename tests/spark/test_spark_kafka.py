@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.dataset as ds
 import pytest
 
 from bench.kafka_peer import KafkaPeer
@@ -15,6 +17,10 @@ from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.spark import track
+from quorumlog.spark.load.job import in_this_process, run_load
+from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.store import DirectoryStore
+from quorumlog.spark.load.verifying import verify
 from quorumlog.spark.options import parse_table_options
 from quorumlog.spark.pins import Pins
 from quorumlog.spark.tables import SCHEMAS, TableReader
@@ -85,6 +91,27 @@ def test_tables_of_a_kafka(spark: Any, servers: str, kafka: Cluster) -> None:
     }
     assert ends == {0: (3, True), 1: (3, True)}
     assert [(row["offset"], row["lag"]) for row in tables["groups"] if row["group"] == "told-to"] == [(1, 2)]
+
+
+def test_a_load_goes_on_and_loads_again(servers: str, kafka: Cluster, tmp_path: Path) -> None:
+    """As from a cluster of ours; rows of an aborted transaction are gaps."""
+    kafka.admin.create_topic("lake", 2)
+    write(kafka, "lake", 100)
+    store = DirectoryStore(str(tmp_path))
+    request = Request(topics=("lake",), client={"bootstrap_servers": servers}, rows_per_file=20)
+    run_load(request, store, in_this_process)
+    with kafka.producer(transactional_id="loader") as producer:
+        for end in (producer.abort, producer.commit):
+            producer.begin()
+            producer.send("lake", b"v", partition=0).result()
+            end()
+    run_load(request, store, in_this_process)
+    run_load(replace(request, start="0", until="40"), store, in_this_process)
+    table = ds.dataset(tmp_path).to_table(columns=["partition", "offset"]).to_pydict()
+    rows = [(partition, offset) for partition in range(2) for offset in range(50)]
+    assert sorted(zip(table["partition"], table["offset"], strict=True)) == sorted([*rows, (0, 52)])
+    report = verify(store)
+    assert (report.commits, report.rows, report.faults) == (3, 101, ())
 
 
 def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:
