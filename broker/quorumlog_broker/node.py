@@ -38,6 +38,7 @@ from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordin
 from quorumlog_broker.coordinator.runtime.transactions import Transactions
 from quorumlog_broker.data_plane import DataPlane
 from quorumlog_broker.directory_return import DirectoryReturn, Reopen
+from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
@@ -242,6 +243,7 @@ class Broker:
             self.data_plane.leadership_listeners.add(coordinators)
             self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
         self.data_plane.upcoming.newest = lambda: subscription.image
+        self.chunk_streams = ChunkStreams()
         self._services = self._make_services(suspected_leaders)
 
     def _make_services(self, suspected_leaders: SuspectedLeaders) -> Services:
@@ -277,6 +279,7 @@ class Broker:
             replication_listener=config.replication_listener,
             suspected_leaders=suspected_leaders,
             recently_fenced=RecentlyFenced(),
+            chunk_streams=self.chunk_streams,
             topic_defaults=config.topic_defaults,
             settings=config.settings,
             supported=self._supported,

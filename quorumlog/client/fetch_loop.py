@@ -12,7 +12,8 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from quorumlog.client.errors import QuorumlogError, RequestFailed, TopicReplaced
+from quorumlog.client.chunk_stream import ChunkStream
+from quorumlog.client.errors import NoProtocol, QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.link import Link
 from quorumlog.client.metadata_cache import NO_ID
@@ -32,9 +33,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords
-from quorumlog.rpc.transport import RpcError
-
-CHUNKS_AHEAD = 2  # per partition: one that the reader takes, one that waits
+from quorumlog.rpc.transport import NotServed, RpcError
 
 
 class TruncatedLog(QuorumlogError):
@@ -92,6 +91,8 @@ class FetchLoop:
         self._busy: set[NodeId] = set()
         self._wake = asyncio.Event()
         self._silence = SilenceWatch(link)
+        self._stream = ChunkStream(link, nursery, options.prefetch_chunks) if options.streams_chunks else None
+        self._without_streams: set[NodeId] = set()  # brokers that have said that they serve none
 
     def start(self) -> None:
         self._nursery.start(self._run(), "consumer fetch loop")
@@ -252,7 +253,7 @@ class FetchLoop:
 
     def _full(self, position: Position) -> bool:
         ahead = self._ahead.get(position.key, 0)
-        return ahead >= CHUNKS_AHEAD or (ahead > 0 and self._buffered >= self._options.prefetch_bytes)
+        return ahead >= self._options.prefetch_chunks or (ahead > 0 and self._buffered >= self._options.prefetch_bytes)
 
     async def _fetch(self, node_id: NodeId, positions: list[Position]) -> None:
         try:
@@ -280,10 +281,26 @@ class FetchLoop:
         self._silence.began(flight)
         try:
             timeout_ms = self._options.fetch_max_wait_ms + self._options.request_timeout_ms
+            if self._stream is not None and len(self.positions) == 1 and node_id not in self._without_streams:
+                return await self._ask_stream(self._stream, node_id, positions[0], timeout_ms)
             response: FetchResponse = await self._link.call_node(node_id, self._request(positions), timeout_ms)
             return response
         finally:
             self._silence.ended(flight)
+
+    async def _ask_stream(
+        self, stream: ChunkStream, node_id: NodeId, position: Position, timeout_ms: int
+    ) -> FetchResponse:
+        held, request = self._ahead.get(position.key, 0), self._request([position])
+        try:
+            return await stream.fetch(node_id, request, position.stop_offset, held, timeout_ms)
+        except NotServed as error:
+            if self._options.needs_streams:
+                text = "it serves no stream of chunks by gRPC; stream_chunks=auto reads by calls where there is none"
+                raise NoProtocol(f"{self._link.cache.brokers.get(node_id)}: {text}: {error}") from error
+            self._without_streams.add(node_id)
+            response: FetchResponse = await self._link.call_node(node_id, request, timeout_ms)
+            return response
 
     def _request(self, positions: list[Position]) -> FetchRequest:
         topics: dict[tuple[str, Uuid], list[FetchPartition]] = {}

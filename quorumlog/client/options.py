@@ -23,6 +23,7 @@ ISOLATION_LEVELS = {"read_uncommitted": 0, "read_committed": 1}  # and their num
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 MAX_ID_BYTES = 2**15 - 1  # of a transactional id
 GROUP_PROTOCOLS = ("classic", "consumer")
+MAX_PREFETCH_CHUNKS = 16
 OFFSET_RESETS = ("earliest", "latest", "none")
 
 OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
@@ -122,6 +123,8 @@ class ConsumerOptions(CommonOptions):
     fetch_max_bytes: int = 8 * 1024 * 1024
     max_partition_fetch_bytes: int = 2 * 1024 * 1024
     prefetch_bytes: int = 16 * 1024 * 1024  # fetched and not yet taken, in all partitions together
+    prefetch_chunks: int = 2  # of a partition: answers that were fetched and not yet taken
+    stream_chunks: bool | str = "false"  # how a consumer of one partition fetches: ahead of itself, in a stream by gRPC
     max_poll_records: int = 500
     auto_offset_reset: str = "earliest"  # used if the log loses the position; `assign` names the first start
     check_crcs: bool = True
@@ -144,12 +147,24 @@ class ConsumerOptions(CommonOptions):
         return self.isolation_level == "read_committed"
 
     @property
+    def streams_chunks(self) -> bool:
+        """Where the brokers do; `needs_streams`: and nowhere else."""
+        return self.needs_streams or str(self.stream_chunks).lower() == "auto"
+
+    @property
+    def needs_streams(self) -> bool:
+        return str(self.stream_chunks).lower() == "true"
+
+    @property
     def assignors(self) -> tuple[str, ...]:
         given = self.partition_assignment_strategy
         return tuple(name.strip() for name in (given.split(",") if isinstance(given, str) else given))
 
     def check(self) -> None:
         CommonOptions.check(self)
+        _one_of("stream_chunks", str(self.stream_chunks).lower(), SWITCH)
+        if not 0 < self.prefetch_chunks <= MAX_PREFETCH_CHUNKS:
+            raise ConfigError(f"prefetch_chunks must be 1 to {MAX_PREFETCH_CHUNKS}: {self.prefetch_chunks}")
         _one_of("group_protocol", self.group_protocol, GROUP_PROTOCOLS)
         for name in self.assignors:
             _one_of("partition_assignment_strategy", name, ASSIGNORS)

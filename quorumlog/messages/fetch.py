@@ -116,6 +116,34 @@ class AbortedTransaction:
 
 
 @message(frozen=True, slots=True, kw_only=True)
+class FetchChunkRequest:
+    """Asks for one chunk of a partition: a credit for one answer. So no more chunks are on their way, or wait
+    anywhere,
+    than the reader has asked for. Answers come in the order of the requests.
+
+    fetch: Of one partition: where to begin, and how large a chunk may be. Absent: behind the chunk before.
+    end_offset: Beside `fetch`: exclusive end of what the reader wants; -1: none.
+    """
+
+    fetch: FetchRequest | None = None
+    end_offset: int = -1
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class FetchChunkResponse:
+    """records: Those of the partition in `fetch`. The first field: a reader finds it before it reads the others.
+    fetch: As that of Fetch, without its records. Absent: the end, until a request says where to begin. So it is
+    behind the
+        end offset, and behind an error or a diverging epoch.
+    """
+
+    records: Buffer | Pieces = b""
+    error_code: int = 0
+    error_message: str = ""
+    fetch: FetchResponse | None = None
+
+
+@message(frozen=True, slots=True, kw_only=True)
 class ListOffsetsRequest:
     """replica_id: -1 from a consumer."""
 

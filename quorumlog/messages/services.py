@@ -74,6 +74,8 @@ from quorumlog.messages.controller import (
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     DescribeRangesResponse,
+    FetchChunkRequest,
+    FetchChunkResponse,
     FetchRequest,
     FetchResponse,
     ListOffsetsRequest,
@@ -185,6 +187,15 @@ METHODS: tuple[Method, ...] = (
         client_streaming=False,
         server_streaming=False,
         doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="FetchChunks",
+        request=FetchChunkRequest,
+        response=FetchChunkResponse,
+        client_streaming=True,
+        server_streaming=True,
+        doc=("A partition, read in order: the broker reads the next chunk while the last ones are on their way."),
     ),
     Method(
         service="quorumlog.v1.Broker",

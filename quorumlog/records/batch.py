@@ -43,6 +43,7 @@ KNOWN_ATTRIBUTES = 0x7F  # the others have no meaning, and are 0 where a leader 
 
 HEADER = Struct(">qiibIhiqqqhii")
 STAMP = Struct(">qiib")
+LENGTH, LENGTH_AT = Struct(">i"), 8
 COVERED = Struct(">hiqqqhii")  # the header's fields from CRC_START on
 CRC_FIELD = Struct(">I")
 
@@ -186,6 +187,22 @@ def iter_headers(buf: Buffer, *, partial_tail: bool = False) -> Iterator[BatchHe
             raise
         yield header
         position = header.end
+
+
+def last_header(buf: Buffer) -> BatchHeader | None:
+    """Of the last whole batch in `buf`; None if there is none. Only its header is read, of the others their lengths.
+
+    Raises CorruptRecords for an impossible header, or an impossible length of a batch before it.
+    """
+    position, last = 0, -1
+    while position + LOG_OVERHEAD <= len(buf):
+        (length,) = LENGTH.unpack_from(buf, position + LENGTH_AT)
+        if length <= 0:
+            raise CorruptRecords(position, f"a batch of {length} bytes")
+        if position + LOG_OVERHEAD + length > len(buf):
+            break
+        last, position = position, position + LOG_OVERHEAD + length
+    return None if last < 0 else parse_header(buf, last)
 
 
 def headers(buf: Buffer, *, partial_tail: bool = False) -> list[BatchHeader]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from quorumlog.messages.fetch import FetchRequest
+from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest
 
 MAX_FETCHED_BYTES = 4 * 1024 * 1024  # of records; the first batch is sent even if it is larger
 
@@ -16,4 +16,6 @@ def bounded(request: Any) -> Any:
     """The request as it is carried out: a fetch asks for no more than MAX_FETCHED_BYTES."""
     if type(request) is FetchRequest and request.max_bytes > MAX_FETCHED_BYTES:
         return replace(request, max_bytes=MAX_FETCHED_BYTES)
+    if type(request) is FetchChunkRequest and request.fetch is not None:
+        return replace(request, fetch=bounded(request.fetch))
     return request

@@ -136,6 +136,8 @@ class GrpcService:
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except Replayed as error:
             await servicer_context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
+        if call.has_own_context:
+            return self._dispatch.context(entry.caller, host_of(where)), entry.stream
         return self._context(where, entry.caller), entry.stream
 
     def _context(self, where: str, caller: Caller) -> PeerContext:

@@ -20,7 +20,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.rpc.calls import Call
 from quorumlog.rpc.ordered_calls import OrderedCall, OrderedCalls
-from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
+from quorumlog.rpc.transport import NotDelivered, NotServed, OutcomeUnknown, RpcError
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes
 
@@ -57,7 +57,7 @@ class GrpcStream:
 
     def __init__(self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd) -> None:
         self.calls = OrderedCalls(call)
-        self.name, self.request = call.method.name, call.method.request
+        self.name, self.request, self._is_optional = call.method.name, call.method.request, call.is_optional
         self._open_rpc, self._nursery, self._on_end = open_rpc, nursery, on_end
         self._rpc: Rpc | None = None
         self._ended = False
@@ -130,6 +130,8 @@ class GrpcStream:
     def _error(self, reason: str) -> RpcError:
         """Of calls without an answer that were given to gRPC."""
         text = f"{self.name}: {reason}"
+        if self.is_unknown and self._is_optional:
+            return NotServed(f"{text}: its software is older than this call")
         return NotDelivered(text) if self._is_refused else OutcomeUnknown(text)
 
     def end(self, reason: str) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.calls import Call
 from quorumlog.rpc.dispatch import Answer, Dispatch, PeerContext
 
 MAX_HANDLED_REQUESTS = 256  # per stream
+MAX_HANDLED_CHUNKS = 16  # per stream of chunks: each may be answered with `answer_size.MAX_FETCHED_BYTES`
 MAX_HANDLED_BYTES = 64 * 1024 * 1024  # per stream; a single larger request is still accepted
 
 
@@ -22,6 +24,8 @@ class OrderedAnswers:
 
     def __init__(self, dispatch: Dispatch, context: PeerContext, call: Call, nursery: Nursery) -> None:
         self._dispatch, self._context, self._call, self._nursery = dispatch, context, call, nursery
+        is_of_chunks = call.method.request is FetchChunkRequest
+        self._max_handled = MAX_HANDLED_CHUNKS if is_of_chunks else MAX_HANDLED_REQUESTS
         self._handled: deque[tuple[asyncio.Task[Answer], int]] = deque()  # oldest first, with bytes of the request
         self._handled_bytes = 0
         self._ended = False
@@ -30,7 +34,7 @@ class OrderedAnswers:
 
     @property
     def has_room(self) -> bool:
-        return len(self._handled) < MAX_HANDLED_REQUESTS and self._handled_bytes < MAX_HANDLED_BYTES
+        return len(self._handled) < self._max_handled and self._handled_bytes < MAX_HANDLED_BYTES
 
     async def room(self) -> None:
         """Wait until `accept` may be called."""

@@ -23,12 +23,13 @@ from typing import Any, Protocol
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.proof.keys import Keys, keys_of
 from quorumlog.proof.peer import Peer
 
-ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest, QuorumFetchRequest})
+ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest, QuorumFetchRequest, FetchChunkRequest})
 
 MAX_MESSAGE_BYTES_DEFAULT = 100 * 1024 * 1024  # socket.request.max.bytes
 CONNECT_TIMEOUT_MS_DEFAULT = 2_000

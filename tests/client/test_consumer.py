@@ -12,13 +12,22 @@ from virtual_time import run
 
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
-from quorumlog.client.errors import ConfigError, RequestFailed, Unavailable
+from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, Unavailable
 from quorumlog.client.fetch_loop import TruncatedLog
+from quorumlog.client.options import ConsumerOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import EpochEndOffset
-from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
+from quorumlog.messages.fetch import (
+    FetchChunkRequest,
+    FetchPartitionResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopicResponse,
+)
 from quorumlog.records import Record, encode_batch
-from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+from quorumlog.rpc.transport import NotDelivered, NotServed, OutcomeUnknown
+
+DEFAULT_PREFETCH = ConsumerOptions().prefetch_chunks
 
 
 def filled(records: int = 100, partitions: int = 2, per_batch: int = 7) -> FakeCluster:
@@ -296,3 +305,44 @@ def test_a_leader_that_finds_its_records_corrupt_is_asked_with_pauses() -> None:
 
 def fetches_of(cluster: FakeCluster) -> int:
     return sum(isinstance(request, FetchRequest) for _, request in cluster.requests)
+
+
+def test_a_broker_without_streams_of_chunks_is_read_by_calls() -> None:
+    """As Apache Kafka is, and a node of older software; it is asked for a stream once."""
+    cluster = filled(partitions=1)
+    cluster.fault(FetchChunkRequest, *[lambda _: NotServed("no stream")] * 9)
+
+    async def scenario() -> list[int]:
+        async with make(cluster, stream_chunks="auto", max_partition_fetch_bytes=200) as consumer:
+            await consumer.assign([("t", 0, 0)], stop="latest")
+            return [record.offset async for record in consumer]
+
+    assert run(scenario()) == list(range(100))
+    asked = [type(request) for _, request in cluster.requests]
+    assert asked.count(FetchRequest) > 5 and asked.count(FetchChunkRequest) <= DEFAULT_PREFETCH
+
+
+def test_a_reader_that_needs_a_stream_is_told_that_there_is_none() -> None:
+    cluster = filled(partitions=1)
+    cluster.fault(FetchChunkRequest, *[lambda _: NotServed("no stream")] * 9)
+
+    async def scenario() -> None:
+        async with make(cluster, stream_chunks="true") as consumer:
+            await consumer.assign([("t", 0, 0)])
+            with pytest.raises(NoProtocol, match="b1:9092: it serves no stream of chunks by gRPC"):
+                await consumer.poll(timeout_ms=10_000)
+
+    run(scenario())
+    assert not [request for _, request in cluster.requests if isinstance(request, FetchRequest)]
+
+
+def test_two_partitions_are_read_by_calls() -> None:
+    cluster = filled()
+
+    async def scenario() -> int:
+        async with make(cluster, stream_chunks="true") as consumer:
+            await consumer.assign_topic("t", stop="latest")
+            return len([record async for record in consumer])
+
+    assert run(scenario()) == 200
+    assert not [request for _, request in cluster.requests if isinstance(request, FetchChunkRequest)]

@@ -14,10 +14,11 @@ import pytest
 from raw_server import raw_server
 from test_older_quorum_fetch import FETCH, LIMIT_MS, OLD, bare_server
 
+from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.grpc_transport import GrpcTransport
-from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown
+from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 
 TRIES, AT_ONCE = 20, 5
 PRODUCE = BY_REQUEST[ProduceRequest]
@@ -43,6 +44,15 @@ def test_a_stream_that_the_server_does_not_know(request_: Any) -> None:
                 for error in await outcomes(port, request_):
                     assert isinstance(error, NotDelivered) and "UNIMPLEMENTED" in str(error)
         assert calls == []
+
+    asyncio.run(scenario())
+
+
+def test_a_caller_that_can_do_without_the_call_is_told_that_it_has_to() -> None:
+    async def scenario() -> None:
+        async with bare_server([], OLD) as port:
+            for _ in range(TRIES):
+                assert {type(found) for found in await outcomes(port, FetchChunkRequest())} == {NotServed}
 
     asyncio.run(scenario())
 

@@ -20,6 +20,7 @@ from quorumlog_broker.api.suspected_leaders import SuspectedLeaders
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.transactions import Transactions
+from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.fetch_path import FetchPath
 from quorumlog_broker.fetch.offset_queries import OffsetQueries
 from quorumlog_broker.fetch.session_cache import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
@@ -94,6 +95,7 @@ class Services:
     suspected_leaders: SuspectedLeaders = field(default_factory=SuspectedLeaders)
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)
     recent_images: RecentImages = field(default_factory=RecentImages)
+    chunk_streams: ChunkStreams = field(default_factory=ChunkStreams)
 
     def caught_up_image(self) -> Image:
         """The newest metadata. Raises ApiError(LEADER_NOT_AVAILABLE), which clients retry, before the first image."""

@@ -18,6 +18,8 @@ from quorumlog.messages.fetch import (
     EpochPartitionResult,
     EpochTopic,
     EpochTopicResult,
+    FetchChunkRequest,
+    FetchChunkResponse,
     FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
@@ -311,6 +313,58 @@ def encode_AbortedTransaction(m: AbortedTransaction) -> bytes:
 
 def decode_AbortedTransaction(data: Buffer) -> AbortedTransaction:
     return read_AbortedTransaction(parse(pb.AbortedTransaction, data))
+
+
+def fill_FetchChunkRequest(m: FetchChunkRequest, p: pb.FetchChunkRequest) -> None:
+    if m.fetch is not None:
+        p.fetch.SetInParent()
+        fill_FetchRequest(m.fetch, p.fetch)
+    p.end_offset = m.end_offset
+
+
+def read_FetchChunkRequest(p: pb.FetchChunkRequest) -> FetchChunkRequest:
+    return FetchChunkRequest(
+        fetch=read_FetchRequest(p.fetch) if p.HasField("fetch") else None,
+        end_offset=p.end_offset,
+    )
+
+
+def encode_FetchChunkRequest(m: FetchChunkRequest) -> bytes:
+    p = pb.FetchChunkRequest()
+    fill_FetchChunkRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchChunkRequest(data: Buffer) -> FetchChunkRequest:
+    return read_FetchChunkRequest(parse(pb.FetchChunkRequest, data))
+
+
+def fill_FetchChunkResponse(m: FetchChunkResponse, p: pb.FetchChunkResponse) -> None:
+    p.records = m.records if type(m.records) is bytes else bytes(m.records)
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    if m.fetch is not None:
+        p.fetch.SetInParent()
+        fill_FetchResponse(m.fetch, p.fetch)
+
+
+def read_FetchChunkResponse(p: pb.FetchChunkResponse) -> FetchChunkResponse:
+    return FetchChunkResponse(
+        records=p.records,
+        error_code=p.error_code,
+        error_message=p.error_message,
+        fetch=read_FetchResponse(p.fetch) if p.HasField("fetch") else None,
+    )
+
+
+def encode_FetchChunkResponse(m: FetchChunkResponse) -> bytes:
+    p = pb.FetchChunkResponse()
+    fill_FetchChunkResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_FetchChunkResponse(data: Buffer) -> FetchChunkResponse:
+    return read_FetchChunkResponse(parse(pb.FetchChunkResponse, data))
 
 
 def fill_ListOffsetsRequest(m: ListOffsetsRequest, p: pb.ListOffsetsRequest) -> None:

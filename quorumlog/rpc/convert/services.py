@@ -44,6 +44,7 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
+    FetchChunkRequest,
     FetchRequest,
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
@@ -218,6 +219,8 @@ from quorumlog.rpc.convert.controller import (
 from quorumlog.rpc.convert.fetch import (
     decode_DescribeRangesRequest,
     decode_DescribeRangesResponse,
+    decode_FetchChunkRequest,
+    decode_FetchChunkResponse,
     decode_FetchRequest,
     decode_FetchResponse,
     decode_ListOffsetsRequest,
@@ -226,6 +229,8 @@ from quorumlog.rpc.convert.fetch import (
     decode_OffsetForLeaderEpochResponse,
     encode_DescribeRangesRequest,
     encode_DescribeRangesResponse,
+    encode_FetchChunkRequest,
+    encode_FetchChunkResponse,
     encode_FetchRequest,
     encode_FetchResponse,
     encode_ListOffsetsRequest,
@@ -397,6 +402,9 @@ from quorumlog.rpc.convert.transactions import (
 CODECS: dict[type, Codec] = {
     ProduceRequest: Codec(encode_ProduceRequest, decode_ProduceRequest, encode_ProduceResponse, decode_ProduceResponse),
     FetchRequest: Codec(encode_FetchRequest, decode_FetchRequest, encode_FetchResponse, decode_FetchResponse),
+    FetchChunkRequest: Codec(
+        encode_FetchChunkRequest, decode_FetchChunkRequest, encode_FetchChunkResponse, decode_FetchChunkResponse
+    ),
     ListOffsetsRequest: Codec(
         encode_ListOffsetsRequest, decode_ListOffsetsRequest, encode_ListOffsetsResponse, decode_ListOffsetsResponse
     ),

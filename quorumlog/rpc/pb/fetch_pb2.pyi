@@ -357,6 +357,76 @@ class AbortedTransaction(_message.Message):
 Global___AbortedTransaction: _TypeAlias = AbortedTransaction  # noqa: Y015
 
 @_typing.final
+class FetchChunkRequest(_message.Message):
+    """Asks for one chunk of a partition: a credit for one answer. So no more chunks are on their way, or wait anywhere,
+    than the reader has asked for. Answers come in the order of the requests.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FETCH_FIELD_NUMBER: _builtins.int
+    END_OFFSET_FIELD_NUMBER: _builtins.int
+    end_offset: _builtins.int
+    """Beside `fetch`: exclusive end of what the reader wants; -1: none.
+    default: -1
+    """
+    @_builtins.property
+    def fetch(self) -> Global___FetchRequest:
+        """Of one partition: where to begin, and how large a chunk may be. Absent: behind the chunk before."""
+
+    def __init__(
+        self,
+        *,
+        fetch: Global___FetchRequest | None = ...,
+        end_offset: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fetch", b"fetch"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end_offset", b"end_offset", "fetch", b"fetch"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FetchChunkRequest: _TypeAlias = FetchChunkRequest  # noqa: Y015
+
+@_typing.final
+class FetchChunkResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDS_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    FETCH_FIELD_NUMBER: _builtins.int
+    records: _builtins.bytes
+    """Those of the partition in `fetch`. The first field: a reader finds it before it reads the others.
+    pieces default: b""
+    """
+    error_code: _builtins.int
+    """default: 0"""
+    error_message: _builtins.str
+    """default: "" """
+    @_builtins.property
+    def fetch(self) -> Global___FetchResponse:
+        """As that of Fetch, without its records. Absent: the end, until a request says where to begin. So it is behind the
+        end offset, and behind an error or a diverging epoch.
+        """
+
+    def __init__(
+        self,
+        *,
+        records: _builtins.bytes = ...,
+        error_code: _builtins.int = ...,
+        error_message: _builtins.str = ...,
+        fetch: Global___FetchResponse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fetch", b"fetch"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "fetch", b"fetch", "records", b"records"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FetchChunkResponse: _TypeAlias = FetchChunkResponse  # noqa: Y015
+
+@_typing.final
 class ListOffsetsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -39,6 +39,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.controller import GetReplicaLogInfoRequest
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
+    FetchChunkRequest,
     FetchRequest,
     ListOffsetsRequest,
     OffsetForLeaderEpochRequest,
@@ -99,6 +100,7 @@ from quorumlog_broker.api.handlers.describe_ranges import handle_describe_ranges
 from quorumlog_broker.api.handlers.describe_topic_partitions import handle_describe_topic_partitions
 from quorumlog_broker.api.handlers.explain_compaction import handle_explain_compaction
 from quorumlog_broker.api.handlers.fetch import handle_fetch
+from quorumlog_broker.api.handlers.fetch_chunks import handle_fetch_chunk
 from quorumlog_broker.api.handlers.find_coordinator import handle_find_coordinator
 from quorumlog_broker.api.handlers.group_admin import handle_delete_groups, handle_describe_groups, handle_list_groups
 from quorumlog_broker.api.handlers.group_offsets import handle_offset_commit, handle_offset_delete, handle_offset_fetch
@@ -139,6 +141,7 @@ BrokerHandler = Callable[..., Awaitable[Any]]
 HANDLERS: Mapping[type, BrokerHandler] = {
     ProduceRequest: handle_produce,
     FetchRequest: handle_fetch,
+    FetchChunkRequest: handle_fetch_chunk,
     ListOffsetsRequest: handle_list_offsets,
     MetadataRequest: handle_metadata,
     DescribeClusterRequest: handle_describe_cluster,

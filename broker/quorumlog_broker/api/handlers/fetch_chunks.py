@@ -1,0 +1,29 @@
+"""FetchChunks: one partition in order, one answer for each request of the stream (`fetch/chunk_stream.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quorumlog.messages.fetch import FetchChunkRequest, FetchChunkResponse, FetchResponse
+from quorumlog.rpc.transport import Context
+from quorumlog_broker.api.handlers.fetch import handle_fetch
+from quorumlog_broker.api.services import Services
+
+
+async def handle_fetch_chunk(services: Services, context: Context, request: FetchChunkRequest) -> FetchChunkResponse:
+    stream = services.chunk_streams.of(context)
+    async with stream.lock:
+        fetch = stream.reader.next(request)
+        if fetch is None:
+            return FetchChunkResponse()
+        response = await handle_fetch(services, context, fetch)
+        partition = response.topics[0].partitions[0]
+        stream.reader.answered(partition)
+        services.chunk_streams.sent(partition.records)
+        return FetchChunkResponse(records=partition.records, fetch=_without_records(response))
+
+
+def _without_records(response: FetchResponse) -> FetchResponse:
+    topic = response.topics[0]
+    partition = replace(topic.partitions[0], records=b"")
+    return replace(response, topics=(replace(topic, partitions=(partition,)),))

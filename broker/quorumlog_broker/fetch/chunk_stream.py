@@ -1,0 +1,129 @@
+"""Where a reader is that takes a partition in chunks (FetchChunks), and its streams together.
+
+Each request of a stream is a credit for one answer, and is carried out as a fetch of its own: what a fetch checks is
+checked for each chunk. Only where to read on is kept here: behind the last batch of the answer before, as the reader of
+that batch's leader epoch. So a leader that was deposed, or a log that was cut, is told as to any consumer (KIP-320).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.ids import Offset
+from quorumlog.messages.buffer import Buffer, Pieces, whole
+from quorumlog.messages.fetch import FetchChunkRequest, FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic
+from quorumlog.records import BatchHeader, CorruptRecords, last_header
+from quorumlog.rpc.transport import Context
+
+NO_END = -1
+NO_SESSION = 0
+WITHOUT_SESSION = -1  # the epoch of a fetch that neither begins nor uses a session
+
+
+class ChunkReader:
+    """Pure: requests and answers go in, the next fetch comes out."""
+
+    def __init__(self) -> None:
+        self._fetch: FetchRequest | None = None  # the next one; None: there is nothing more to read
+        self._end: Offset = NO_END
+        self._has_begun = False
+
+    def next(self, request: FetchChunkRequest) -> FetchRequest | None:
+        """What to read for this credit; None: nothing comes any more. Raises ApiError(INVALID_REQUEST)."""
+        if request.fetch is not None:
+            _check(request.fetch)
+            self._has_begun = True
+            self._fetch, self._end = request.fetch, request.end_offset
+            self._stop_at_end()
+        elif not self._has_begun:
+            raise ApiError(ErrorCode.INVALID_REQUEST, "the first request of a stream of chunks says where to begin")
+        return self._fetch
+
+    def answered(self, partition: FetchPartitionResponse) -> None:
+        """The answer to the last fetch."""
+        assert self._fetch is not None
+        if partition.error_code or partition.diverging_epoch is not None:
+            self._fetch = None
+            return
+        try:
+            last = _last_of(partition.records)
+        except CorruptRecords:  # the reader is sent them, and finds out, too
+            self._fetch = None
+            return
+        if last is not None:
+            self._fetch = _behind(self._fetch, last)
+            self._stop_at_end()
+
+    def _stop_at_end(self) -> None:
+        if self._fetch is not None and 0 <= self._end <= _partition(self._fetch).fetch_offset:
+            self._fetch = None
+
+
+class ChunkStream:
+    """lock: of the stream's requests, first come, first served; they reach it in the order of the stream."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.reader = ChunkReader()
+
+
+class ChunkStreams:
+    """Those of a broker, by their contexts, and what was sent by them since its start."""
+
+    def __init__(self) -> None:
+        self.chunks = self.bytes = 0
+        self._open: dict[int, tuple[Context, ChunkStream]] = {}
+
+    @property
+    def open(self) -> int:
+        return len(self._open)
+
+    def of(self, context: Context) -> ChunkStream:
+        """Begins with its first request, and ends with its connection."""
+        found = self._open.get(id(context))
+        if found is None:
+            found = self._open[id(context)] = (context, ChunkStream())
+            context.on_closed(lambda: self._closed(context))
+        return found[1]
+
+    def sent(self, records: Buffer | Pieces) -> None:
+        if len(records):
+            self.chunks += 1
+            self.bytes += len(records)
+
+    def _closed(self, context: Context) -> None:
+        self._open.pop(id(context), None)
+
+
+def _check(fetch: FetchRequest) -> None:
+    if len(fetch.topics) != 1 or len(fetch.topics[0].partitions) != 1 or fetch.forgotten:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "a stream of chunks reads one partition")
+    if (fetch.session_id, fetch.session_epoch) != (NO_SESSION, WITHOUT_SESSION):
+        raise ApiError(ErrorCode.INVALID_REQUEST, "a stream of chunks has no fetch session: leave its id and epoch out")
+    if fetch.replica is not None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, "replicas do not read by streams of chunks")
+
+
+def _partition(fetch: FetchRequest) -> FetchPartition:
+    return fetch.topics[0].partitions[0]
+
+
+def _behind(fetch: FetchRequest, last: BatchHeader) -> FetchRequest:
+    topic = fetch.topics[0]
+    position = replace(
+        topic.partitions[0],
+        fetch_offset=max(last.next_offset, topic.partitions[0].fetch_offset),
+        last_fetched_epoch=last.leader_epoch,
+    )
+    return replace(fetch, topics=(FetchTopic(topic_id=topic.topic_id, name=topic.name, partitions=(position,)),))
+
+
+def _last_of(records: Buffer | Pieces) -> BatchHeader | None:
+    """Raises CorruptRecords. From memory each batch is a stamp and a view: only the last two are put together."""
+    if isinstance(records, Pieces):
+        last = last_header(b"".join(records.buffers[-2:]))
+        if last is not None and last.size == sum(map(len, records.buffers[-2:])):
+            return last
+    return last_header(whole(records))
