@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from urllib.request import urlopen
 
 from bench.idle import processor_time_s
 from bench.machine import MEGABYTE
@@ -30,6 +29,7 @@ from quorumlog.testing.layout import Layout, NodeFiles
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes, format_layout
 from quorumlog.testing.ports import HOST, PortPicker
+from quorumlog.testing.probe import ask_metric
 from quorumlog.testing.waiting import wait_until
 
 PARTITIONS_PER_TOPIC = 9_990  # the limit of a request is 10,000
@@ -42,7 +42,7 @@ SETTINGS = {"broker.session.timeout.ms": "9000"}  # the default of a node; local
 COMMIT_GOAL_S = 10.0
 TURN_GOAL_MS = 50.0
 START_TIMEOUT_S, CREATE_TIMEOUT_S, FENCE_TIMEOUT_S, LOAD_TIMEOUT_S = 60.0, 120.0, 120.0, 120.0
-APPLIED_OFFSET = "quorumlog_metadata_last_applied_offset "  # of the page of metrics
+APPLIED_OFFSET = "quorumlog_metadata_last_applied_offset"
 SETTLE_S = 2.0  # turns are told apart by the second
 
 
@@ -171,9 +171,7 @@ def _load(nodes: FencingNodes, node_id: NodeId, end_offset: Offset) -> Turns:
 
 
 def _applied_offset(port: int) -> Offset:
-    with urlopen(f"http://{HOST}:{port}/metrics") as page:
-        lines = page.read().decode().splitlines()
-    return int(float(next(line.split()[1] for line in lines if line.startswith(APPLIED_OFFSET))))
+    return int(ask_metric(port, APPLIED_OFFSET))
 
 
 async def _create_and_fence(nodes: FencingNodes, replicas: int) -> tuple[NodeId, Offset, Phase, Phase]:

@@ -296,7 +296,7 @@ class FetchLoop:
             return await stream.fetch(node_id, request, position.stop_offset, held, timeout_ms)
         except NotServed as error:
             if self._options.needs_streams:
-                text = "it serves no stream of chunks by gRPC; stream_chunks=auto reads by calls where there is none"
+                text = "it serves no stream of chunks by gRPC (stream_chunks=auto reads by calls where there is none)"
                 raise NoProtocol(f"{self._link.cache.brokers.get(node_id)}: {text}: {error}") from error
             self._without_streams.add(node_id)
             response: FetchResponse = await self._link.call_node(node_id, request, timeout_ms)

@@ -195,7 +195,10 @@ class ClusterSource:
         )
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
-        return self._consumer.next_chunk(timeout_ms)
+        try:
+            return self._consumer.next_chunk(timeout_ms)
+        except NoProtocol as error:
+            raise NoProtocol(f"option transport: {error}; set it to auto, or to lane for Kafka's protocol") from error
 
 
 def _topics(admin: Admin, subscription: Subscription) -> list[TopicMetadata]:

@@ -14,13 +14,14 @@ from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.client.options import ConsumerOptions, parse_options
+from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
 from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
 from quorumlog.spark.table_options import TableOptions, check_table
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-source"
 DEFAULT_ISOLATION_LEVEL = "read_committed"  # rows of tasks that failed lie in every topic that is written exactly once
 DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1_000  # as in Kafka's source
+DEFAULT_PREFETCH = 2  # chunks of a task: read by the broker, on their way, or waiting in the worker
 DEFAULT_POLL_TIMEOUT_MS = 120_000  # spark.network.timeout, as in Kafka's source
 DEFAULT_OFFSET_TRIES = 3  # of a plan to learn its offsets, the first one included, as in Kafka's source
 DEFAULT_OFFSET_RETRY_INTERVAL_MS = 1_000  # as in Kafka's source
@@ -30,7 +31,7 @@ _BOTH = (
     "startingOffsetsByTimestamp", "startingOffsetsByTimestampStrategy", "failOnDataLoss", "minPartitions",
     "maxRecordsPerPartition", "includeHeaders", "columns", "keyFormat", "valueFormat", "badKeys", "badValues",
     "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
-    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition",
+    "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition", "transport", "prefetch",
 )  # fmt: skip
 _BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "pushdown", "table")
 _STREAM = (
@@ -40,8 +41,13 @@ _STREAM = (
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "wire", "readFrom", "asOf", "prefetch",
+    "wire", "readFrom", "asOf",
 )  # fmt: skip
+TRANSPORTS = {  # and how a task asks for chunks of its partition: the client's `transport` and `stream_chunks`
+    "auto": ("auto", "auto"),  # in a stream by gRPC where the broker serves it, as ours do; else by Kafka's protocol
+    "grpc": ("grpc", "true"),
+    "lane": ("auto", "false"),
+}
 _NOT_YOURS = {
     "auto_offset_reset": "set startingOffsets and failOnDataLoss instead",
     "check_crcs": "it is always on",
@@ -50,6 +56,9 @@ _NOT_YOURS = {
     "value_deserializer": "values are bytes: convert the column in Spark",
     "enable_auto_commit": "a batch read commits no offsets",
     "interceptor_classes": "they are Java classes",
+    "transport": "set transport",
+    "stream_chunks": "set transport",
+    "prefetch_chunks": "set prefetch",
 }
 _CLIENT = tuple(field.name for field in fields(ConsumerOptions))
 
@@ -186,6 +195,10 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
     """The fields that batch reads and streams have in common."""
     _who_asks(own, client)
     client["isolation_level"] = own.get("isolationLevel", DEFAULT_ISOLATION_LEVEL)
+    client["transport"], client["stream_chunks"] = TRANSPORTS[_one_of(own, "transport", tuple(TRANSPORTS))]
+    client["prefetch_chunks"] = _positive(own, "prefetch", DEFAULT_PREFETCH)
+    if client["prefetch_chunks"] > MAX_PREFETCH_CHUNKS:
+        raise ConfigError(f"prefetch must be 1 to {MAX_PREFETCH_CHUNKS} chunks: {own['prefetch']}")
     parse_options(ConsumerOptions, client, {})
     return {
         "client": client,
@@ -223,16 +236,17 @@ def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
         elif name in spelling:
             own[spelling[name]] = value
         elif name.startswith(("kafka.", "quorumlog.")):
-            client[_client_name(key)] = value
+            client[_client_name(key, name.partition(".")[2])] = value
         elif name.replace(".", "_") in _CLIENT:
-            client[name.replace(".", "_")] = value
+            client[_client_name(key, name)] = value
         else:
             raise ConfigError(_refusal(key))
     return own, client
 
 
-def _client_name(key: str) -> str:
-    name = key.partition(".")[2].lower().replace(".", "_")
+def _client_name(key: str, given: str) -> str:
+    """given: the key in lower case, without its prefix."""
+    name = given.replace(".", "_")
     if name in _NOT_YOURS:
         raise ConfigError(f"option {key!r} cannot be set here: {_NOT_YOURS[name]}")
     if name not in _CLIENT:

@@ -76,7 +76,8 @@ def _wait(wanted: PartitionRange, position: Offset, source: PartitionSource, opt
     where = f"{wanted.topic}-{wanted.partition} at offset {position} of {wanted.start} to {wanted.end}"
     raise Unavailable(
         f"{where}: no records for {options.poll_timeout_ms} ms (kafkaConsumer.pollTimeoutMs); "
-        "can this worker reach the partition's leader at its advertised address?"
+        "can this worker reach the partition's leader at its advertised addresses? It reads by gRPC where the broker "
+        "serves that, unless transport=lane"
     )
 
 

@@ -31,7 +31,7 @@ from quorumlog.testing.layout import (
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.port_holder import holder_of
 from quorumlog.testing.ports import PortPicker, taken_ports
-from quorumlog.testing.probe import Readiness, ask_findings, ask_ready
+from quorumlog.testing.probe import Readiness, ask_findings, ask_metric, ask_ready
 from quorumlog.testing.processes import ProcessId, is_flocked, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
 
@@ -167,6 +167,11 @@ class LocalNodes:
     def index_checks(self, node_id: NodeId) -> list[str]:
         """What the check of the indexes in the background has looked at, a text for each directory."""
         return self._findings(node_id, "index_checks")
+
+    def metric(self, name: str) -> float:
+        """The sum over the nodes that run. name: whole, without labels. Raises as `ask_metric`."""
+        running = self.in_state(NodeState.RUNNING)
+        return sum(ask_metric(self.layout.node(node_id).ports.admin, name) for node_id in running)
 
     def start(self, node_ids: Iterable[NodeId] | None = None) -> list[NodeId]:
         """Start those of these nodes (default: all) that do not run, and return them. Does not wait.

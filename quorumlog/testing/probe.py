@@ -15,6 +15,7 @@ from quorumlog.ids import NO_EPOCH, NO_NODE, Epoch, NodeId
 from quorumlog.testing.ports import HOST
 
 TIMEOUT_S = 1.0
+METRICS_TIMEOUT_S = 10.0  # the first scrape of a node loads the library for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,15 @@ def ask_findings(admin_port: int, pid: int, kind: str) -> list[str]:
     return [str(text) for text in found] if node.get("pid") == pid and isinstance(found, list) else []
 
 
-def _get(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection(HOST, port, timeout=TIMEOUT_S)
+def ask_metric(admin_port: int, name: str) -> float:
+    """The value of a metric without labels, by its whole name. Raises OSError, HTTPException, KeyError."""
+    _, page = _get(admin_port, "/metrics", METRICS_TIMEOUT_S)
+    values = dict(line.rsplit(" ", 1) for line in page.splitlines() if line and not line.startswith("#"))
+    return float(values[name])
+
+
+def _get(port: int, path: str, timeout_s: float = TIMEOUT_S) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
     try:
         connection.request("GET", path)
         answer = connection.getresponse()

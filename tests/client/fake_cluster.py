@@ -25,6 +25,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.common import CurrentLeader, NodeEndpoint
 from quorumlog.messages.fetch import (
     AbortedTransaction,
+    FetchChunkRequest,
     FetchPartitionResponse,
     FetchRequest,
     FetchResponse,
@@ -43,7 +44,7 @@ from quorumlog.messages.produce import (
     ProduceTopicResponse,
 )
 from quorumlog.records import NO_PRODUCER, headers, stamp
-from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown
+from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog_storage.producer_state import ProducerStates, check
 
 TOPIC_ID = b"t" * 16
@@ -187,6 +188,9 @@ class FakeCluster:
                 raise result
             return answer if result is None else result
         return answer
+
+    async def _FetchChunkRequest(self, node: int, request: FetchChunkRequest) -> None:
+        raise NotServed(f"b{node} speaks no gRPC")
 
     async def _MetadataRequest(self, node: int, request: MetadataRequest) -> MetadataResponse:
         names = list(self.topics) if request.all_topics or not request.topics else [t.name for t in request.topics]

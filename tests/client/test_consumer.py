@@ -25,7 +25,7 @@ from quorumlog.messages.fetch import (
     FetchTopicResponse,
 )
 from quorumlog.records import Record, encode_batch
-from quorumlog.rpc.transport import NotDelivered, NotServed, OutcomeUnknown
+from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 DEFAULT_PREFETCH = ConsumerOptions().prefetch_chunks
 
@@ -310,7 +310,6 @@ def fetches_of(cluster: FakeCluster) -> int:
 def test_a_broker_without_streams_of_chunks_is_read_by_calls() -> None:
     """As Apache Kafka is, and a node of older software; it is asked for a stream once."""
     cluster = filled(partitions=1)
-    cluster.fault(FetchChunkRequest, *[lambda _: NotServed("no stream")] * 9)
 
     async def scenario() -> list[int]:
         async with make(cluster, stream_chunks="auto", max_partition_fetch_bytes=200) as consumer:
@@ -324,7 +323,6 @@ def test_a_broker_without_streams_of_chunks_is_read_by_calls() -> None:
 
 def test_a_reader_that_needs_a_stream_is_told_that_there_is_none() -> None:
     cluster = filled(partitions=1)
-    cluster.fault(FetchChunkRequest, *[lambda _: NotServed("no stream")] * 9)
 
     async def scenario() -> None:
         async with make(cluster, stream_chunks="true") as consumer:

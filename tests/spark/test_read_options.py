@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.spark.options import Subscription, parse_read_options
+from quorumlog.spark.options import Subscription, parse_read_options, parse_stream_options
 from quorumlog.spark.places import TimePlace, parse_assign, parse_place
 
 BASE = {"bootstrap.servers": "h:1", "subscribe": "orders"}
@@ -68,6 +68,12 @@ REFUSED = [
     ("no number of tasks", {"minPartitions": "0"}, "positive"),
     ("no truth", {"failOnDataLoss": "maybe"}, "true or false"),
     ("no time", {"kafkaConsumer.pollTimeoutMs": "0"}, "positive"),
+    ("no transport", {"transport": "kafka"}, "transport must be one of auto, grpc, lane"),
+    ("no chunk ahead", {"prefetch": "0"}, "prefetch must be a positive"),
+    ("too many chunks ahead", {"prefetch": "17"}, "prefetch must be 1 to 16 chunks: 17"),
+    ("the client's transport", {"kafka.transport": "grpc"}, "cannot be set here: set transport"),
+    ("the client's chunks ahead", {"prefetch_chunks": "3"}, "cannot be set here: set prefetch"),
+    ("the client's group without a prefix", {"group.id": "g"}, "groupIdPrefix"),
     ("no isolation", {"isolationLevel": "serializable"}, "isolation_level"),
     ("a client value", {"kafka.fetch.max.bytes": "many"}, "fetch_max_bytes"),
 ]
@@ -84,6 +90,17 @@ def test_the_isolation_is_the_clients(name: str) -> None:
     assert parse_read_options({**BASE, name: "read_committed"}).client["isolation_level"] == "read_committed"
     assert parse_read_options({**BASE, name: "read_uncommitted"}).client["isolation_level"] == "read_uncommitted"
     assert parse_read_options(BASE).client["isolation_level"] == "read_committed"  # another default than Kafka's source
+
+
+@pytest.mark.parametrize(
+    ("transport", "client"),
+    [("auto", ("auto", "auto")), ("GRPC", ("grpc", "true")), ("lane", ("auto", "false")), ("", ("auto", "auto"))],
+)
+def test_the_transport_of_tasks(transport: str, client: tuple[str, str]) -> None:
+    given = {**BASE, "prefetch": "5", **({"transport": transport} if transport else {})}
+    for options in (parse_read_options(given).client, parse_stream_options(given).client):
+        assert (options["transport"], options["stream_chunks"], options["prefetch_chunks"]) == (*client, 5)
+    assert parse_read_options(BASE).client["prefetch_chunks"] == 2
 
 
 def test_the_cluster_and_a_subscription_are_required() -> None:

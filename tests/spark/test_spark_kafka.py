@@ -114,6 +114,24 @@ def test_a_load_goes_on_and_loads_again(servers: str, kafka: Cluster, tmp_path: 
     assert (report.commits, report.rows, report.faults) == (3, 101, ())
 
 
+@pytest.mark.parametrize("transport", ["lane", "grpc"])
+def test_kafka_speaks_no_grpc(spark: Any, servers: str, kafka: Cluster, transport: str) -> None:
+    """The test above reads with `auto`."""
+    from pyspark.errors import PySparkException
+
+    kafka.admin.create_topic(f"by-{transport}", 2)
+    write(kafka, f"by-{transport}", 20)
+    options = {"kafka.bootstrap.servers": servers, "subscribe": f"by-{transport}", "transport": transport}
+    frame = spark.read.format("quorumlog").options(**options).load()
+    if transport == "lane":
+        assert frame.count() == 20
+        return
+    with pytest.raises(
+        PySparkException, match=r"option transport: .*serves no stream of chunks by gRPC.*set it to auto"
+    ):
+        frame.count()
+
+
 def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:
     from pyspark.errors import StreamingQueryException
 
