@@ -2,13 +2,14 @@
 
     ./dev bench spark [--quick] [--rounds N] [--records N] [--json FILE] [--folder DIR]
 
-Three nodes hold a topic of six partitions with records of 100 bytes. A round is four sessions, each in a fresh
+Three nodes hold a topic of six partitions with records of 100 bytes. A round is five sessions, each in a fresh
 process: our source with Numba's cache in place, Spark's Kafka source, our source with an empty cache, as right after
-an installation, and our source with our daemon for Spark's Python processes. Each round begins with another one. A
-session reads the topic several times; the first read is the cold one, and counts from `spark.read` in a session that
-is ready, because starting Java is equal on both sides. All run under the same pyspark, in an environment that is made
-once (out/spark). Needs Java 17 or newer and mvn; without them, or without the packages, it says so and exits with 0. A
-quick run states no goals: it reads too little to judge them.
+an installation, our source with our daemon for Spark's Python processes, and the same by Kafka's protocol
+(`transport=lane`) and not by gRPC, as the others of ours read; the brokers count which one it was. Each round begins
+with another one. A session reads the topic several times; the first read is the cold one, and counts from `spark.read`
+in a session that is ready, because starting Java is equal on both sides. All run under the same pyspark, in an
+environment that is made once (out/spark). Needs Java 17 or newer and mvn; without them, or without the packages, it
+says so and exits with 0. A quick run states no goals: it reads too little to judge them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from bench.folders import new_folder
 from bench.kafka_tools import Unavailable
 from bench.loads import make_load
 from bench.report import Report, print_heading
-from bench.spark_rows import Round, Session, check_answers, parse_session, rows
+from bench.spark_rows import Round, Session, check_answers, check_way, parse_session, rows
 from bench.spark_tools import VERSION, SparkTools, get_spark
 from bench.subject import Subject
 from bench.throughput import produce_columns
@@ -44,6 +45,8 @@ SESSION_TIMEOUT_S = 900.0
 OURS, THEIRS = "quorumlog", "kafka"  # the formats
 DAEMON = "quorumlog.spark.daemon"
 NOTHING: Mapping[str, str] = {}
+LANE = {"transport": "lane"}  # the option of a read
+SENT_BYTES = "quorumlog_fetch_chunk_bytes"  # of records by gRPC; the brokers' metric
 
 
 class SessionFailed(Exception):
@@ -99,11 +102,17 @@ def _measure(tools: SparkTools, folder: Path, rounds: int, wanted: int, reads: i
         topic, records = asyncio.run(_load(Subject(cluster.nodes), wanted))
         filled = tools.install(folder / "filled", fill_cache=True)
 
-        def session(name: str, kind: str, installed: Path | None, settings: Mapping[str, str] = NOTHING) -> Session:
+        def session(
+            name: str, kind: str, installed: Path | None,
+            settings: Mapping[str, str] = NOTHING, way: Mapping[str, str] = NOTHING,
+        ) -> Session:  # fmt: skip
             classpath = f"{tools.jars}/*" if kind == THEIRS else ""
-            more = json.dumps(dict(settings))
-            command = [str(tools.python), str(SESSION), kind, servers, topic, str(reads), classpath, more]
+            more, options = json.dumps(dict(settings)), json.dumps(dict(way))
+            command = [str(tools.python), str(SESSION), kind, servers, topic, str(reads), classpath, more, options]
+            sent_before = cluster.nodes.metric(SENT_BYTES)
             found = _run(command, tools.environment(installed), folder / f"{name}.log")
+            by_grpc = records * RECORD_BYTES * reads if kind == OURS and way is not LANE else 0
+            check_way(name, cluster.nodes.metric(SENT_BYTES) - sent_before, by_grpc)
             used = f", processor time {found.used_s[0]:.1f} and {found.warm_used_s:.1f} s" if found.used_s[0] else ""
             print(f"{name}: first read {found.reads_s[0]:.2f} s, later {found.warm_s:.2f} s{used}", flush=True)
             return found
@@ -116,6 +125,7 @@ def _measure(tools: SparkTools, folder: Path, rounds: int, wanted: int, reads: i
             "theirs": lambda name: session(name, THEIRS, None),
             "empty": fresh,
             "daemon": lambda name: session(name, OURS, filled, {"spark.python.daemon.module": DAEMON}),
+            "lane": lambda name: session(name, OURS, filled, {"spark.python.daemon.module": DAEMON}, LANE),
         }
         measured = []
         for number in range(rounds):

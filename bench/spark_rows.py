@@ -13,6 +13,12 @@ from bench.report import Row
 COLD_GOAL = 0.65  # of the time of Spark's source, at most
 WARM_GOAL = 2.5  # times the rate of Spark's source, at least
 OF = "Spark's source"
+GRPC_GOAL = 0.9  # of the lane's rate, at least
+OF_LANE = "the lane"
+
+
+class WrongWay(Exception):
+    """A session was read by another transport than it should have been. The message says what the brokers counted."""
 
 
 class WrongAnswer(Exception):
@@ -43,22 +49,31 @@ class Session:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """One session of each. empty: ours without Numba's cache, as right after an installation. daemon: ours with the
-    cache, and with our daemon for Spark's Python processes (quorumlog/spark/daemon.py)."""
+    cache, and with our daemon for Spark's Python processes (quorumlog/spark/daemon.py). lane: as daemon, but by Kafka's
+    protocol; the other three of ours read by gRPC."""
 
     ours: Session
     theirs: Session
     empty: Session
     daemon: Session
+    lane: Session
 
     @property
     def all(self) -> tuple[Session, ...]:
-        return self.ours, self.theirs, self.empty, self.daemon
+        return self.ours, self.theirs, self.empty, self.daemon, self.lane
 
 
 def parse_session(output: str) -> Session:
     """From the last line of what spark_session.py prints."""
     found: dict[str, Any] = json.loads(output.strip().splitlines()[-1])
     return Session(**found)
+
+
+def check_way(name: str, sent_bytes: float, least_bytes: int) -> None:
+    """sent_bytes: of records, by gRPC, in this session. least_bytes: 0: none must be. Raises WrongWay."""
+    if sent_bytes < least_bytes or (sent_bytes and not least_bytes):
+        wanted = f"at least {least_bytes:,}" if least_bytes else "none"
+        raise WrongWay(f"{name}: the brokers sent {sent_bytes:,.0f} bytes by gRPC, and should have sent {wanted}")
 
 
 def check_answers(turn: Round, records: int) -> None:
@@ -82,6 +97,7 @@ def rows(rounds: Sequence[Round], records: int, *, judged: bool) -> list[Row]:
             name: [value(turn.ours) for turn in rounds],
             f"{name}, empty cache": [value(turn.empty) for turn in rounds],
             f"{name}, our daemon": [value(turn.daemon) for turn in rounds],
+            f"{name}, our daemon, lane": [value(turn.lane) for turn in rounds],
         }
         return [
             Row(name=f"Spark's: {name}", unit="s", rounds=theirs),
@@ -97,14 +113,20 @@ def rows(rounds: Sequence[Round], records: int, *, judged: bool) -> list[Row]:
         of_ours = {
             "later reads": [records / turn.ours.warm_s for turn in rounds],
             "later reads, our daemon": [records / turn.daemon.warm_s for turn in rounds],
+            "later reads, our daemon, lane": [records / turn.lane.warm_s for turn in rounds],
         }
+        by_grpc, by_lane = of_ours["later reads, our daemon"], of_ours["later reads, our daemon, lane"]
         return [
             Row(name="Spark's: later reads", unit="records/s", rounds=theirs),
             *(
                 Row(name=which, unit="records/s", rounds=ours, shares=_shares(ours, theirs), of=OF, goal=warm_goal)
                 for which, ours in of_ours.items()
             ),
-        ]
+            Row(
+                name="later reads by gRPC, our daemon", unit="records/s", rounds=by_grpc,
+                shares=_shares(by_grpc, by_lane), of=OF_LANE, goal=GRPC_GOAL if judged else None,
+            ),
+        ]  # fmt: skip
 
     made = [
         *cold("first read of a session", lambda session: session.reads_s[0], cold_goal),

@@ -1,8 +1,9 @@
 """One session of Spark in a process of its own: reads a topic several times, and prints the times as JSON.
 
-    python spark_session.py FORMAT SERVERS TOPIC READS CLASSPATH SETTINGS
+    python spark_session.py FORMAT SERVERS TOPIC READS CLASSPATH SETTINGS OPTIONS
 
-Run by a Python that has pyspark but not this package. SETTINGS: a JSON object of further settings. The last line of the
+Run by a Python that has pyspark but not this package. SETTINGS, OPTIONS: JSON objects of further settings of the
+session, and options of the reads. The last line of the
 output is a `Session` of spark_rows.py. Times are in seconds; that of a read counts from `spark.read` on, in a session
 that is ready.
 """
@@ -25,7 +26,9 @@ SETTINGS = {
 QUERY = ("count(*)", "sum(length(value))", "sum(crc32(value))")  # touches every byte of every value
 
 
-def main(kind: str, servers: str, topic: str, reads: int, classpath: str, more: dict[str, str]) -> None:
+def main(
+    kind: str, servers: str, topic: str, reads: int, classpath: str, more: dict[str, str], way: dict[str, str]
+) -> None:
     from pyspark import __version__
     from pyspark.sql import SparkSession
 
@@ -38,7 +41,8 @@ def main(kind: str, servers: str, topic: str, reads: int, classpath: str, more: 
     reads_s, used_s, answers = [], [], []
     for _ in range(reads):
         used_before_s, start_s = _used_s(), time.perf_counter()
-        frame = spark.read.format(kind).option("kafka.bootstrap.servers", servers).option("subscribe", topic).load()
+        options = {"kafka.bootstrap.servers": servers, "subscribe": topic, **way}
+        frame = spark.read.format(kind).options(**options).load()
         answers.append(list(frame.selectExpr(*QUERY).collect()[0]))
         reads_s.append(time.perf_counter() - start_s)
         used_s.append(_used_s() - used_before_s)
@@ -68,4 +72,4 @@ def _used_s() -> float:
 
 if __name__ == "__main__":
     given = sys.argv[1:]
-    main(given[0], given[1], given[2], int(given[3]), given[4], json.loads(given[5]))
+    main(given[0], given[1], given[2], int(given[3]), given[4], json.loads(given[5]), json.loads(given[6]))

@@ -11,7 +11,7 @@ from bench import spark
 from bench.kafka_tools import missing
 from bench.spark_tools import VERSION, is_downloaded
 
-RUN_S = 600  # of four sessions of Spark
+RUN_S = 750  # of five sessions of Spark
 NOT_DOWNLOADED = f"pyspark {VERSION} and its connector are not here: run ./dev bench spark --quick once"
 LISTED_SKIPS = ("no java", "no mvn", NOT_DOWNLOADED)
 

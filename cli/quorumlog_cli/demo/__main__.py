@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from quorumlog_cli.demo.load import Loaded
 
 TOPIC = "flights"
+SENT_BY_GRPC = "quorumlog_fetch_chunk_bytes"  # the brokers' metric
 CLUSTER = "cluster"  # folder; kept if something went wrong
 PARTITIONS = 6
 REPLICAS = 3
@@ -142,9 +143,12 @@ class Demo:
         from quorumlog_cli.demo import check, spark
 
         rows = spark.read_flights(session, TOPIC, cluster.bootstrap_servers, self.flights.columns)
+        sent_before = cluster.nodes.metric(SENT_BY_GRPC)
         with self.steps.step("flights and mean delay per carrier, by Spark") as details:
             figures = spark.figures_of(session, rows)
             details.append(f"{len(figures)} carriers")
+            sent_bytes = cluster.nodes.metric(SENT_BY_GRPC) - sent_before
+            details.append(f"{sent_bytes / 2**20:.0f} MiB of records by gRPC, as the brokers count")
         with self.steps.step("the position of every row, by Spark") as details:
             stored = spark.read_stored(rows)
             details.append(f"{len(stored):,} records")
