@@ -40,6 +40,7 @@ from jepsen.sim.profiles.plan import (
 from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
 from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
+from jepsen.sim.scripts.late_leader import LATE_LEADERS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
 from jepsen.sim.scripts.lone_leader import LONELY
 from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
@@ -91,6 +92,7 @@ EVENTS_OF_PROFILES = {
         *("cores compared", "answers after commit", "markers checked"),
         *(KILLED_WITH_MARKERS, "aborts of coordinators", "epochs changed", WAITED, LOWERED, RAISED),
     ),
+    "late-leaders": (LATE_LEADERS,),
     VOTERS: (VOTERS,),
     "whole-isr": (OUTSIDERS,),
 }

@@ -96,6 +96,7 @@ LATE_SETTINGS = "late-settings"  # the profile in which settings change while br
 LATE_SCRIPTS = ("raised-minimum", "raised-durability")
 SECOND_COPY = "second-copy"  # a script (second_copy.py)
 SECOND_COPIES = "second-copies"  # the profile with that script
+LATE_LEADER = "late-leader"  # a script (late_leader.py)
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
 _PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "moves", "reassigns")  # fields of `Plan`
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
@@ -173,6 +174,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
     ),
     LATE_SETTINGS: (*LATE_SCRIPTS * 4, "late-metadata", "slow-disk", "kill-broker", "restart-clean"),
     SECOND_COPIES: (*(SECOND_COPY,) * 8, "power-one", "kill-broker", "restart-clean", "slow-disk", "failing-directory"),
+    "late-leaders": (*(LATE_LEADER,) * 8, "kill-broker", "restart-clean", "slow-disk"),
     VOTERS: (*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,

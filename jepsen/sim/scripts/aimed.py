@@ -95,6 +95,13 @@ class Target:
         held, committed = self._core(self.follower), self._core(self.leader)
         return held is not None and committed is not None and held.end_offset < committed.high_watermark
 
+    def is_passed(self) -> bool:
+        """Whether the leader of before has appended since the follower leads, and less than the follower has."""
+        led, leads = self._core(self.leader), self._core(self.follower)
+        if led is None or leads is None or not (led.is_leader and leads.is_leader):
+            return False
+        return leads.epoch_start < led.end_offset <= leads.end_offset
+
     def cut(self) -> None:
         cut(self.cluster, self.leader, self.follower)
 

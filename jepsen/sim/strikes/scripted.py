@@ -8,9 +8,17 @@ from functools import partial
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.profiles.plan import KILLED_COORDINATOR, KILLED_HOLDER, NEW_DISK, OLDER_DISK, SECOND_COPY
+from jepsen.sim.profiles.plan import (
+    KILLED_COORDINATOR,
+    KILLED_HOLDER,
+    LATE_LEADER,
+    NEW_DISK,
+    OLDER_DISK,
+    SECOND_COPY,
+)
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder
+from jepsen.sim.scripts.late_leader import late_leader
 from jepsen.sim.scripts.late_settings import (
     LATE_METADATA,
     RAISED_DURABILITY,
@@ -43,6 +51,7 @@ _SCRIPTS = {
     RAISED_MINIMUM: raised_minimum,
     RAISED_DURABILITY: raised_durability,
     SECOND_COPY: second_copy,
+    LATE_LEADER: late_leader,
 }
 
 

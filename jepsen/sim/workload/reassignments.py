@@ -50,7 +50,7 @@ class ReassignmentChore:
                 continue
             topic = self._rng.choice(open_topics)
             if self._rng.random() < _ELECT_SHARE:
-                await self._elect()
+                await self.elect()
             else:
                 await self._reassign(topic.name, self._rng.randrange(topic.partitions))
 
@@ -69,7 +69,8 @@ class ReassignmentChore:
             return False
         return [one.error_code for topic in response.topics for one in topic.partitions] == [ErrorCode.NONE]
 
-    async def _elect(self) -> None:
+    async def elect(self) -> None:
+        """Ask for the preferred leaders of all partitions."""
         response = await self._send(ElectLeadersRequest())
         if response is not None:
             codes = [one.error_code for topic in response.topics for one in topic.partitions]

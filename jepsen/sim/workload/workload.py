@@ -152,6 +152,7 @@ class Workload:
             self.loop.deliver(lambda: start(reassignments.ask(topic, wanted)))
 
         self._cluster.orders.reassign = reassign
+        self._cluster.orders.elect = lambda: self.loop.deliver(lambda: start(reassignments.elect()))
         self._cluster.orders.move = lambda *asked: self.loop.deliver(lambda: start(moves.ask(*asked)))
         self._cluster.orders.alter_topic = lambda *asked: self.loop.deliver(lambda: start(self._chores.alter(*asked)))
 
