@@ -117,6 +117,11 @@ def test_bad_usage(
     assert says in capsys.readouterr().err
 
 
+def test_a_folder_without_a_load_is_not_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "load", "--to", str(tmp_path / "typo"), "--verify"]) == Exit.NOT_FOUND
+    assert "nothing was ever loaded into this folder" in capsys.readouterr().err
+
+
 def test_no_broker_is_told_before_spark_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["spark", "load", "orders", "--to", str(tmp_path), "-b", "127.0.0.1:1"]) == Exit.UNREACHABLE
     assert "cannot reach the cluster" in capsys.readouterr().err

@@ -258,6 +258,8 @@ def _verify_and_tell(store: Store) -> None:
     with Progress("verify", "files") as progress:
         shown: Callable[[int, int], None] | None = None if output.is_json() else progress.show
         report = verify(store, shown)
+    if not report.commits and not report.pending and not report.faults:
+        raise CliError(Exit.NOT_FOUND, "nothing was ever loaded into this folder", "is it the --to of the loads?")
     _show_report(report)
     if report.faults:
         raise CliError(
