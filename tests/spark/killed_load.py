@@ -1,7 +1,7 @@
 """A process that loads a topic and is killed (`kill -9`) at one call of its store: `python -m tests.spark.killed_load`.
 
-Arguments: servers, topic, the store's place, the call's name, its number from 1 on, `before` or `after`, and `process`
-or the master of a Spark, where a call of a worker kills the driver, whose workers end with it.
+Arguments: servers, topic, the store's place, the call's name, its number from 1 on, `before` or `after`, `process` or
+the master of a Spark, where a call of a worker kills the driver, whose workers end with it, and perhaps `delta`.
 """
 
 from __future__ import annotations
@@ -65,10 +65,11 @@ class StrikingStore:
         os._exit(1)
 
 
-def main(servers: str, topic: str, place: str, call: str, number: str, moment: str, where: str) -> None:
-    request = Request(
-        topics=(topic,), client={"bootstrap_servers": servers}, rows_per_file=30, partition_by=BY_DAY
-    )  # fmt: skip
+def main(
+    servers: str, topic: str, place: str, call: str, number: str, moment: str, where: str, table: str = ""
+) -> None:
+    client = {"bootstrap_servers": servers}
+    request = Request(topics=(topic,), client=client, rows_per_file=30, partition_by=BY_DAY, table=table)
     folder = tempfile.mkdtemp()
     store = StrikingStore(open_store(place), call, int(number), moment, folder)
     ground: AbstractContextManager[Any] = nullcontext()

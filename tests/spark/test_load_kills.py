@@ -56,8 +56,10 @@ def fill(cluster: LocalCluster, topic: str, counts: tuple[int, ...]) -> None:
                 producer.send(topic, b"%d" % i, partition=partition, timestamp_ms=today_ms - i % 2 * DAY_MS)
 
 
-def start(cluster: LocalCluster, place: str, *strike: object, where: str = "process") -> subprocess.Popen[bytes]:
-    words = [cluster.bootstrap_servers, "orders", place, *map(str, strike), where]
+def start(
+    cluster: LocalCluster, place: str, *strike: object, where: str = "process", table: str = ""
+) -> subprocess.Popen[bytes]:
+    words = [cluster.bootstrap_servers, "orders", place, *map(str, strike), where, table]
     return subprocess.Popen(
         [sys.executable, "-m", "tests.spark.killed_load", *words],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

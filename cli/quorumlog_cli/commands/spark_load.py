@@ -39,6 +39,11 @@ class Isolation(StrEnum):
     READ_UNCOMMITTED = "read_uncommitted"
 
 
+class Table(StrEnum):
+    NONE = "none"
+    DELTA = "delta"
+
+
 class PartitionBy(StrEnum):
     NONE = "none"
     DAY = "date(timestamp)"
@@ -62,6 +67,9 @@ def load(
     ] = None,
     isolation_level: Annotated[
         Isolation | None, typer.Option(help="Stays as the first load had it; read_committed if unsaid.")
+    ] = None,
+    table: Annotated[
+        Table | None, typer.Option(help="Files alone, or a table of Delta Lake. Stays; none if unsaid.")
     ] = None,
     skip_lost: Annotated[
         bool, typer.Option("--skip-lost", help="Leave out what retention took before it was loaded, and note it.")
@@ -100,6 +108,7 @@ def load(
             rows_per_file=_rows(rows_per_file),
             partition_by=None if partition_by is None else partition_by.value.replace("none", ""),
             isolation_level=isolation_level,
+            table=None if table is None else table.value.replace("none", ""),
             skip_lost=skip_lost,
         )
         pause_s = parse_duration_ms("--every", every) / 1000 if every else 0.0

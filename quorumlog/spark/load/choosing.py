@@ -41,7 +41,7 @@ class Covered:
 class Wanted:
     """What the user asked for. starts, ends: offsets by partition; None: where it stands, and the end of the log.
 
-    partition_by, isolation_level: None: as in the folder.
+    partition_by, isolation_level, table: None: as in the folder.
     """
 
     starts: Mapping[TopicPartition, Offset] | None = None
@@ -49,6 +49,7 @@ class Wanted:
     rows_per_file: int = Layout().rows_per_file
     partition_by: str | None = None
     isolation_level: str | None = None
+    table: str | None = None
     skip_lost: bool = False
 
 
@@ -216,10 +217,12 @@ def _layout(last: Commit | None, wanted: Wanted) -> Layout:
         rows_per_file=wanted.rows_per_file,
         partition_by=kept.partition_by if wanted.partition_by is None else wanted.partition_by,
         isolation_level=kept.isolation_level if wanted.isolation_level is None else wanted.isolation_level,
+        table=kept.table if wanted.table is None else wanted.table,
     )
     for option, before, now in (
         ("--partition-by", kept.partition_by, asked.partition_by),
         ("--isolation-level", kept.isolation_level, asked.isolation_level),
+        ("--table", kept.table, asked.table),
     ):
         if last and before != now:
             raise ConfigError(

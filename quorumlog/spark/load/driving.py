@@ -17,9 +17,10 @@ from quorumlog.spark.load.protocol import (
     Step,
     Steps,
     Sweep,
+    Tabled,
     Work,
 )
-from quorumlog.spark.load.records import LoadedRange, Plan
+from quorumlog.spark.load.records import Commit, LoadedRange, Plan
 from quorumlog.spark.load.store import Store
 
 T = TypeVar("T")
@@ -30,18 +31,19 @@ def drive(
     store: Store,
     choose: Callable[[Choose], Choice | None] | None = None,
     work: Callable[[Plan], Sequence[LoadedRange]] | None = None,
+    table: Callable[[Plan, Commit], Commit] | None = None,
 ) -> T:
-    """The protocol's result. choose, work: whoever drives a whole load gives them."""
+    """The protocol's result. choose, work, table: whoever drives a whole load gives them."""
     result: Any = None
     try:
         while True:
-            result = _carry_out(steps.send(result), store, choose, work)
+            result = _carry_out(steps.send(result), store, choose, work, table)
     except StopIteration as end:
         done: T = end.value
         return done
 
 
-def _carry_out(step: Step, store: Store, choose: Any, work: Any) -> Any:
+def _carry_out(step: Step, store: Store, choose: Any, work: Any, table: Any) -> Any:
     match step:
         case List(prefix):
             return store.list(prefix)
@@ -59,3 +61,5 @@ def _carry_out(step: Step, store: Store, choose: Any, work: Any) -> Any:
             return choose(step)
         case Work(plan):
             return work(plan)
+        case Tabled(plan, commit):
+            return table(plan, commit)

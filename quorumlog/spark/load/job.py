@@ -9,10 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.spark.load.delta import commit_to_delta, need_deltalake
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.looking import Request, choose_now, read_options
 from quorumlog.spark.load.protocol import Outcome, load
-from quorumlog.spark.load.records import LoadedRange, Plan, PlannedRange
+from quorumlog.spark.load.records import DELTA, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.work import Failed, Task
 
@@ -31,6 +32,8 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
 
     The last outcome is that of the request. Raises LoadFailed, and what choosing and the client raise.
     """
+    if request.table == DELTA:
+        need_deltalake()
     store.prove()
     token = uuid4().hex
     outcomes: list[Outcome] = []
@@ -42,6 +45,7 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
                 store,
                 choose=lambda asked: choose_now(request, asked),
                 work=lambda plan: _work(plan, request, store, runner),
+                table=lambda plan, commit: commit_to_delta(store.address, plan, commit),
             )
         )
     return outcomes

@@ -28,7 +28,7 @@ class Request:
     """A load as the user asks for it. client: options of quorumlog.client, by their underscored names.
 
     start, until: empty, an offset for all partitions, or a time in ISO 8601. Where no record is at or after a time, it
-    is the end. partition_by, isolation_level: None: as in the folder.
+    is the end. partition_by, isolation_level, table: None: as in the folder.
     """
 
     topics: tuple[str, ...]
@@ -38,6 +38,7 @@ class Request:
     rows_per_file: int = Layout().rows_per_file
     partition_by: str | None = None
     isolation_level: str | None = None
+    table: str | None = None
     skip_lost: bool = False
 
 
@@ -71,6 +72,7 @@ def choose_now(request: Request, asked: Choose) -> Choice | None:
             rows_per_file=request.rows_per_file,
             partition_by=request.partition_by,
             isolation_level=isolation_level,
+            table=request.table,
             skip_lost=request.skip_lost,
         )
         cluster_id = admin.describe_cluster().cluster_id

@@ -36,8 +36,10 @@ def newest_commit(names: Iterable[str]) -> int:
     return max((int(found[1]) for name in names if (found := _COMMIT.fullmatch(name))), default=0)
 
 
-def range_name(topic: str, partition: int, start: Offset, end: Offset) -> str:
-    return f"topic={topic}/p={partition}/{start:020}-{end:020}{SUFFIX}"
+def range_name(topic: str, partition: int, start: Offset, end: Offset, load: int = 0) -> str:
+    """load: where a range that is loaded again needs another name."""
+    again = f".{load}" if load else ""
+    return f"topic={topic}/p={partition}/{start:020}-{end:020}{again}{SUFFIX}"
 
 
 def name_of_day(day: str, name: str) -> str:

@@ -39,14 +39,18 @@ class ObjectStore:
     """Below one address, as s3://lake/orders. Each process opens it when it first needs it."""
 
     def __init__(self, address: str) -> None:
-        self.address = address
+        self._address = address
         self._opened: Any = None
 
     def __getstate__(self) -> str:
-        return self.address
+        return self._address
 
     def __setstate__(self, address: str) -> None:
-        self.address, self._opened = address, None
+        self._address, self._opened = address, None
+
+    @property
+    def address(self) -> str:
+        return self._address
 
     @property
     def _store(self) -> Any:

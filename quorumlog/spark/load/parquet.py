@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.records.crc import crc32c
-from quorumlog.spark.load.names import name_of_day, name_without_day
+from quorumlog.spark.load.names import name_of_day
 from quorumlog.spark.load.records import LoadedFile, PlannedRange
 from quorumlog.spark.load.store import Store
 
@@ -69,9 +69,8 @@ class RangeFiles:
 
     def finish(self) -> dict[str, tuple[LoadedFile, Path]]:
         """The local files by the path that they are for. A former file whose records are gone is one without rows."""
-        for path in self._planned.replaces:
-            if name_without_day(path) == self._planned.name:
-                self._file(path)
+        for path in self._planned.replaces if self._planned.is_written_over else ():
+            self._file(path)
         written = {}
         for path, one in self._open.items():
             one.close()

@@ -6,7 +6,8 @@
    may be its own (an answer was lost), or another's, and then this loader has lost and writes nothing.
 3. Each range is written under a name that is made of its offsets. A file of a new range is created if absent, and never
    written over. A file of a range that is loaded again takes the place of the former one in one step.
-4. The commit is created if absent, in the same way.
+4. The commit is created if absent, in the same way. Of a table (`delta`) the commit is the table's own, which says of
+   which load it is; this one is written from it.
 
 So a loader may die between any two steps, and two may run at once: no offset is in two files at any time, and none that
 was committed is ever missing. Why nothing is deleted: of two loaders the slower one must not be able to do harm.
@@ -28,10 +29,12 @@ from quorumlog.spark.load import names
 from quorumlog.spark.load.choosing import CannotLoad, Choice, Covered, covered_by
 from quorumlog.spark.load.records import (
     Commit,
+    Layout,
     LoadedFile,
     LoadedRange,
     Plan,
     PlannedRange,
+    at,
     parse_commit,
     parse_plan,
 )
@@ -81,6 +84,14 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Tabled:
+    """Adds what was loaded to the folder's table, in one commit of it, unless it is there. The result: its Commit."""
+
+    plan: Plan
+    commit: Commit
+
+
+@dataclass(frozen=True, slots=True)
 class Put:
     """Gives a finished local file its name. replaces: in the place of one that is there. The result: as of Create."""
 
@@ -103,7 +114,7 @@ class Sweep:
     number: int
 
 
-Step = List | Read | Create | Choose | Work | Put | Inspect | Sweep
+Step = List | Read | Create | Choose | Work | Tabled | Put | Inspect | Sweep
 T = TypeVar("T")
 Steps = Generator[Step, Any, T]
 
@@ -184,7 +195,7 @@ def publish(planned: PlannedRange, written: Mapping[str, tuple[LoadedFile, Any]]
     """
     files = []
     for path, (file, local) in sorted(written.items()):
-        files.append((yield from _put(path, file, local, replaces=planned.is_again)))
+        files.append((yield from _put(path, file, local, replaces=planned.is_written_over)))
     return tuple(files)
 
 
@@ -210,10 +221,10 @@ def _with_leftovers(plan: Plan, ranges: Sequence[LoadedRange]) -> Steps[tuple[Lo
     for path in (yield List("dt=")):
         if path not in known:
             found.setdefault(names.name_without_day(path), []).append(path)
-    complete = []
+    complete, planned = [], {(*at(one), one.start): one.name for one in plan.ranges}
     for one in ranges:
         more = []
-        for path in sorted(found.get(one.name, ())):
+        for path in sorted(found.get(planned[(*at(one), one.start)], ())):
             more.append((yield Inspect(path)))
         files = sorted((*one.files, *more), key=lambda file: file.path)
         complete.append(replace(one, files=tuple(files)))
@@ -232,6 +243,8 @@ def _commit(plan: Plan, ranges: Sequence[LoadedRange], token: str) -> Steps[Comm
         ranges=tuple(ranges),
         lost=plan.lost,
     )
+    if plan.layout.table:
+        commit = yield Tabled(plan, commit)
     return parse_commit(name, (yield from create_once(name, commit.to_bytes())))
 
 
@@ -260,7 +273,11 @@ def _plan(number: int, token: str, load_id: str, choice: Choice) -> Plan:
         token=token,
         layout=choice.layout,
         position=choice.position,
-        ranges=choice.ranges,
+        ranges=tuple(_named(one, number, choice.layout) for one in choice.ranges),
         lost=choice.lost,
         metadata_offsets=choice.metadata_offsets,
     )
+
+
+def _named(planned: PlannedRange, number: int, layout: Layout) -> PlannedRange:
+    return replace(planned, load=number) if planned.is_again and layout.table else planned

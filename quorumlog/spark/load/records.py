@@ -22,6 +22,7 @@ from quorumlog.spark.stream_offset import StreamOffset, stream_offset
 
 VERSION = 1
 BY_DAY = "date(timestamp)"
+DELTA = "delta"
 DEFAULT_ROWS_PER_FILE = 5_000_000
 
 
@@ -31,11 +32,16 @@ class BadRecord(QuorumlogError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """What a load looks like. rows_per_file: offsets of one range. partition_by: empty, or BY_DAY."""
+    """What a load looks like. rows_per_file: offsets of one range. partition_by: empty, or BY_DAY.
+
+    table: empty, or DELTA. The files of a table never change, so a range that is loaded again gets a file of another
+    name there.
+    """
 
     rows_per_file: int = DEFAULT_ROWS_PER_FILE
     partition_by: str = ""
     isolation_level: str = "read_committed"
+    table: str = ""
 
     @property
     def by_day(self) -> bool:
@@ -44,7 +50,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRange:
-    """One task: [start, end) of a partition. is_again: it was loaded before, into the files `replaces`."""
+    """One task: [start, end) of a partition. is_again: it was loaded before, into the files `replaces`.
+
+    load: the load that its name ends with; 0: its name is that of its offsets alone.
+    """
 
     topic: str
     partition: int
@@ -53,10 +62,15 @@ class PlannedRange:
     start_epoch: Epoch
     is_again: bool = False
     replaces: tuple[str, ...] = ()
+    load: int = 0
 
     @property
     def name(self) -> str:
-        return range_name(self.topic, self.partition, self.start, self.end)
+        return range_name(self.topic, self.partition, self.start, self.end, self.load)
+
+    @property
+    def is_written_over(self) -> bool:
+        return self.is_again and not self.load
 
     @property
     def where(self) -> str:
@@ -95,10 +109,6 @@ class LoadedRange:
     files: tuple[LoadedFile, ...]
     notes: tuple[str, ...] = ()
 
-    @property
-    def name(self) -> str:
-        return range_name(self.topic, self.partition, self.start, self.end)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -136,7 +146,7 @@ class Plan:
                         **_place(one),
                         "epoch": one.start_epoch,
                         "name": one.name,
-                        **({"again": True, "replaces": list(one.replaces)} if one.is_again else {}),
+                        **({"again": True, "replaces": list(one.replaces), "load": one.load} if one.is_again else {}),
                     }
                     for one in self.ranges
                 ],
@@ -188,6 +198,7 @@ def parse_plan(name: str, data: bytes) -> Plan:
                     start_epoch=Epoch(one["epoch"]),
                     is_again=one.get("again", False),
                     replaces=tuple(one.get("replaces", ())),
+                    load=one.get("load", 0),
                 )
                 for one in found["ranges"]
             ),
@@ -225,6 +236,7 @@ def _head(number: int, load_id: str, token: str, layout: Layout) -> dict[str, An
         "rows_per_file": layout.rows_per_file,
         "partition_by": layout.partition_by,
         "isolation_level": layout.isolation_level,
+        "table": layout.table,
     }
     return {"v": VERSION, "n": number, "load_id": load_id, "token": token, "options": options}
 

@@ -26,7 +26,10 @@ class NoLinks(QuorumlogError):
 
 
 class Store(Protocol):
-    """Names are paths with slashes below the store's root. It is pickled to the workers."""
+    """Names are paths with slashes below the store's address. It is pickled to the workers."""
+
+    @property
+    def address(self) -> str: ...
 
     def prove(self) -> None:
         """Raises QuorumlogError if it does not hold what a load needs."""
@@ -77,6 +80,10 @@ class DirectoryStore:
 
     def __init__(self, root: str) -> None:
         self.root = root
+
+    @property
+    def address(self) -> str:
+        return self.root
 
     def prove(self) -> None:
         """Nothing has to be tried: a file system without links says so."""

@@ -16,7 +16,7 @@ from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.names import META, SUFFIX, name_without_day, plan_name
 from quorumlog.spark.load.parquet import Footer, describe, read_footer
 from quorumlog.spark.load.protocol import Steps, commits_to, newest
-from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Lost, Plan, parse_plan
+from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Lost, Plan, at, parse_plan
 from quorumlog.spark.load.store import Store
 
 
@@ -52,6 +52,8 @@ def verify(store: Store, shown: Callable[[int, int], None] | None = None) -> Rep
         if shown is not None:
             shown(len(found), len(wanted))
     visible = [name for name in store.list("") if name.endswith(SUFFIX) and not name.startswith(META)]
+    if commits and commits[-1].layout.table:
+        visible = []  # what is not in the table any more lies there until somebody vacuums it
     faults = (*gaps(commits), *_differences(wanted, found), *_strange(visible, wanted, plan))
     return Report(
         commits=len(commits),
@@ -64,8 +66,9 @@ def verify(store: Store, shown: Callable[[int, int], None] | None = None) -> Rep
 
 
 def committed_files(commits: Sequence[Commit]) -> dict[str, tuple[LoadedRange, LoadedFile]]:
-    """By path, as the last commit that names it has it."""
-    return {file.path: (one, file) for commit in commits for one in commit.ranges for file in one.files}
+    """By path, of each range those of the last commit that names it."""
+    newest = {(*at(one), one.start, one.end): one for commit in commits for one in commit.ranges}
+    return {file.path: (one, file) for one in newest.values() for file in one.files}
 
 
 def gaps(commits: Sequence[Commit]) -> Iterator[str]:
