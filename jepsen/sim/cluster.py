@@ -30,8 +30,8 @@ TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
 
 @dataclass(slots=True)
 class Orders:
-    """What a script asks the operator for: settings of a topic, the replicas of a partition, the election of all preferred
-    leaders, or the log directory of a broker's replica. It waits for no answer."""
+    """What a script asks the operator for: settings of a topic, the replicas of a partition, the election of all
+    preferred leaders, or the log directory of a broker's replica. It waits for no answer."""
 
     alter_topic: Callable[[str, Mapping[str, str]], None] = lambda _topic, _settings: None
     reassign: Callable[[str, int, Sequence[NodeId]], None] = lambda _topic, _index, _replicas: None
