@@ -143,6 +143,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[put_file-1-after]": _DEATH,
     "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[put_file-8-after]": _DEATH,
     "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[sweep-1-before]": _DEATH,
+    "tests/spark/test_load_objects.py::test_a_killed_load_is_done_again[strike0]": _DEATH,
+    "tests/spark/test_load_objects.py::test_a_killed_load_is_done_again[strike2]": _DEATH,
     "tests/quorum/raft/test_month_at_rest.py": "`./dev soak --cluster` looks at days of a whole cluster",
     "tests/spark/test_session_processes.py::test_a_session_leaves": "CI runs the demo, and looks at what it leaves",
     "tests/spark/test_spark_commands.py::test_the_doctor": "tests/spark reads topics in the same way",
