@@ -25,7 +25,7 @@ from quorumlog_cli.commands import spark_load
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.main import main
 
-RUN_S = 115.0
+RUN_S = 240.0  # Java and Spark start beside a node
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,7 @@ class Nothing:
     def __exit__(self, *error: object) -> None: ...
 
 
+@pytest.mark.timeout(RUN_S + 60)
 def test_a_load_by_spark_in_a_process_of_its_own(cluster: LocalCluster, tmp_path: Path) -> None:
     try:
         java = use_java()
