@@ -36,13 +36,15 @@ class Queries:
         return DescribedRanges(index=index, ranges=tuple(ranges), next_offset=-1 if count == 5 else start + count)
 
 
-def ask(queries: Queries, **fields: int) -> Any:
+def ask(queries: Queries, *, first_start: int = 10, **fields: int) -> Any:
+    """Of three partitions, whose starts are `first_start` apart."""
     services = SimpleNamespace(
         limits=HandlerLimits(max_described_ranges=8),
         offset_queries=queries,
         clock=SimpleNamespace(now_ms=lambda: 0),
     )
-    parts = tuple(DescribeRangesPartition(index=index, start_offset=10 * index, **fields) for index in (1, 2, 3))
+    starts = [(index, first_start * index) for index in (1, 2, 3)]
+    parts = tuple(DescribeRangesPartition(index=index, start_offset=start, **fields) for index, start in starts)
     named = DescribeRangesTopic(name="t", topic_id=b"i" * 16, partitions=parts)
     request = DescribeRangesRequest(topics=(named,))
     return asyncio.run(HANDLERS[DescribeRangesRequest](services, None, request))  # type: ignore[arg-type]
@@ -53,6 +55,12 @@ def test_partitions_share_the_room_of_an_answer() -> None:
     (topic,) = ask(queries).topics
     assert [(len(one.ranges), one.next_offset) for one in topic.partitions] == [(5, -1), (3, 23), (0, 30)]
     assert queries.asked == [(b"i" * 16, 1, 8), (b"i" * 16, 2, 3)]
+
+
+def test_a_partition_without_room_is_not_whole_wherever_it_was_to_begin() -> None:
+    """An offset below zero would be taken for -1, which says that the description is whole."""
+    (topic,) = ask(Queries(), first_start=-1).topics
+    assert [one.next_offset for one in topic.partitions] == [-1, 1, 0]
 
 
 @pytest.mark.parametrize("field", ["max_range_bytes", "enough_bytes"])

@@ -36,7 +36,7 @@ async def handle_describe_ranges(
         described = []
         for part in topic.partitions:
             if room <= 0:
-                described.append(DescribedRanges(index=part.index, next_offset=part.start_offset))
+                described.append(DescribedRanges(index=part.index, next_offset=max(part.start_offset, 0)))
                 continue
             wanted = WantedRanges(max_bytes=part.max_range_bytes, enough_bytes=part.enough_bytes, most=room)
             one = await services.offset_queries.describe_ranges(
