@@ -25,6 +25,7 @@ DEFAULT_PREFETCH = 2  # chunks of a task: read by the broker, on their way, or w
 DEFAULT_POLL_TIMEOUT_MS = 120_000  # spark.network.timeout, as in Kafka's source
 DEFAULT_OFFSET_TRIES = 3  # of a plan to learn its offsets, the first one included, as in Kafka's source
 DEFAULT_OFFSET_RETRY_INTERVAL_MS = 1_000  # as in Kafka's source
+MAX_NUMBER = 2**63 - 1  # of rows, bytes and ms: Spark and the brokers know no larger one
 
 _BOTH = (
     "bootstrap.servers", "subscribe", "subscribePattern", "assign", "startingOffsets", "startingTimestamp",
@@ -337,17 +338,23 @@ def _positive(own: Mapping[str, str], option: str, default: int) -> int:
     text = own[option]
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise ConfigError(f"{option} must be a positive whole number: {text!r}")
-    return int(text)
+    return _not_too_large(option, int(text))
 
 
 def _bytes(own: Mapping[str, str], option: str) -> int:
     """As Spark writes sizes: 64m, 512k, 1g; a number alone is in bytes. 0 if it is not given."""
     if option not in own:
         return 0
-    found = re.fullmatch(r"(\d{1,15})\s*([kmg]?)b?", own[option].strip().lower(), re.ASCII)
+    found = re.fullmatch(r"(\d{1,19})\s*([kmg]?)b?", own[option].strip().lower(), re.ASCII)
     if found is None or not int(found[1]):
         raise ConfigError(f"{option} must be a size such as 64m, 512k or 1g, and above 0: {own[option]!r}")
-    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]]
+    return _not_too_large(option, int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]])
+
+
+def _not_too_large(option: str, number: int) -> int:
+    if number > MAX_NUMBER:
+        raise ConfigError(f"{option} must be at most {MAX_NUMBER}, and is {number}; leave it out for no limit")
+    return number
 
 
 def _duration_ms(own: Mapping[str, str], option: str, default: int) -> int:

@@ -16,7 +16,7 @@ from quorumlog.client.offsets import LATEST
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import Offset
 from quorumlog.spark.admission import Patience, Ranges, offsets_in, share_out, share_out_bytes
-from quorumlog.spark.options import StreamOptions
+from quorumlog.spark.options import MAX_NUMBER, StreamOptions
 from quorumlog.spark.places import Place, TimePlace
 from quorumlog.spark.planning import LogSpan, PartitionRange, check_named, resolve
 from quorumlog.spark.splitting import DescribedLog, bytes_in, end_within, tasks_of
@@ -169,7 +169,8 @@ class Stream:
         still = {key for key, span in now.items() if span.topic_id == lives.get(key)}
         left = {key: (ranges[key][0], end) for key, end in ends.items() if key in still and ranges[key][0] < end}
         option = "maxBytesPerTrigger"
-        there = self._cluster.ranges(option, {key: RangeQuery(*one, 0, most_bytes + 1) for key, one in left.items()})
+        enough = min(most_bytes + 1, MAX_NUMBER)
+        there = self._cluster.ranges(option, {key: RangeQuery(*one, 0, enough) for key, one in left.items()})
         shares = share_out_bytes({key: bytes_in(found) for key, found in there.items()}, most_bytes)
         if shares is None:
             return ends

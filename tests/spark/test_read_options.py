@@ -49,6 +49,8 @@ REFUSED = [
     ("not supported yet", {"wire": "arrow"}, "not supported yet"),
     ("bytes of a stream", {"maxBytesPerTrigger": "9m"}, "is for streams"),
     ("no bytes", {"maxBytesPerPartition": "0m"}, "such as 64m"),
+    ("more bytes than a broker knows", {"maxBytesPerPartition": "9999999999g"}, "at most 9223372036854775807"),
+    ("more rows than Spark knows", {"maxRecordsPerPartition": "9" * 20}, "at most 9223372036854775807"),
     ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
     ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),

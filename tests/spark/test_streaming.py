@@ -223,6 +223,23 @@ def test_available_now_keeps_to_its_bytes() -> None:
     assert all(sum(part.end - part.start for part in batch) <= 33 for batch in batches)
 
 
+def test_the_largest_limit_of_bytes_takes_all_and_a_broker_is_asked_for_no_more_than_it_knows() -> None:
+    cluster = Cluster((0, 50), (0, 20))
+    asked: list[RangeQuery] = []
+    ranges = cluster.ranges
+
+    def noted(option: str, wanted: Mapping[tuple[str, int], RangeQuery]) -> dict[Any, list[OffsetRange]]:
+        asked.extend(wanted.values())
+        return ranges(option, wanted)
+
+    cluster.ranges = noted  # type: ignore[method-assign]
+    given = options(startingOffsets="earliest", maxBytesPerTrigger=str(2**63 - 1))
+    query = Stream(given, cluster, lambda: 0, lambda text: None)
+    end = query.latest(query.initial(), most_bytes=given.most_bytes)
+    assert offsets(end) == {0: 50, 1: 20}
+    assert asked and all(one.enough_bytes < 2**63 for one in asked)
+
+
 def test_bytes_are_not_asked_of_a_topic_that_is_gone() -> None:
     """It was there when the run began. Its loss is told by name, and is no endless question."""
     cluster, found = Cluster((0, 100), (0, 100)), list[str]()
