@@ -173,3 +173,20 @@ REFUSED = [
 def test_what_a_stream_cannot_read_is_refused(request_: FetchChunkRequest, text: str) -> None:
     with pytest.raises(ApiError, match=text):
         ChunkReader().next(request_)
+
+
+def test_a_beginning_that_is_refused_ends_what_was_read_before() -> None:
+    """Else what was asked for behind it would be answered from a place that the reader has left."""
+    broker = ChunkReader()
+    broker.next(FetchChunkRequest(fetch=fetch(5)))
+    broker.answered(answer(batch(5, 2)))
+    with pytest.raises(ApiError):
+        broker.next(FetchChunkRequest(fetch=replace(fetch(90), topics=())))
+    assert broker.next(FetchChunkRequest()) is None
+    assert broker.next(FetchChunkRequest(fetch=fetch(7))) == fetch(7)
+
+
+def test_nothing_comes_behind_a_fetch_that_failed() -> None:
+    broker = ChunkReader()
+    broker.next(FetchChunkRequest(fetch=fetch(5)))
+    assert broker.next(FetchChunkRequest()) is None

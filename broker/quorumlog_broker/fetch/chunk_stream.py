@@ -27,34 +27,38 @@ class ChunkReader:
 
     def __init__(self) -> None:
         self._fetch: FetchRequest | None = None  # the next one; None: there is nothing more to read
+        self._asked: FetchRequest | None = None  # the last one, until it is answered; one that failed never is
         self._end: Offset = NO_END
         self._has_begun = False
 
     def next(self, request: FetchChunkRequest) -> FetchRequest | None:
-        """What to read for this credit; None: nothing comes any more. Raises ApiError(INVALID_REQUEST)."""
+        """What to read for this credit; None: nothing comes any more. Raises ApiError(INVALID_REQUEST).
+
+        Behind a beginning that is refused, and a fetch that is not answered, nothing comes: the reader meant no place
+        that is known here.
+        """
         if request.fetch is not None:
+            self._fetch, self._has_begun = None, True  # also if it is refused: the reader has left the place before
             _check(request.fetch)
-            self._has_begun = True
             self._fetch, self._end = request.fetch, request.end_offset
             self._stop_at_end()
         elif not self._has_begun:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the first request of a stream of chunks says where to begin")
-        return self._fetch
+        self._asked, self._fetch = self._fetch, None
+        return self._asked
 
     def answered(self, partition: FetchPartitionResponse) -> None:
         """The answer to the last fetch."""
-        assert self._fetch is not None
+        asked, self._asked = self._asked, None
+        assert asked is not None
         if partition.error_code or partition.diverging_epoch is not None:
-            self._fetch = None
             return
         try:
             last = _last_of(partition.records)
         except CorruptRecords:  # the reader is sent them, and finds out, too
-            self._fetch = None
             return
-        if last is not None:
-            self._fetch = _behind(self._fetch, last)
-            self._stop_at_end()
+        self._fetch = asked if last is None else _behind(asked, last)
+        self._stop_at_end()
 
     def _stop_at_end(self) -> None:
         if self._fetch is not None and 0 <= self._end <= _partition(self._fetch).fetch_offset:
