@@ -121,7 +121,9 @@ class FetchChunkRequest:
     anywhere,
     than the reader has asked for. Answers come in the order of the requests.
 
-    fetch: Of one partition: where to begin, and how large a chunk may be. Absent: behind the chunk before.
+    fetch: Of one partition: where to begin, and how large a chunk may be. Absent: behind the chunk before. What
+    was asked
+        for before a beginning and is not read yet is answered as behind the end.
     end_offset: Beside `fetch`: exclusive end of what the reader wants; -1: none.
     """
 

@@ -71,6 +71,16 @@ class ChunkStream:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.reader = ChunkReader()
+        self._begun = 0  # how often a request has come that says where to begin
+
+    def came(self, request: FetchChunkRequest) -> int:
+        """The number of the place that it belongs to. Called before it waits for `lock`."""
+        self._begun += request.fetch is not None
+        return self._begun
+
+    def has_left(self, place: int) -> bool:
+        """The reader has gone elsewhere: at the end of a log it would wait behind each credit of that place."""
+        return place != self._begun
 
 
 class ChunkStreams:

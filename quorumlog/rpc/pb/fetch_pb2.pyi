@@ -372,7 +372,9 @@ class FetchChunkRequest(_message.Message):
     """
     @_builtins.property
     def fetch(self) -> Global___FetchRequest:
-        """Of one partition: where to begin, and how large a chunk may be. Absent: behind the chunk before."""
+        """Of one partition: where to begin, and how large a chunk may be. Absent: behind the chunk before. What was asked
+        for before a beginning and is not read yet is answered as behind the end.
+        """
 
     def __init__(
         self,

@@ -12,8 +12,9 @@ from quorumlog_broker.api.services import Services
 
 async def handle_fetch_chunk(services: Services, context: Context, request: FetchChunkRequest) -> FetchChunkResponse:
     stream = services.chunk_streams.of(context)
+    place = stream.came(request)
     async with stream.lock:
-        fetch = stream.reader.next(request)
+        fetch = None if stream.has_left(place) else stream.reader.next(request)
         if fetch is None:
             return FetchChunkResponse()
         response = await handle_fetch(services, context, fetch)
