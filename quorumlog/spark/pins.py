@@ -70,7 +70,7 @@ class Pins:
         _check_name(name)
         self._ensure_topic()
         for tries in range(MAX_TRIES):
-            found = self._read(settled=False).get(name)
+            found = self._settled(name)
             if found is not None:  # who finds it takes it from nobody
                 self._tell(found)
                 return found.value
@@ -129,32 +129,45 @@ class Pins:
             text = None if value is None else json.dumps(value)
             producer.send(TOPIC, text, key=name, partition=0, timestamp_ms=self._wall_ms()).result()
 
-    def _read(self, *, settled: bool = True) -> dict[str, Pin]:
-        """Every pin that was committed before this call. Raises PinsUnreadable.
-
-        settled: False leaves out what an open transaction hides, if it stays open for OTHERS_S: a start that died in
-        the middle of its write would else keep all others waiting until its transaction times out.
-        """
+    def _read(self) -> dict[str, Pin]:
+        """Every pin that was committed before this call. Raises PinsUnreadable."""
         end = self._end("read_uncommitted")
-        stable = self._await_stable(end, READ_TIMEOUT_S if settled else OTHERS_S)
-        if stable < end and settled:
+        if self._await_stable(end, READ_TIMEOUT_S) < end:
             raise PinsUnreadable(
                 f"topic {TOPIC} has had an open transaction for {READ_TIMEOUT_S} s: see "
                 "`quorumlog transaction list`, and abort it"
             )
-        end = min(stable, end)
+        return self._pins_below(end)
+
+    def _settled(self, name: str) -> Pin | None:
+        """The pin, unless there is none, or an open transaction hides what was written of it.
+
+        It waits OTHERS_S only: a start that died in the middle of its write would else keep all others waiting until
+        its transaction times out. What is hidden may be of another pin, or a pin that was deleted behind it.
+        """
+        end = self._end("read_uncommitted")
+        stable = self._await_stable(end, OTHERS_S)
+        found = self._pins_below(stable).get(name)
+        if found is not None and stable < end:
+            hidden = self._records(stable, end, "read_uncommitted")
+            found = None if name in map(_name_of, hidden) else found
+        return found
+
+    def _pins_below(self, end: Offset) -> dict[str, Pin]:
         pins: dict[str, Pin] = {}
-        if not end:
-            return pins
+        for record in self._records("earliest", end, "read_committed") if end else ():
+            _take(record, pins)
+        return pins
+
+    def _records(self, start: Offset | str, end: Offset, isolation_level: str) -> Iterator[ConsumedRecord]:
+        """end: exclusive. Raises PinsUnreadable."""
         deadline = time.monotonic() + READ_TIMEOUT_S
-        with self._cluster.consumer(isolation_level="read_committed") as consumer:
-            consumer.assign([(TOPIC, 0, "earliest")], stop=end)
+        with self._cluster.consumer(isolation_level=isolation_level) as consumer:
+            consumer.assign([(TOPIC, 0, start)], stop=end)
             while not consumer.finished:
                 if time.monotonic() > deadline:
                     raise PinsUnreadable(f"topic {TOPIC} was not read to its end at {end} in {READ_TIMEOUT_S} s")
-                for record in consumer.poll(timeout_ms=POLL_MS):
-                    _take(record, pins)
-        return pins
+                yield from consumer.poll(timeout_ms=POLL_MS)
 
     def _end(self, isolation_level: str) -> Offset:
         return self._cluster.admin.list_offsets({(TOPIC, 0): LATEST}, isolation_level=isolation_level)[TOPIC, 0].offset
@@ -194,7 +207,7 @@ class Pins:
 
 
 def _take(record: ConsumedRecord, pins: dict[str, Pin]) -> None:
-    name = (record.key or b"").decode(errors="replace")
+    name = _name_of(record)
     pins.pop(name, None)
     if record.value is None:
         return
@@ -202,6 +215,10 @@ def _take(record: ConsumedRecord, pins: dict[str, Pin]) -> None:
         pins[name] = Pin(name=name, value=json.loads(record.value), written_ms=record.timestamp_ms)
     except ValueError as error:
         raise PinsUnreadable(f"{TOPIC}-0: the record at offset {record.offset} is not a pin: {error}") from error
+
+
+def _name_of(record: ConsumedRecord) -> str:
+    return (record.key or b"").decode(errors="replace")
 
 
 def _check_name(name: str) -> None:

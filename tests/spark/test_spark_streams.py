@@ -164,6 +164,20 @@ def test_a_start_that_died_in_the_middle_of_its_write_is_fenced(cluster: LocalCl
     assert pins.keep("died", dict) == {"by": "the next"}
 
 
+def test_a_pin_that_was_deleted_behind_an_open_transaction_is_not_found(cluster: LocalCluster, pins: Pins) -> None:
+    """Another start, of another pin, died while it wrote: what is committed behind it is hidden until it times out."""
+    pins.keep("gone", lambda: {"v": 1})
+    with cluster.client.producer(transactional_id=f"{TRANSACTIONAL_ID}slow", transaction_timeout_ms=6_000) as dead:
+        dead.init_transactions()
+        dead.begin()
+        dead.send(TOPIC, b"{}", key="slow", partition=0).result()
+        with cluster.client.producer(transactional_id=f"{TRANSACTIONAL_ID}gone") as deleting:
+            deleting.init_transactions()
+            with deleting.transaction():
+                deleting.send(TOPIC, None, key="gone", partition=0).result()
+        assert pins.keep("gone", lambda: {"v": 2}) == {"v": 2}, "the deletion was told done before this start began"
+
+
 def test_an_old_pin_says_how_old_it_is(cluster: LocalCluster) -> None:
     written = Pins(cluster.client, lambda: 1_000_000)
     later = Pins(cluster.client, lambda: 1_000_000 + 3_600_000)
