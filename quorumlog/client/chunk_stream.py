@@ -103,26 +103,30 @@ class ChunkStream:
             self._answers.clear()
         for one in self._credits.requests(node_id, request, stop, held):
             self._ask(node_id, one, timeout_ms * (len(self._answers) + 1))
+        awaited = self._answers[0]
         try:
-            answer = await asyncio.shield(self._answers[0])
+            answer = await asyncio.shield(awaited)
         except BaseException:  # also where this fetch is given up because another broker leads
-            self._forget()
+            if self._is_next(awaited):
+                self._forget()
             raise
+        if not self._is_next(awaited):
+            return _response_of(answer)
         self._answers.popleft()
         return self._taken(answer)
 
+    def _is_next(self, awaited: asyncio.Future[FetchChunkResponse]) -> bool:
+        """False: the reader went elsewhere while this fetch waited, and what comes next belongs to another fetch."""
+        return bool(self._answers) and self._answers[0] is awaited
+
     def _taken(self, answer: FetchChunkResponse) -> FetchResponse:
-        response = answer.fetch
-        if answer.error_code or response is None:
+        response = _response_of(answer)
+        if response.error_code:
             self._forget()
-            code = answer.error_code or int(ErrorCode.UNKNOWN_SERVER_ERROR)
-            return FetchResponse(error_code=code, error_message=answer.error_message)
-        topic = response.topics[0] if response.topics else None
-        partition = replace(topic.partitions[0], records=answer.records) if topic and topic.partitions else None
-        self._credits.taken(partition)
-        if topic is None or partition is None:
-            return response
-        return replace(response, topics=(replace(topic, partitions=(partition,)),))
+        else:
+            topic = response.topics[0] if response.topics else None
+            self._credits.taken(topic.partitions[0] if topic and topic.partitions else None)
+        return response
 
     def _ask(self, node_id: NodeId, request: FetchChunkRequest, timeout_ms: int) -> None:
         answer: asyncio.Future[FetchChunkResponse] = asyncio.get_running_loop().create_future()
@@ -139,6 +143,18 @@ class ChunkStream:
         """Answers that still come are dropped."""
         self._answers.clear()
         self._credits.forget()
+
+
+def _response_of(answer: FetchChunkResponse) -> FetchResponse:
+    response = answer.fetch
+    if answer.error_code or response is None:
+        code = answer.error_code or int(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return FetchResponse(error_code=code, error_message=answer.error_message)
+    topic = response.topics[0] if response.topics else None
+    if topic is None or not topic.partitions:
+        return response
+    partition = replace(topic.partitions[0], records=answer.records)
+    return replace(response, topics=(replace(topic, partitions=(partition,)),))
 
 
 def _partition(fetch: FetchRequest) -> FetchPartition:
