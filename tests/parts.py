@@ -136,6 +136,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[1": _SEEDS,
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
+    "tests/spark/test_load_command.py::test_a_load_by_spark": "test_load.py loads by Spark, and the command without it",
     "tests/spark/test_load_kills.py::test_a_killed_job_of_spark": "Spark's jobs and deaths are in the rest",
     "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[create-1-before]": _DEATH,
     "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[create-2-before]": _DEATH,

@@ -14,6 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.client.offsets import LATEST
 from quorumlog.spark.load.job import LoadFailed, in_spark, in_this_process, run_load
 from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.names import plan_name
@@ -22,6 +23,7 @@ from quorumlog.spark.load.records import BY_DAY
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.work import Failed
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.waiting import wait_until
 
 NOW_MS = time.time_ns() // 1_000_000
 DAY_MS = 86_400_000
@@ -100,6 +102,11 @@ def test_null_empty_and_headers_survive(spark: Any, cluster: LocalCluster, tmp_p
     assert not {"topic", "p", "dt"} & set(ds.dataset(tmp_path).schema.names)
 
 
+def ends(cluster: LocalCluster, isolation_level: str) -> int:
+    place = ("paid", 0)
+    return cluster.client.admin.list_offsets({place: LATEST}, isolation_level=isolation_level)[place].offset
+
+
 def test_aborted_and_open_records_are_left_out(cluster: LocalCluster, tmp_path: Path) -> None:
     """Markers and what was aborted are gaps; what is open waits for the load behind its end."""
     cluster.client.admin.create_topic("paid", 1, 1)
@@ -113,6 +120,7 @@ def test_aborted_and_open_records_are_left_out(cluster: LocalCluster, tmp_path: 
         run_load(request(cluster, "paid"), store, in_this_process)
         assert ds.dataset(tmp_path).to_table().column("value").to_pylist() == [b"one", b"two"]
         producer.commit()
+    wait_until(lambda: ends(cluster, "read_committed") == ends(cluster, "read_uncommitted"), 30, "the last marker")
     run_load(request(cluster, "paid"), store, in_this_process)
     assert ds.dataset(tmp_path).to_table().column("value").to_pylist() == [b"one", b"two", b"open"]
 
