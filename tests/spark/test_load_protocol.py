@@ -190,6 +190,19 @@ def test_a_beginning_before_the_first_load_fills_what_lies_before() -> None:
     world.check()
 
 
+def test_a_partition_that_came_later_begins_at_its_start_whatever_is_loaded_again() -> None:
+    """P13. `--from` is about what was loaded before: nothing of a new partition may be left out in silence."""
+    again = {(TOPIC, partition): Offset(3) for partition in range(3)}
+    world = World(ends={0: 5})
+    load_all(world, "a", Wanted())
+    world.ends = {0: 6, 1: 5, 2: 1}
+    world.starts[1] = 1
+    load_all(world, "b", Wanted(starts=again))
+    world.check_whole()
+    *_, last = commits(world)
+    assert [(one.partition, one.start, one.end) for one in last.ranges] == [(0, 0, 5), (0, 5, 6), (1, 1, 5), (2, 0, 1)]
+
+
 def test_an_end_is_where_the_next_load_begins() -> None:
     world = World(ends={0: 10})
     load_all(world, "a", Wanted(ends={(TOPIC, 0): Offset(4)}))

@@ -3,6 +3,7 @@
 A load goes on from the position of the last commit to the end of what may be read. With a beginning (`--from`) it reads
 ranges again that were loaded before: whole ones, so that they are written under their former names, and what was never
 loaded between them as new ranges. What the log no longer has is never read again, for the files hold all that is left.
+A partition that a loaded topic was given since is read from its start, wherever the beginning is.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def choose(
     _check(begun, spans, cluster_id)
     ends, ranges, lost = dict(begun.offsets), [], []
     for key, span in sorted(spans.items()):
-        pieces = _Pieces(span, begun.offsets.get(key), covered.get(key, ()), wanted)
+        is_added = span.topic in begun.topic_ids and key not in begun.offsets
+        pieces = _Pieces(span, span.start if is_added else begun.offsets.get(key), covered.get(key, ()), wanted)
         ends[key] = pieces.end
         ranges += [*pieces.again(), *_cut(span, pieces.fresh(), layout, begun)]
         lost += pieces.lost
