@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
@@ -17,7 +18,7 @@ from quorumlog.spark.load import parquet
 from quorumlog.spark.load.names import SUFFIX, UNDER_WAY
 from quorumlog.spark.load.parquet import Footer, RangeFiles, TooManyDays, inspect, read_footer
 from quorumlog.spark.load.records import PlannedRange
-from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, open_store
+from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
 
 DAY_US = 86_400_000_000
 FIRST_DAY_US = 20_000 * DAY_US  # 2024-10-04
@@ -108,6 +109,57 @@ def test_a_file_for_each_day_and_an_empty_one_for_a_day_that_has_gone(store: Dir
     assert {path.partition("/")[0]: file.rows for path, file in found.items()} == {
         "dt=2024-10-03": 0, "dt=2024-10-04": 2, "dt=2024-10-05": 1, "dt=1969-12-31": 1,
     }  # fmt: skip
+
+
+def test_what_is_strange_under_way_stops_no_sweep(store: DirectoryStore) -> None:
+    """As a desktop's .DS_Store, or what an object store's probe left before its folder was copied here."""
+    with store.scratch(1) as folder:
+        for strange in (".DS_Store", "probe-1"):
+            (folder.parent / strange).write_bytes(b"")
+        store.sweep(1)
+        assert folder.is_dir() and len(list(folder.parent.iterdir())) == 3
+
+
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
+    store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its commits are none, and its records are loaded once more."""
+    assert store.create("_quorumlog/commit-00000001.json", b"{}")
+
+    def refuse(path: str) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(StoreRefused, match="Input/output error"):
+        store.list("_quorumlog/commit-")
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "told"),
+    [
+        (errno.EPERM, NoLinks, "makes no hard links here"),
+        (errno.EOPNOTSUPP, NoLinks, "makes no hard links here"),
+        (errno.EXDEV, NoLinks, "makes no hard links here"),
+        (errno.EACCES, StoreRefused, "Permission denied"),
+        (errno.ENOSPC, StoreRefused, "No space left"),
+    ],
+)
+def test_what_the_file_system_refuses_is_told_with_its_reason(
+    store: DirectoryStore, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception], told: str
+) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise OSError(number, os.strerror(number), source, None, target)
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(kind, match=told):
+        store.create("_quorumlog/plan-00000001.json", b"{}")
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_bytes(b"")
+    for call in (lambda store: store.list(""), lambda store: store.read("a/b"), lambda store: store.create("a", b"")):
+        with pytest.raises(StoreRefused, match="lake"):
+            call(DirectoryStore(str(tmp_path / "lake")))
 
 
 def test_too_many_days_are_refused_by_name(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

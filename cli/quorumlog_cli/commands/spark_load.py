@@ -175,7 +175,7 @@ def _load_and_tell(request: Request, store: Store, spark: Any, pause_s: float) -
             with Progress("load", "ranges") as progress:
                 outcomes = run_load(request, store, _runner(spark, progress))
             _tell(outcomes, is_repeated=bool(pause_s))
-        except QuorumlogError as error:
+        except (QuorumlogError, OSError) as error:
             if not pause_s or isinstance(error, ConfigError):
                 raise
             output.complain(f"{error}", f"the next load begins in {output.duration(round(pause_s * 1000))} at the most")

@@ -6,6 +6,7 @@ Of two who create the same name one wins: a finished temporary file is linked to
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -19,10 +20,15 @@ from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.spark.load.names import UNDER_WAY
 
 SWEPT_AFTER_S = 24 * 3600  # a loader that is slower than another one may still write there
+_WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
 
 
 class NoLinks(QuorumlogError):
     """The file system cannot create a file under a name only if there is none."""
+
+
+class StoreRefused(QuorumlogError):
+    """The directory could not be read or written."""
 
 
 class Store(Protocol):
@@ -76,7 +82,7 @@ def open_store(place: str) -> Store:
 
 
 class DirectoryStore:
-    """Below one folder, which all workers must share."""
+    """Below one folder, which all workers must share. Its methods raise StoreRefused, but for what `scratch` holds."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -91,48 +97,47 @@ class DirectoryStore:
     def list(self, prefix: str) -> list[str]:
         top = self._path(prefix.rpartition("/")[0])
         found = []
-        for folder, folders, files in os.walk(top):
-            if Path(folder) == self._path(UNDER_WAY):
-                folders.clear()
-                continue
-            found += [(Path(folder) / file).relative_to(self.root).as_posix() for file in files]
+        with self._explained():
+            for folder, folders, files in os.walk(top, onerror=_raise_unless_gone):
+                if Path(folder) == self._path(UNDER_WAY):
+                    folders.clear()
+                    continue
+                found += [(Path(folder) / file).relative_to(self.root).as_posix() for file in files]
         return sorted(name for name in found if name.startswith(prefix))
 
     def read(self, name: str) -> bytes | None:
-        try:
-            return self._path(name).read_bytes()
-        except FileNotFoundError:
-            return None
+        with self._explained():
+            try:
+                return self._path(name).read_bytes()
+            except FileNotFoundError:
+                return None
 
     def size(self, name: str) -> int | None:
-        try:
-            return self._path(name).stat().st_size
-        except FileNotFoundError:
-            return None
+        with self._explained():
+            try:
+                return self._path(name).stat().st_size
+            except FileNotFoundError:
+                return None
 
     def create(self, name: str, data: bytes) -> bool:
-        with self.scratch(0) as folder:
+        with self._explained(), self.scratch(0) as folder:
             local = folder / "object"
             local.write_bytes(data)
             return self.put_file(name, local, replaces=False)
 
     def put_file(self, name: str, local: Path, *, replaces: bool) -> bool:
         target = self._path(name)
-        self._make_folders(target.parent)
-        _sync(local)
-        if replaces:
-            os.replace(local, target)
-        else:
-            try:
-                os.link(local, target)
-            except FileExistsError:
-                return False
-            except PermissionError as error:
-                raise NoLinks(
-                    f"{self.root}: this file system makes no hard links ({error.strerror}), by which a file gets its "
-                    "name only once; load into a folder of another file system, or into an object store"
-                ) from error
-        _sync(target.parent)
+        with self._explained():
+            self._make_folders(target.parent)
+            _sync(local)
+            if replaces:
+                os.replace(local, target)
+            else:
+                try:
+                    os.link(local, target)
+                except FileExistsError:
+                    return False
+            _sync(target.parent)
         return True
 
     @contextmanager
@@ -143,17 +148,22 @@ class DirectoryStore:
     @contextmanager
     def scratch(self, number: int) -> Iterator[Path]:
         folder = self._path(f"{UNDER_WAY}/{number:08}-{uuid4().hex}")
-        folder.mkdir(parents=True)
+        with self._explained():
+            folder.mkdir(parents=True)
         try:
             yield folder
         finally:
             _remove(folder)
 
     def sweep(self, number: int) -> None:
+        """What another user has left, and only that user may remove, stays."""
         under_way = self._path(UNDER_WAY)
-        for folder in sorted(under_way.iterdir()) if under_way.is_dir() else ():
-            if int(folder.name.partition("-")[0]) <= number and _age_s(folder) > SWEPT_AFTER_S:
-                _remove(folder)
+        with self._explained():
+            for folder in sorted(under_way.iterdir()) if under_way.is_dir() else ():
+                left_by = folder.name.partition("-")[0]
+                if left_by.isdecimal() and int(left_by) <= number and _age_s(folder) > SWEPT_AFTER_S:
+                    with suppress(PermissionError):
+                        _remove(folder)
 
     def _path(self, name: str) -> Path:
         return Path(self.root) / name
@@ -164,6 +174,28 @@ class DirectoryStore:
         self._make_folders(folder.parent)
         folder.mkdir(exist_ok=True)
         _sync(folder.parent)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raises NoLinks, StoreRefused in place of what the system says."""
+        try:
+            yield
+        except OSError as error:
+            if error.filename2 is not None and error.errno in _WITHOUT_LINKS:
+                raise NoLinks(
+                    f"{self.root}: this file system makes no hard links here ({error.strerror}), by which a file gets "
+                    "its name only once; load into a folder of another file system, or into an object store"
+                ) from error
+            raise StoreRefused(
+                f"{error.filename2 or error.filename or self.root}: {error.strerror or error}. Look at the folder "
+                "--to, its rights and the space on its disk, then load again: what was planned is done first"
+            ) from error
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    """A folder that cannot be read must not be taken for an empty one."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _age_s(folder: Path) -> float:
