@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable, Schema
+from deltalake.exceptions import DeltaError
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load import delta
@@ -19,7 +20,7 @@ from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.job import in_this_process, run_load
 from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.names import commit_name
-from quorumlog.spark.load.protocol import newest
+from quorumlog.spark.load.protocol import Ended, newest
 from quorumlog.spark.load.records import BY_DAY, DELTA, Commit
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
@@ -140,18 +141,17 @@ def test_two_loaders_at_once(wanted: Request, tmp_path: Path) -> None:
         assert not failed and DeltaTable(folder).version() == 1 and rows(folder) == once(COUNT, 20)
 
 
+@pytest.mark.parametrize("kind", [DeltaError, OSError])  # OSError: what the library raises where a network fails
 def test_an_answer_that_is_unclear_is_looked_up(
-    wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
-    from deltalake.exceptions import DeltaError
-
     really = delta._attempt
     made: list[int] = []
 
     def unclear(*given: Any) -> None:
         really(*given)
         made.append(1)
-        raise DeltaError("the answer is lost")
+        raise kind("the answer is lost")
 
     monkeypatch.setattr(delta, "_attempt", unclear)
     load(wanted, tmp_path)
@@ -165,6 +165,7 @@ def test_rows_that_something_else_has_moved_are_not_replaced(wanted: Request, tm
     with pytest.raises(CannotLoad, match="something else has written its rows into another file"):
         load(replace(wanted, start="0"), tmp_path)
     assert rows(tmp_path) == once(COUNT, 20)
+    assert load(wanted, tmp_path).ended is Ended.NOTHING, "what cannot be done must not stay planned"
 
 
 def test_a_folder_stays_what_it_is(wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.parquet import COLUMNS
 from quorumlog.spark.load.protocol import MAX_TRIES, StoreUnclear
-from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
+from quorumlog.spark.load.records import Commit, LoadedFile, Plan, PlannedRange, parse_commit
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
 HISTORY = 1_000  # commits of the table that are looked through for it
@@ -38,13 +38,13 @@ def commit_to_delta(address: str, plan: Plan, commit: Commit) -> Commit:
     from deltalake.exceptions import DeltaError
 
     for _ in range(MAX_TRIES):
-        table = _open(address)
-        done = None if table is None else table.transaction_version(plan.load_id)
-        if table is not None and done is not None and done >= plan.number:
-            return _committed(table, commit)
         try:
+            table = _open(address)
+            done = None if table is None else table.transaction_version(plan.load_id)
+            if table is not None and done is not None and done >= plan.number:
+                return _committed(table, commit)
             _attempt(address, table, plan, commit)
-        except DeltaError as error:
+        except (DeltaError, OSError) as error:  # a network's failure is an OSError
             last = error  # another was faster, or nobody knows: the next look tells
             continue
         return commit
@@ -90,19 +90,33 @@ def paths_in(table: Any) -> set[str]:
     return {str(path) for path in pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()}
 
 
+def check_replaced(address: str, ranges: Iterable[PlannedRange]) -> None:
+    """Before a plan is made of them, for what is planned must be done before anything else.
+
+    Raises CannotLoad for files that are not in the table any more.
+    """
+    replaced = [path for one in ranges for path in one.replaces]
+    if replaced and (table := _open(address)) is not None:
+        _check_there(table, replaced)
+
+
+def _check_there(table: Any, paths: Iterable[str]) -> None:
+    there = paths_in(table)
+    gone = [path for path in paths if path not in there]
+    if gone:
+        raise CannotLoad(
+            f"the table does not have {gone[0]} any more: something else has written its rows into another file "
+            "(OPTIMIZE, or an update), so they cannot be replaced. Give a later --from, or load into another folder"
+        )
+
+
 def _removes(table: Any, paths: Iterable[str], plan: Plan) -> list[Any]:
     from deltalake.transaction import RemoveAction
 
     wanted = sorted(paths)
     if not wanted:
         return []
-    there = paths_in(table)
-    gone = [path for path in wanted if path not in there]
-    if gone:
-        raise CannotLoad(
-            f"the table does not have {gone[0]} any more: something else has written its rows into another file "
-            "(OPTIMIZE, or an update), so they cannot be replaced. Load again into another folder"
-        )
+    _check_there(table, wanted)
     now_ms = time.time_ns() // 1_000_000
     return [RemoveAction(path, True, now_ms, None, _values(path, plan)) for path in wanted]
 

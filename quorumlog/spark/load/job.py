@@ -9,10 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.spark.load.delta import commit_to_delta, need_deltalake
+from quorumlog.spark.load.choosing import Choice
+from quorumlog.spark.load.delta import check_replaced, commit_to_delta, need_deltalake
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.looking import Request, choose_now, read_options
-from quorumlog.spark.load.protocol import Outcome, load
+from quorumlog.spark.load.protocol import Choose, Outcome, load
 from quorumlog.spark.load.records import DELTA, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.work import Failed, Task
@@ -43,12 +44,19 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
             drive(
                 steps,
                 store,
-                choose=lambda asked: choose_now(request, asked),
+                choose=lambda asked: _choose(request, asked, store),
                 work=lambda plan: _work(plan, request, store, runner),
                 table=lambda plan, commit: commit_to_delta(store.address, plan, commit),
             )
         )
     return outcomes
+
+
+def _choose(request: Request, asked: Choose, store: Store) -> Choice | None:
+    choice = choose_now(request, asked)
+    if choice is not None and choice.layout.table == DELTA:
+        check_replaced(store.address, choice.ranges)
+    return choice
 
 
 def _work(plan: Plan, request: Request, store: Store, runner: Runner) -> list[LoadedRange]:
