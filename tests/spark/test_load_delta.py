@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import DeltaError
@@ -166,6 +167,25 @@ def test_rows_that_something_else_has_moved_are_not_replaced(wanted: Request, tm
         load(replace(wanted, start="0"), tmp_path)
     assert rows(tmp_path) == once(COUNT, 20)
     assert load(wanted, tmp_path).ended is Ended.NOTHING, "what cannot be done must not stay planned"
+
+
+def test_a_foreign_table_without_files_is_refused(wanted: Request, tmp_path: Path) -> None:
+    """The library would add our files to it and compare nothing."""
+    DeltaTable.create(tmp_path, pa.schema([("offset", pa.string())]))
+    with pytest.raises(CannotLoad, match="is no table of a load"):
+        load(wanted, tmp_path)
+    assert DeltaTable(tmp_path).version() == 0 and list(tmp_path.iterdir()) == [tmp_path / "_delta_log"]
+
+
+def test_a_table_that_is_gone_is_not_begun_anew(wanted: Request, tmp_path: Path) -> None:
+    """It would have the newest load alone."""
+    load(replace(wanted, until="10"), tmp_path)
+    (tmp_path / "_delta_log").rename(tmp_path / "_kept")
+    with pytest.raises(CannotLoad, match="its table is gone"):
+        load(wanted, tmp_path)
+    (tmp_path / "_kept").rename(tmp_path / "_delta_log")
+    load(wanted, tmp_path)
+    assert rows(tmp_path) == once(COUNT, 20)
 
 
 def test_a_folder_stays_what_it_is(wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.spark.load.choosing import CannotLoad
+from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.parquet import COLUMNS
 from quorumlog.spark.load.protocol import MAX_TRIES, StoreUnclear
-from quorumlog.spark.load.records import Commit, LoadedFile, Plan, PlannedRange, parse_commit
+from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
 HISTORY = 1_000  # commits of the table that are looked through for it
@@ -90,13 +90,23 @@ def paths_in(table: Any) -> set[str]:
     return {str(path) for path in pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()}
 
 
-def check_replaced(address: str, ranges: Iterable[PlannedRange]) -> None:
-    """Before a plan is made of them, for what is planned must be done before anything else.
+def check_table(address: str, last: Commit | None, choice: Choice) -> None:
+    """Before a plan is made of this choice, for what is planned must be done before anything else.
 
-    Raises CannotLoad for files that are not in the table any more.
+    Raises CannotLoad for a table of somebody else, one that is gone, and one that has not the files to be replaced.
     """
-    replaced = [path for one in ranges for path in one.replaces]
-    if replaced and (table := _open(address)) is not None:
+    table = _open(address)
+    if last is None:
+        if table is not None and not table.history(HISTORY)[-1].get(COMMIT):
+            raise CannotLoad(f"{address} is no table of a load: something else has made it. Load into an empty folder")
+        return
+    if table is None:
+        raise CannotLoad(
+            f"{address}: its table is gone, and load {last.number} is committed: restore _delta_log, or load into "
+            "another folder"
+        )
+    replaced = [path for one in choice.ranges for path in one.replaces]
+    if replaced:
         _check_there(table, replaced)
 
 

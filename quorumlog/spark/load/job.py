@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.spark.load.choosing import Choice
-from quorumlog.spark.load.delta import check_replaced, commit_to_delta, need_deltalake
+from quorumlog.spark.load.delta import check_table, commit_to_delta, need_deltalake
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.looking import Request, choose_now, read_options
 from quorumlog.spark.load.protocol import Choose, Outcome, load
@@ -55,7 +55,7 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
 def _choose(request: Request, asked: Choose, store: Store) -> Choice | None:
     choice = choose_now(request, asked)
     if choice is not None and choice.layout.table == DELTA:
-        check_replaced(store.address, choice.ranges)
+        check_table(store.address, asked.last, choice)
     return choice
 
 
