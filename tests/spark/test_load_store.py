@@ -16,7 +16,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.ids import NO_EPOCH
 from quorumlog.spark.load import parquet
 from quorumlog.spark.load.names import SUFFIX, UNDER_WAY
-from quorumlog.spark.load.parquet import Footer, RangeFiles, TooManyDays, inspect, read_footer
+from quorumlog.spark.load.parquet import Footer, RangeFiles, inspect, read_footer
 from quorumlog.spark.load.records import PlannedRange
 from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
 
@@ -162,10 +162,33 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
             call(DirectoryStore(str(tmp_path / "lake")))
 
 
-def test_too_many_days_are_refused_by_name(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_days_than_files_may_be_open(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan stays until it is done, so a refusal would end all loads into the folder."""
     monkeypatch.setattr(parquet, "MAX_DAYS", 2)
-    with pytest.raises(TooManyDays, match=r"orders-3, offsets 10 to 20 .* more than 2 days"):
-        written(store, PLANNED, [batch([10, 11, 12], [0, 1, 2])], by_day=True)
+    batches = [batch([10, 11, 12], [0, 1, 2]), batch([13, 14, 15, 16], [3, 4, 0, 2]), batch([17], [4])]
+    found = written(store, PLANNED, batches, by_day=True)
+    offsets = {}
+    for path, file in found.items():
+        with store.local_copy(path) as local:
+            rows = pq.read_table(local)
+        offsets[path.partition("/")[0]] = rows.column("offset").to_pylist()
+        assert rows.column("value").to_pylist() == [b"v%d" % one for one in offsets[path.partition("/")[0]]]
+        assert inspect(store, path) == file
+    assert sorted(offsets.items()) == [
+        ("dt=2024-10-04", [10, 15]), ("dt=2024-10-05", [11]), ("dt=2024-10-06", [12, 16]), ("dt=2024-10-07", [13]),
+        ("dt=2024-10-08", [14, 17]),
+    ]  # fmt: skip
+
+
+def test_a_row_of_a_further_day_that_fails_leaves_nothing_open(
+    store: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet, "MAX_DAYS", 1)
+    with pytest.raises(KeyError), store.scratch(1) as folder:
+        with RangeFiles(folder, PLANNED, SCHEMA, by_day=True) as files:
+            files.add(batch([10, 11], [0, 1]))
+            raise KeyError
+    assert list((Path(store.root) / UNDER_WAY).iterdir()) == []
 
 
 def test_row_groups_are_bounded_by_rows_and_by_bytes(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

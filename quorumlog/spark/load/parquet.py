@@ -6,7 +6,7 @@ a column of the file, so a reader that makes columns of folders meets none twice
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from quorumlog.client.errors import QuorumlogError
 from quorumlog.records.crc import crc32c
 from quorumlog.spark.load.names import name_of_day
 from quorumlog.spark.load.records import LoadedFile, PlannedRange
@@ -25,14 +24,10 @@ from quorumlog.spark.load.store import Store
 COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
 ROW_GROUP_ROWS = 512 * 1024
 ROW_GROUP_BYTES = 64 * 1024 * 1024  # of Arrow, in memory, of all days of a range together
-MAX_DAYS = 400  # of one range: each is an open file
+MAX_DAYS = 400  # of one range that are written at once: each is an open file
 READ_BYTES = 4 * 1024 * 1024
 _REPEATED = ("key", "partition", "timestampType")  # what a dictionary may shorten
 _DAY_US = 86_400_000_000
-
-
-class TooManyDays(QuorumlogError):
-    """The timestamps of one range lie on more days than files may be open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +40,17 @@ class Footer:
 
 
 class RangeFiles:
-    """A context that writes the batches of one range into a local folder: one file, or one for each day (UTC)."""
+    """A context that writes the batches of one range into a local folder: one file, or one for each day (UTC).
+
+    Rows of more than MAX_DAYS days wait in a file of Arrow, and are written once the first days' files are closed.
+    """
 
     def __init__(self, folder: Path, planned: PlannedRange, schema: Any, *, by_day: bool) -> None:
         self._folder, self._planned, self._schema, self._by_day = folder, planned, schema, by_day
         self._open: dict[str, _OpenFile] = {}
+        self._closed: dict[str, _OpenFile] = {}
+        self._waiting: _WaitingRows | None = None
+        self._made = 0  # files in the folder: each has its number as its name
 
     def __enter__(self) -> RangeFiles:
         return self
@@ -59,33 +60,77 @@ class RangeFiles:
     ) -> None:
         for one in self._open.values():
             one.close()
+        if self._waiting is not None:
+            self._waiting.close()
 
     def add(self, batch: Any) -> None:
-        """batch: of the schema. Raises TooManyDays."""
+        """batch: of the schema."""
         for day, rows in _by_day(batch) if self._by_day else [("", batch)]:
-            self._file(name_of_day(day, self._planned.name)).add(rows)
+            path = name_of_day(day, self._planned.name)
+            if path in self._open or len(self._open) < MAX_DAYS:
+                self._file(path).add(rows)
+            else:
+                self._later().add(rows)
         if sum(one.waiting_bytes for one in self._open.values()) >= ROW_GROUP_BYTES:
             max(self._open.values(), key=lambda one: one.waiting_bytes).flush()
 
     def finish(self) -> dict[str, tuple[LoadedFile, Path]]:
         """The local files by the path that they are for. A former file whose records are gone is one without rows."""
+        self._close()
+        while self._waiting is not None:
+            rest, self._waiting = self._waiting, None
+            for batch in rest.batches():
+                self.add(batch)
+            self._close()
         for path in self._planned.replaces if self._planned.is_written_over else ():
-            self._file(path)
-        written = {}
-        for path, one in self._open.items():
+            if path not in self._closed:
+                self._file(path)
+                self._close()
+        return {path: (describe(path, one.local, one.rows), one.local) for path, one in self._closed.items()}
+
+    def _close(self) -> None:
+        """Each day is written by one file alone, for its rows wait as long as it has none."""
+        for one in self._open.values():
             one.close()
-            written[path] = (describe(path, one.local, one.rows), one.local)
-        return written
+        self._closed |= self._open
+        self._open = {}
+
+    def _later(self) -> _WaitingRows:
+        if self._waiting is None:
+            self._waiting = _WaitingRows(self._next_local(), self._schema)
+        return self._waiting
 
     def _file(self, path: str) -> _OpenFile:
         if path not in self._open:
-            if len(self._open) == MAX_DAYS:
-                raise TooManyDays(
-                    f"{self._planned.where}: its timestamps lie on more than {MAX_DAYS} days, and each needs an open "
-                    "file; load with a smaller --rows-per-file, or into another folder without --partition-by"
-                )
-            self._open[path] = _OpenFile(self._folder / f"{len(self._open)}", self._schema)
+            self._open[path] = _OpenFile(self._next_local(), self._schema)
         return self._open[path]
+
+    def _next_local(self) -> Path:
+        self._made += 1
+        return self._folder / f"{self._made}"
+
+
+class _WaitingRows:
+    """Batches in a local file, which is gone once they have been read."""
+
+    def __init__(self, local: Path, schema: Any) -> None:
+        self._local = local
+        self._writer = pa.ipc.new_file(str(local), schema)
+
+    def add(self, batch: Any) -> None:
+        self._writer.write_batch(batch)
+
+    def batches(self) -> Iterator[Any]:
+        self.close()
+        with pa.memory_map(str(self._local)) as file:
+            found = pa.ipc.open_file(file)
+            for index in range(found.num_record_batches):
+                yield found.get_batch(index)
+        self._local.unlink()
+
+    def close(self) -> None:
+        """Once or more."""
+        self._writer.close()
 
 
 class _OpenFile:
