@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.ids import NO_EPOCH
+from quorumlog.ids import NO_EPOCH, Offset
+from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load import parquet
 from quorumlog.spark.load.names import SUFFIX, UNDER_WAY
-from quorumlog.spark.load.parquet import Footer, RangeFiles, inspect, read_footer
-from quorumlog.spark.load.records import PlannedRange
+from quorumlog.spark.load.parquet import COLUMNS, Footer, RangeFiles, inspect, read_footer
+from quorumlog.spark.load.records import BY_DAY, Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
+from quorumlog.spark.load.work import Failed, Task
+from quorumlog.spark.options import Shape, parse_read_options
+from quorumlog.spark.planning import DataLoss
+from quorumlog.spark.schema import schema_of
+from quorumlog.spark.stream_offset import StreamOffset
+from tests.spark.load_world import TOPIC_ID
 
 DAY_US = 86_400_000_000
 FIRST_DAY_US = 20_000 * DAY_US  # 2024-10-04
@@ -198,3 +206,27 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(store: DirectoryStore, monk
             (path,) = written(store, PLANNED, [batch([10, 11]), batch([12]), batch([13])], by_day=False)
         with store.local_copy(path) as local:
             assert pq.read_metadata(local).num_row_groups > 1 and pq.read_table(local).num_rows == 4
+
+
+def test_a_file_that_is_there_needs_no_records_that_are_gone(store: DirectoryStore) -> None:
+    """All was written, and the loader died before its commit; then retention took the records."""
+    schema = arrow_schema(schema_of(Shape(columns=COLUMNS)))
+    row = {"partition": 3, "offset": 12, "timestamp": 0, "timestampType": 0}
+    whole = pa.RecordBatch.from_pylist([row], schema=schema)
+    position = StreamOffset(offsets={("orders", 3): Offset(20)}, topic_ids={"orders": TOPIC_ID})
+    plan = Plan(
+        number=1, load_id="l", token="t", layout=Layout(), position=position, ranges=(PLANNED,), metadata_offsets={}
+    )  # fmt: skip
+    options = parse_read_options({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"})
+
+    def lost(*given: Any) -> Any:
+        raise DataLoss("orders", 3, 10, 15, "the log starts at 15 now")
+
+    for by_day, is_kept in ((BY_DAY, False), ("", True)):
+        task = Task(replace(plan, layout=Layout(partition_by=by_day)), store, options, read=lost)
+        assert isinstance(task(PLANNED), Failed)
+        done = replace(task, read=lambda *given: iter([whole]))(PLANNED)
+        found = task(PLANNED)
+        assert isinstance(done, LoadedRange) and isinstance(found, LoadedRange) == is_kept
+        if isinstance(found, LoadedRange):
+            assert found.files == done.files and "the log starts at 15 now" in found.notes[0]

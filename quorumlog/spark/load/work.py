@@ -48,9 +48,18 @@ class Task:
         except DataLoss as loss:
             if planned.is_again and not self.options.fail_on_data_loss:
                 return self._kept(planned, str(loss))
+            if (file := self._written(planned)) is not None:
+                why = str(loss).replace(f"; {SKIP_HINT}", "")
+                return _loaded(planned, (file,), (f"{planned.where}: kept as an earlier run has written it: {why}",))
             return Failed(planned.where, str(loss).replace(SKIP_HINT, "--skip-lost loads what is left"))
         except (QuorumlogError, OSError) as error:
             return Failed(planned.where, f"{type(error).__name__}: {error}")
+
+    def _written(self, planned: PlannedRange) -> LoadedFile | None:
+        """The file of an earlier try of this plan, which was whole when it got its name. Of days one may lack some."""
+        if planned.is_written_over or self.plan.layout.by_day:
+            return None
+        return inspect(self.store, planned.name)
 
     def _kept(self, planned: PlannedRange, why: str) -> LoadedRange:
         """A range that was to be loaded again, and of which the log has lost records: its files stay as they are."""
