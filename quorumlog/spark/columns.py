@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -25,6 +26,7 @@ from quorumlog.spark.typed import Field, typed
 CREATE_TIME = 0  # timestampType, as in Kafka
 LOG_APPEND_TIME = 1
 MAX_SEQUENCE = 2**31 - 1
+MAX_TIMESTAMP_MS = (2**63 - 1) // 1000  # what 64 bits hold in microseconds
 
 _ZONE: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
 
@@ -70,8 +72,13 @@ def _partition(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
 
 
 def _timestamp(decoded: Any, chunk: Chunk, whole: Any, kind: Any) -> Any:
-    """Converts ms to Spark's microseconds. A missing timestamp is -1 ms, as in Kafka's source."""
-    return decoded.column("timestamp").cast(pa.timestamp("ms", "UTC")).cast(kind)
+    """Converts ms to Spark's microseconds. A missing timestamp is -1 ms, as in Kafka's source.
+
+    Null where microseconds do not reach, as for one that a producer has counted in ns: else no task could ever get by.
+    """
+    times = decoded.column("timestamp").cast(pa.timestamp("ms", "UTC"))
+    too_far = times.cast(pa.int64()).to_numpy() > MAX_TIMESTAMP_MS
+    return (pc.if_else(pa.array(too_far), None, times) if too_far.any() else times).cast(kind)
 
 
 def _of_batch(number: Callable[[BatchHeader], int]) -> Callable[[Any, Chunk, Any, Any], Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,7 +18,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load import parquet
-from quorumlog.spark.load.names import SUFFIX, UNDER_WAY
+from quorumlog.spark.load.names import NO_DAY, SUFFIX, UNDER_WAY
 from quorumlog.spark.load.parquet import COLUMNS, Footer, RangeFiles, inspect, read_footer
 from quorumlog.spark.load.records import BY_DAY, Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
@@ -168,6 +169,20 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     for call in (lambda store: store.list(""), lambda store: store.read("a/b"), lambda store: store.create("a", b"")):
         with pytest.raises(StoreRefused, match="lake"):
             call(DirectoryStore(str(tmp_path / "lake")))
+
+
+def test_times_that_are_no_day_have_a_folder_of_their_own(store: DirectoryStore) -> None:
+    """Readers parse the folders' names as dates: those of year 0 or 10000, and null, would stop them."""
+    first, last = -719_162, 2_932_896  # 0001-01-01, 9999-12-31
+    us = [first * DAY_US - 1, first * DAY_US, (last + 1) * DAY_US - 1, (last + 1) * DAY_US, -1, 0, None]
+    times = pa.array(us, pa.int64()).cast(SCHEMA.types[1])
+    rows = pa.record_batch([pa.array(range(10, 17)), times, pa.array([b""] * 7)], schema=SCHEMA)
+    found = written(store, PLANNED, [rows], by_day=True)
+    assert {path.partition("/")[0].removeprefix("dt="): file.rows for path, file in found.items()} == {
+        NO_DAY: 3, "0001-01-01": 1, "9999-12-31": 1, "1969-12-31": 1, "1970-01-01": 1,
+    }  # fmt: skip
+    table = ds.dataset(store.root, partitioning="hive").to_table(columns=["offset", "dt"]).to_pydict()
+    assert {offset for offset, day in zip(table["offset"], table["dt"], strict=True) if day is None} == {10, 13, 16}
 
 
 def test_more_days_than_files_may_be_open(store: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from quorumlog.client.consumer import decode_chunk
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.records import Record, encode_batch, headers, stamp
-from quorumlog.spark.columns import arrow_schema, to_batch
+from quorumlog.spark.columns import MAX_TIMESTAMP_MS, arrow_schema, to_batch
 from quorumlog.spark.options import Shape
 from quorumlog.spark.schema import check_schema, schema_of
 from quorumlog.spark.typed import BadField
@@ -66,6 +66,15 @@ def test_batches_have_exactly_sparks_arrow_schema(include_headers: bool) -> None
     batch = to_batch(chunk(stored(RECORDS), 0, 3), schema)
     assert batch.schema.equals(schema, check_metadata=True)
     batch.validate(full=True)
+
+
+def test_a_timestamp_that_microseconds_cannot_hold_is_null() -> None:
+    """As of a producer that counts in ns. Any other one keeps its value, and no task fails for it."""
+    times = (1_700_000_000_000_000_000, MAX_TIMESTAMP_MS + 1, MAX_TIMESTAMP_MS, -1)
+    records = [Record(offset=i, timestamp_ms=ms, key=None, value=b"", headers=()) for i, ms in enumerate(times)]
+    batch = to_batch(chunk(stored(records), 0, len(times)), arrow_schema(full_schema(False)))
+    found = batch.column("timestamp").cast(pa.int64()).to_pylist()
+    assert found == [None, None, MAX_TIMESTAMP_MS * 1000, -1_000]
 
 
 def test_rows() -> None:

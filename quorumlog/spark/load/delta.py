@@ -15,6 +15,7 @@ from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
+from quorumlog.spark.load.names import NO_DAY
 from quorumlog.spark.load.parquet import COLUMNS
 from quorumlog.spark.load.protocol import MAX_TRIES, StoreUnclear
 from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
@@ -141,7 +142,8 @@ def _add(file: LoadedFile, plan: Plan) -> Any:
 def _values(path: str, plan: Plan) -> dict[str, str | None]:
     """What a path says of its rows."""
     found = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
-    return {name: found[name] for name in (("dt", "topic") if plan.layout.by_day else ("topic",))}
+    by = ("dt", "topic") if plan.layout.by_day else ("topic",)
+    return {name: None if (name, found[name]) == ("dt", NO_DAY) else found[name] for name in by}
 
 
 def _schema(plan: Plan) -> Any:

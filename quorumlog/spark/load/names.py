@@ -18,6 +18,7 @@ from quorumlog.ids import Offset
 META = "_quorumlog"
 UNDER_WAY = f"{META}/tmp"
 SUFFIX = ".parquet"
+NO_DAY = "__HIVE_DEFAULT_PARTITION__"  # the folder of null, as Hive and those after it name it
 COMMITS = f"{META}/commit-"
 
 _COMMIT = re.compile(rf"{META}/commit-(\d{{8,}})\.json")

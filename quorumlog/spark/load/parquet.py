@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quorumlog.records.crc import crc32c
-from quorumlog.spark.load.names import name_of_day
+from quorumlog.spark.load.names import NO_DAY, name_of_day
 from quorumlog.spark.load.records import LoadedFile, PlannedRange
 from quorumlog.spark.load.store import Store
 
@@ -28,6 +28,8 @@ MAX_DAYS = 400  # of one range that are written at once: each is an open file
 READ_BYTES = 4 * 1024 * 1024
 _REPEATED = ("key", "partition", "timestampType")  # what a dictionary may shorten
 _DAY_US = 86_400_000_000
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01, 9999-12-31
+_NO_TIME_US = -(2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +191,12 @@ def read_footer(local: Path) -> Footer:
 
 
 def _by_day(batch: Any) -> Iterable[tuple[str, Any]]:
-    """The rows of each day, in the order of offsets."""
-    days = np.floor_divide(batch.column("timestamp").cast(pa.int64()).to_numpy(), _DAY_US)
+    """The rows of each day, in the order of offsets. What is no day that all readers know, as one of the year 10000 or
+    null, is NO_DAY."""
+    times = batch.column("timestamp")
+    days = np.floor_divide(times.cast(pa.int64()).fill_null(_NO_TIME_US).to_numpy(), _DAY_US)
+    days = np.where((days >= _FIRST_DAY) & (days <= _LAST_DAY), days, _NO_TIME_US)
     found = np.unique(days)
     for day in found:
         rows = batch if len(found) == 1 else batch.filter(pa.array(days == day))
-        yield str(np.datetime64(int(day), "D")), rows
+        yield NO_DAY if day == _NO_TIME_US else str(np.datetime64(int(day), "D")), rows
