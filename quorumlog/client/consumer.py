@@ -361,7 +361,7 @@ class AsyncConsumer(GroupMember):
             else:
                 asked[key] = _timestamp_of(start)
         topics = list(dict.fromkeys(topic for topic, _ in wanted))
-        await self._link.refresh(topics)
+        await self._link.refresh(topics, create=not self._link.cache.have_lived(topics))
         found = {key: Place(offset, self._link.cache.life_of(key[0]).topic_id) for key, offset in given.items()}
         if asked:
             level = self.options.isolation_level

@@ -419,7 +419,7 @@ class FetchLoop:
 
     async def _refresh(self, topics: list[str]) -> None:
         try:
-            await self._link.refresh(topics)
+            await self._link.refresh(topics, create=not self._link.cache.have_lived(topics))
         except (QuorumlogError, RpcError):
             pass  # each position has its own back-off and tries again
         self._wake.set()

@@ -99,6 +99,10 @@ class MetadataCache:
         """The last life that is known of. With an empty id if there is none, or the cluster has no topic ids."""
         return self._lives.get(topic, TopicLife(NO_ID))
 
+    def have_lived(self, topics: Iterable[str]) -> bool:
+        """Whether each of them is known by an id: whoever reads them wants no new topic of the name."""
+        return all(self.life_of(topic).topic_id for topic in topics)
+
     def learn(self, topic: str, life: TopicLife) -> None:
         """Somebody else has heard of this life. If it is newer, only metadata that know it are taken from now on."""
         self._begin(topic, life)

@@ -64,7 +64,7 @@ class SilenceWatch:
         if not topics:
             return
         try:
-            await self._link.refresh(list(topics), avoid=list(silent))
+            await self._link.refresh(list(topics), create=False, avoid=list(silent))
         except (QuorumlogError, RpcError):
             return  # the next look asks again
         for flight in [flight for flight in self._flights if flight.node_id in silent]:

@@ -164,3 +164,18 @@ def test_workers_with_another_folder_are_noticed(cluster: LocalCluster, tmp_path
             DirectoryStore(str(tmp_path / "driver")),
             lambda task, ranges: in_this_process(replace(task, store=elsewhere), ranges),
         )
+
+
+def test_a_topic_that_was_deleted_behind_its_plan_is_not_made_again(cluster: LocalCluster, tmp_path: Path) -> None:
+    """A reader that knows a topic's id can only want this one; a broker that makes topics by itself must not."""
+    admin, store = cluster.client.admin, DirectoryStore(str(tmp_path))
+    admin.create_topic("short", 1, 1)
+    send(cluster, "short", 0, 3)
+
+    def delete(task: Any, ranges: Any) -> Any:
+        admin.delete_topic("short")
+        return list(in_this_process(replace(task, options=replace(task.options, poll_timeout_ms=3_000)), ranges))
+
+    with pytest.raises(LoadFailed, match="short-0"):
+        run_load(request(cluster, "short"), store, delete)
+    assert "short" not in [topic.name for topic in admin.list_topics()]
