@@ -19,7 +19,7 @@ from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load import parquet
 from quorumlog.spark.load.names import NO_DAY, SUFFIX, UNDER_WAY
-from quorumlog.spark.load.parquet import COLUMNS, Footer, RangeFiles, inspect, read_footer
+from quorumlog.spark.load.parquet import COLUMNS, DamagedFile, Footer, RangeFiles, inspect, read_footer
 from quorumlog.spark.load.records import BY_DAY, Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
 from quorumlog.spark.load.work import Failed, Task
@@ -223,25 +223,43 @@ def test_row_groups_are_bounded_by_rows_and_by_bytes(store: DirectoryStore, monk
             assert pq.read_metadata(local).num_row_groups > 1 and pq.read_table(local).num_rows == 4
 
 
-def test_a_file_that_is_there_needs_no_records_that_are_gone(store: DirectoryStore) -> None:
-    """All was written, and the loader died before its commit; then retention took the records."""
-    schema = arrow_schema(schema_of(Shape(columns=COLUMNS)))
+def lose(*given: Any) -> Any:
+    raise DataLoss("orders", 3, 10, 15, "the log starts at 15 now")
+
+
+def one_row(*given: Any) -> Any:
     row = {"partition": 3, "offset": 12, "timestamp": 0, "timestampType": 0}
-    whole = pa.RecordBatch.from_pylist([row], schema=schema)
+    yield pa.RecordBatch.from_pylist([row], schema=arrow_schema(schema_of(Shape(columns=COLUMNS))))
+
+
+def task_of(store: DirectoryStore, by: str = "") -> Task:
+    """Of PLANNED; its records are gone."""
     position = StreamOffset(offsets={("orders", 3): Offset(20)}, topic_ids={"orders": TOPIC_ID})
     plan = Plan(
-        number=1, load_id="l", token="t", layout=Layout(), position=position, ranges=(PLANNED,), metadata_offsets={}
+        number=1, load_id="l", token="t", layout=Layout(partition_by=by), position=position, ranges=(PLANNED,),
+        metadata_offsets={},
     )  # fmt: skip
     options = parse_read_options({"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"})
+    return Task(plan, store, options, read=lose)
 
-    def lost(*given: Any) -> Any:
-        raise DataLoss("orders", 3, 10, 15, "the log starts at 15 now")
 
+def test_a_file_that_is_there_needs_no_records_that_are_gone(store: DirectoryStore) -> None:
+    """All was written, and the loader died before its commit; then retention took the records."""
     for by_day, is_kept in ((BY_DAY, False), ("", True)):
-        task = Task(replace(plan, layout=Layout(partition_by=by_day)), store, options, read=lost)
+        task = task_of(store, by_day)
         assert isinstance(task(PLANNED), Failed)
-        done = replace(task, read=lambda *given: iter([whole]))(PLANNED)
+        done = replace(task, read=one_row)(PLANNED)
         found = task(PLANNED)
         assert isinstance(done, LoadedRange) and isinstance(found, LoadedRange) == is_kept
         if isinstance(found, LoadedRange):
             assert found.files == done.files and "the log starts at 15 now" in found.notes[0]
+
+
+def test_a_damaged_file_under_a_planned_name_is_told(store: DirectoryStore) -> None:
+    """It is not written over, so it must be moved away, which the message says."""
+    assert store.create(PLANNED.name, b"no parquet")
+    with pytest.raises(DamagedFile, match=r"0020\.parquet is no Parquet file any more .*: move it away"):
+        inspect(store, PLANNED.name)
+    for read in (one_row, lose):
+        found = replace(task_of(store), read=read)(PLANNED)
+        assert isinstance(found, Failed) and "move it away" in found.why

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from quorumlog.client.errors import QuorumlogError
 from quorumlog.records.crc import crc32c
 from quorumlog.spark.load.names import NO_DAY, name_of_day
 from quorumlog.spark.load.records import LoadedFile, PlannedRange
@@ -30,6 +31,10 @@ _REPEATED = ("key", "partition", "timestampType")  # what a dictionary may short
 _DAY_US = 86_400_000_000
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01, 9999-12-31
 _NO_TIME_US = -(2**63)
+
+
+class DamagedFile(QuorumlogError):
+    """A file of a load is there and cannot be read. It was whole when it got its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +180,17 @@ def describe(path: str, local: Path, rows: int) -> LoadedFile:
 
 
 def inspect(store: Store, name: str) -> LoadedFile | None:
-    """What is there under this name. Raises pyarrow's ArrowInvalid if it is no Parquet."""
+    """What is there under this name. Raises DamagedFile."""
     with store.local_copy(name) as local:
-        return None if local is None else describe(name, local, read_footer(local).rows)
+        if local is None:
+            return None
+        try:
+            rows = read_footer(local).rows
+        except ValueError as error:  # pyarrow's ArrowInvalid is one
+            raise DamagedFile(
+                f"{name} is no Parquet file any more ({error}): move it away, then load again, which writes it anew"
+            ) from error
+        return describe(name, local, rows)
 
 
 def read_footer(local: Path) -> Footer:

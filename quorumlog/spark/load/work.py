@@ -44,6 +44,12 @@ class Task:
 
     def __call__(self, planned: PlannedRange) -> LoadedRange | Failed:
         try:
+            return self._try(planned)
+        except (QuorumlogError, OSError) as error:
+            return Failed(planned.where, f"{type(error).__name__}: {error}")
+
+    def _try(self, planned: PlannedRange) -> LoadedRange | Failed:
+        try:
             return load_range(self, planned)
         except DataLoss as loss:
             if planned.is_again and not self.options.fail_on_data_loss:
@@ -52,8 +58,6 @@ class Task:
                 why = str(loss).replace(f"; {SKIP_HINT}", "")
                 return _loaded(planned, (file,), (f"{planned.where}: kept as an earlier run has written it: {why}",))
             return Failed(planned.where, str(loss).replace(SKIP_HINT, "--skip-lost loads what is left"))
-        except (QuorumlogError, OSError) as error:
-            return Failed(planned.where, f"{type(error).__name__}: {error}")
 
     def _written(self, planned: PlannedRange) -> LoadedFile | None:
         """The file of an earlier try of this plan, which was whole when it got its name. Of days one may lack some."""
