@@ -21,17 +21,21 @@ BEHIND = {
     "quorumlog.client.arrow_split": "arrow",
     "quorumlog.records.columnar": "arrow",
     "quorumlog.spark.columns": "arrow",
+    "quorumlog.spark.filters": "spark",
     "quorumlog.spark.group_listener": "spark",
+    "quorumlog.spark.load": "arrow",
+    "quorumlog.spark.pushing": "spark",
     "quorumlog.spark.schema": "spark",
     "quorumlog.spark.source": "spark",
     "quorumlog.spark.stream_source": "spark",
+    "quorumlog.spark.tables": "spark",
     "quorumlog.spark.typed": "arrow",
     "quorumlog_cli.demo": "demo",
     "quorumlog_storage.cleaning.compiled_keys": "arrow",
     "quorumlog_storage.cleaning.key_kernels": "arrow",
 }
 BY_PYTEST = "quorumlog/testing/plugin.py"  # loaded by pytest, so pytest is there
-EXTRAS = ("arrow", "spark", "java", "demo")  # what a user may ask for; the others are for development
+EXTRAS = ("arrow", "spark", "lake", "java", "demo")  # what a user may ask for; the others are for development
 NEVER = ("applications", "bench", "differential", "jepsen", "tests")
 
 
