@@ -66,7 +66,7 @@ OTHERS = (
     Suite(name="install", budget_s=8 * 60, folders=("install",), lane=CLIENTS),
     Suite(name="applications", budget_s=8 * 60, folders=("applications",), lane=CLIENTS),
     Suite(name="clients", budget_s=15 * 60, folders=("clients", "spark"), lane=CLIENTS),
-    Suite(name="faults", budget_s=12 * 60, folders=("faults",), lane=CLIENTS),
+    Suite(name="faults", budget_s=12 * 60, folders=("faults",), lane=NODES),
     Suite(name="live", budget_s=30 * 60, folders=("live",), lane=NODES),
 )
 CLAIMED = tuple(folder for suite in OTHERS for folder in suite.folders)

@@ -88,7 +88,7 @@ class Place:
     @property
     def streams_open(self) -> int:
         assert self.at.node.broker is not None
-        return self.at.node.broker.chunk_streams.open
+        return self.at.node.broker.chunk_streams.count
 
 
 @pytest.fixture(params=WAYS)

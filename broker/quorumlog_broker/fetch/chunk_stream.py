@@ -91,7 +91,7 @@ class ChunkStreams:
         self._open: dict[int, tuple[Context, ChunkStream]] = {}
 
     @property
-    def open(self) -> int:
+    def count(self) -> int:
         return len(self._open)
 
     def of(self, context: Context) -> ChunkStream:

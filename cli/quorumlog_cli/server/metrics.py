@@ -169,7 +169,7 @@ class NodeCollector(Collector):
                 ),
             )
             streams = broker.chunk_streams
-            yield _gauge("fetch_chunk_streams", "Streams of chunks that are open: readers by gRPC.", streams.open)
+            yield _gauge("fetch_chunk_streams", "Streams of chunks that are open: readers by gRPC.", streams.count)
             yield _gauge("fetch_chunks", "Chunks of records sent by such streams since the start.", streams.chunks)
             yield _gauge("fetch_chunk_bytes", "Bytes of records in these chunks.", streams.bytes)
             yield _gauge("broker_fenced", "1 while the controller fences this broker.", broker.lifecycle.fenced)
