@@ -49,7 +49,7 @@ if TOLD in os.environ and WORKER not in os.environ:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "counts: runs a tenth of its rounds in the quick part, a third in the rest")
+    config.addinivalue_line("markers", "counts: runs a tenth of its rounds in the quick part, a fifth in the rest")
     gc.disable()  # a collection of tests makes no garbage, and a fifth of its time would go into looking for some
 
 

@@ -7,7 +7,7 @@ quick and rest.
 - Of all other folders every test function is quick, but for those of `LEFT_OUT`. Quick is a tenth of its seeds (the
   parameters of `SEEDS`), of the parameters of a function of `SAMPLED`, of the examples of a property, and of whatever
   else a test counts with `few`. Seeds and parameters that are left out are in the rest. A property is in both parts,
-  with a third of its examples in the rest, and whole in the night; so is a function marked with `counts`.
+  with a fifth of its examples in the rest, and whole in the night; so is a function marked with `counts`.
 - What finds least for its time is in `NIGHTLY` (or in a table of `SAMPLED` that says so), and in neither of the two:
   `./dev nightly` runs it.
 """
@@ -21,7 +21,7 @@ from itertools import groupby
 from typing import Protocol
 
 SHARE = 10  # quick is one of so many
-SHARE_OF_REST = 3  # and of examples the rest one of so many; the night runs them all
+SHARE_OF_REST = 5  # and of examples the rest one of so many; the night runs them all
 
 
 class Part(StrEnum):
@@ -182,7 +182,7 @@ class Item(Protocol):
 
 def few(whole: int) -> int:
     """The number of examples, seeds or rounds to run of `whole`: a tenth, rounded up, where only the quick part runs, a
-    third in the rest.
+    fifth in the rest.
 
     A test that calls this in its body is marked with `pytest.mark.counts`; a property needs no mark.
     """

@@ -29,7 +29,7 @@ PROFILE_SEEDS, PROFILE_SECONDS = (1,), 20
 _SEEDS_OF: dict[str, Sequence[int]] = {
     BROKERS: (2, 3),
     DIRECTORIES: (3, 4, 5),
-    GROUPS: (1, 2),
+    GROUPS: (1, 2, 3),
     "isr": (8,),  # in which a late proposal comes
     LATE_SETTINGS: (4,),  # in which both scripts go to their ends
     MOVES: (2, 3),
