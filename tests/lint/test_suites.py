@@ -283,7 +283,7 @@ def test_a_tenth_of_what_is_counted_is_quick(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(parts, "CHOSEN", Part.QUICK)
     assert [few(whole) for whole in (1, 10, 11, 300)] == [1, 1, 2, 30]
     monkeypatch.setattr(parts, "CHOSEN", Part.REST)
-    assert [few(whole) for whole in (1, 10, 300)] == [1, 4, 100]
+    assert [few(whole) for whole in (1, 10, 300)] == [1, 2, 60]
     for part in (Part.NIGHTLY, Part.ALL, Part.EVERYTHING):
         monkeypatch.setattr(parts, "CHOSEN", part)
         assert few(300) == 300
