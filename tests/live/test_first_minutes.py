@@ -20,9 +20,10 @@ import pytest
 
 from quorumlog import Cluster
 from quorumlog.testing.layout import read_layout
-from quorumlog.testing.ports import FIRST, HOST, LAST, STEP, NoFreePorts, PortPicker
+from quorumlog.testing.ports import HOST
 from quorumlog.testing.processes import ProcessId
 from quorumlog.testing.waiting import wait_until
+from tests.live.free_ports import free_port
 from tests.live.person import COMMAND_S, Person
 
 
@@ -99,19 +100,6 @@ def test_data_stays_when_a_cluster_comes_back(person: Person) -> None:
     person.types("topic", "delete", "again", "nope", want=9)
     person.types("purge", "--yes")
     assert not person.root.exists()
-
-
-def free_port() -> int:
-    """Of a row that no cluster holds, and that none picks meanwhile: they begin with the lowest."""
-    for first in range(FIRST + STEP * ((LAST - FIRST) // STEP), FIRST, -STEP):
-        picker = PortPicker(first)
-        try:
-            return picker.pick(1)[0].client
-        except NoFreePorts:
-            pass
-        finally:
-            picker.close()
-    raise AssertionError("every row of ports is taken")
 
 
 @pytest.mark.timeout(240)

@@ -9,9 +9,10 @@ import pytest
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing.layout import read_layout
-from quorumlog.testing.ports import HOST, STEP
+from quorumlog.testing.ports import HOST, STEP, NodePorts
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.server.keys import MOVED_VOTERS
+from tests.live.free_ports import free_port
 from tests.live.person import Person
 
 pytestmark = pytest.mark.timeout(240)
@@ -37,11 +38,11 @@ def test_all_voters_move_at_once(tmp_path: Path) -> None:
         assert internal_ports(person) == [node.ports.internal for node in before.nodes]
         person.types("down")
 
-        first = before.nodes[0].ports.client
+        first = free_port(len(before.nodes))
         with socket.create_server((HOST, before.nodes[1].ports.internal)):
             assert "--port" in person.hears("up", "-d", want=6)
-            person.types("up", "-d", "--port", str(first + 3 * STEP))
-            moved = [node.ports.internal + 3 * STEP for node in before.nodes]
+            person.types("up", "-d", "--port", str(first))
+            moved = [NodePorts.row(first + STEP * number).internal for number in range(len(before.nodes))]
             assert MOVED_VOTERS in before.nodes[0].config.read_text()
             wait_until(lambda: internal_ports(person) == moved, 20.0, "each voter to tell its new address")
             assert person.types("consume", "kept", "-e") == "before\n"
