@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Awaitable
 from dataclasses import replace
 
+from quorumlog.chunk_place import NO_END, behind
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.link import Link
 from quorumlog.errors import ErrorCode
@@ -19,7 +20,6 @@ from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.fetch import (
     FetchChunkRequest,
     FetchChunkResponse,
-    FetchPartition,
     FetchPartitionResponse,
     FetchRequest,
     FetchResponse,
@@ -27,8 +27,6 @@ from quorumlog.messages.fetch import (
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords, last_header
 from quorumlog.rpc.transport import RpcError
-
-NO_END: Offset = -1
 
 
 class Credits:
@@ -75,10 +73,7 @@ class Credits:
         except CorruptRecords:
             self._fetch = None
             return
-        wanted = _partition(self._fetch)
-        if last is not None and last.next_offset > wanted.fetch_offset:
-            behind = replace(wanted, fetch_offset=last.next_offset, last_fetched_epoch=last.leader_epoch)
-            self._fetch = replace(self._fetch, topics=(replace(self._fetch.topics[0], partitions=(behind,)),))
+        self._fetch = behind(self._fetch, last)
 
     def forget(self) -> None:
         """The next fetch begins anew."""
@@ -155,10 +150,6 @@ def _response_of(answer: FetchChunkResponse) -> FetchResponse:
         return response
     partition = replace(topic.partitions[0], records=answer.records)
     return replace(response, topics=(replace(topic, partitions=(partition,)),))
-
-
-def _partition(fetch: FetchRequest) -> FetchPartition:
-    return fetch.topics[0].partitions[0]
 
 
 async def _answered(call: Awaitable[FetchChunkResponse], answer: asyncio.Future[FetchChunkResponse]) -> None:

@@ -8,16 +8,15 @@ that batch's leader epoch. So a leader that was deposed, or a log that was cut, 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
+from quorumlog.chunk_place import NO_END, behind, partition_of
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer, Pieces, whole
-from quorumlog.messages.fetch import FetchChunkRequest, FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic
+from quorumlog.messages.fetch import FetchChunkRequest, FetchPartitionResponse, FetchRequest
 from quorumlog.records import BatchHeader, CorruptRecords, last_header
 from quorumlog.rpc.transport import Context
 
-NO_END = -1
 NO_SESSION = 0
 WITHOUT_SESSION = -1  # the epoch of a fetch that neither begins nor uses a session
 
@@ -57,11 +56,11 @@ class ChunkReader:
             last = _last_of(partition.records)
         except CorruptRecords:  # the reader is sent them, and finds out, too
             return
-        self._fetch = asked if last is None else _behind(asked, last)
+        self._fetch = behind(asked, last)
         self._stop_at_end()
 
     def _stop_at_end(self) -> None:
-        if self._fetch is not None and 0 <= self._end <= _partition(self._fetch).fetch_offset:
+        if self._fetch is not None and 0 <= self._end <= partition_of(self._fetch).fetch_offset:
             self._fetch = None
 
 
@@ -118,20 +117,6 @@ def _check(fetch: FetchRequest) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, "a stream of chunks has no fetch session: leave its id and epoch out")
     if fetch.replica is not None:
         raise ApiError(ErrorCode.INVALID_REQUEST, "replicas do not read by streams of chunks")
-
-
-def _partition(fetch: FetchRequest) -> FetchPartition:
-    return fetch.topics[0].partitions[0]
-
-
-def _behind(fetch: FetchRequest, last: BatchHeader) -> FetchRequest:
-    topic = fetch.topics[0]
-    position = replace(
-        topic.partitions[0],
-        fetch_offset=max(last.next_offset, topic.partitions[0].fetch_offset),
-        last_fetched_epoch=last.leader_epoch,
-    )
-    return replace(fetch, topics=(FetchTopic(topic_id=topic.topic_id, name=topic.name, partitions=(position,)),))
 
 
 def _last_of(records: Buffer | Pieces) -> BatchHeader | None:
