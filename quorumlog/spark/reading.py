@@ -16,6 +16,7 @@ from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.spark.daemon import settle
 from quorumlog.spark.options import ReadOptions
 from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, lost_text
 
@@ -46,6 +47,7 @@ def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Ite
             batch = to_batch(chunk, schema, options.shape.null_if_bad)
             if batch.num_rows:
                 yield batch
+    settle()
 
 
 def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOptions) -> Iterator[Chunk]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
-from quorumlog.spark.daemon import ARCHIVE, NEEDED, without_archives
+from quorumlog.spark.daemon import NEEDED, leave_archives_out, without_archives
 
 HEAVY = ("pyarrow", "grpc", "numba")
 IMPORT = """
@@ -21,11 +23,57 @@ print(json.dumps(sorted(sys.modules)))
 """
 
 
-def test_the_archive_of_the_installed_pyspark_is_left_out(tmp_path: Path) -> None:
+INSTALLED = os.path.dirname(os.path.dirname(pyspark.__file__))
+ZIP = os.path.join("pyspark", "python", "lib", "pyspark.zip")
+JAR = os.path.join("pyspark", "jars", "spark-core_2.13-4.3.0.jar")
+SETTLED = """
+import gc, sys
+from quorumlog.spark import daemon
+if sys.argv[1] == "ours":
+    gc.freeze()
+said = []
+for module in ("fractions", None, "graphlib"):
+    if module:
+        __import__(module)
+    before = gc.get_freeze_count()
+    daemon.settle()
+    said.append(gc.get_freeze_count() > before)
+print(said)
+"""
+
+
+def test_archives_of_the_installed_pyspark_are_left_out(tmp_path: Path) -> None:
     installed, elsewhere = str(tmp_path / "site-packages"), str(tmp_path / "spark")
-    archive, other = os.path.join(installed, ARCHIVE), os.path.join(elsewhere, ARCHIVE)
-    assert without_archives(["", archive, other, "py4j.zip", installed]) == ["", other, "py4j.zip", installed]
-    assert without_archives([archive, other]) == [archive, other]
+    archive, jar, other = (
+        os.path.join(at, name) for at, name in ((installed, ZIP), (installed, JAR), (elsewhere, ZIP))
+    )
+    path = ["", archive, other, jar, "py4j.zip", installed]
+    assert without_archives(path) == ["", other, "py4j.zip", installed]
+    assert without_archives([archive, other, jar]) == [archive, other, jar]
+    users = os.path.join(installed, "pyspark", "jars", "mine.jar")
+    assert without_archives([users, installed]) == [users, installed]
+
+
+def test_what_is_left_out_is_not_looked_into_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each task of Spark has the files of all places read anew in which an import has looked before."""
+    (jar,) = Path(INSTALLED, "pyspark", "jars").glob("spark-core_*.jar")
+    monkeypatch.setattr(sys, "path", [str(jar), *sys.path])
+    monkeypatch.setattr(sys, "path_importer_cache", dict(sys.path_importer_cache))
+    for place in (str(jar), os.path.join(jar, "org")):
+        importer = pkgutil.get_importer(place)
+        assert importer is not None and place in sys.path_importer_cache
+    kept = {place for place in sys.path_importer_cache if not place.startswith(str(jar))}
+    leave_archives_out()
+    assert str(jar) not in sys.path and set(sys.path_importer_cache) == kept
+
+
+def test_what_a_task_has_imported_is_left_out_of_the_search_for_garbage() -> None:
+    def said(whose: str) -> str:
+        command = [sys.executable, "-c", SETTLED, whose]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    assert said("ours") == "[True, False, True]"
+    assert said("of pyspark's daemon") == "[False, False, False]"
 
 
 def imported(*names: str) -> set[str]:
