@@ -35,7 +35,7 @@ print("rows:", batch.count())
 
 
 def prepare(cache: Path) -> SparkTools:
-    return get_spark(cache / "spark")
+    return get_spark(folder=cache / "spark")
 
 
 def run(stage: Stage) -> None:

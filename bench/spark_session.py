@@ -1,11 +1,10 @@
-"""One session of Spark in a process of its own: reads a topic several times, and prints the times as JSON.
+"""One session of Spark in a process of its own: does the same work on a topic several times, prints the times as JSON.
 
-    python spark_session.py FORMAT SERVERS TOPIC READS CLASSPATH SETTINGS OPTIONS
+    python spark_session.py '{"work": "read", "kind": "kafka", "servers": ..., "topic": ..., "runs": ..., ...}'
 
-Run by a Python that has pyspark but not this package. SETTINGS, OPTIONS: JSON objects of further settings of the
-session, and options of the reads. The last line of the
-output is a `Session` of spark_rows.py. Times are in seconds; that of a read counts from `spark.read` on, in a session
-that is ready.
+Run by a Python that has pyspark, and this package where the work is ours. The argument is a `Job` of spark_jobs.py.
+The last line of the output is a `Session` of spark_rows.py. Times are in seconds; that of a run counts from its first
+call on, in a session that is ready.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 START_S = time.perf_counter()  # before pyspark is imported
 SETTINGS = {
@@ -24,31 +25,108 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 QUERY = ("count(*)", "sum(length(value))", "sum(crc32(value))")  # touches every byte of every value
+STEADY_S = 20.0  # how long a stream of small batches runs
+LOOK_S = 0.2
+Answer = list[int]
+Job = Mapping[str, Any]
 
 
-def main(
-    kind: str, servers: str, topic: str, reads: int, classpath: str, more: dict[str, str], way: dict[str, str]
-) -> None:
+def main(job: Job) -> None:
     from pyspark import __version__
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]")
-    settings = {**SETTINGS, **more, **({"spark.driver.extraClassPath": classpath} if classpath else {})}
-    for name, value in settings.items():
+    classpath = {"spark.driver.extraClassPath": job["classpath"]} if job["classpath"] else {}
+    for name, value in {**SETTINGS, **job["settings"], **classpath}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     session_s = time.perf_counter() - START_S
     reads_s, used_s, answers = [], [], []
-    for _ in range(reads):
-        used_before_s, start_s = _used_s(), time.perf_counter()
-        options = {"kafka.bootstrap.servers": servers, "subscribe": topic, **way}
-        frame = spark.read.format(kind).options(**options).load()
-        answers.append(list(frame.selectExpr(*QUERY).collect()[0]))
-        reads_s.append(time.perf_counter() - start_s)
-        used_s.append(_used_s() - used_before_s)
+    for taken_s, took_s, answer in WORKS[job["work"]](spark, job):
+        reads_s.append(taken_s)
+        used_s.append(took_s)
+        answers.append(answer)
     found = {"version": __version__, "session_s": session_s, "reads_s": reads_s, "used_s": used_s, "answers": answers}
     print("\n" + json.dumps(found), flush=True)
     spark.stop()
+
+
+def again(
+    once: Callable[[Any, Job, str], Callable[[], Answer]],
+) -> Callable[[Any, Job], Iterator[tuple[float, float, Answer]]]:
+    """Seconds, processor time and answer of each run. `once` does the work, and returns what finds out its answer."""
+
+    def runs(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
+        for number in range(job["runs"]):
+            used_before_s, start_s = _used_s(), time.perf_counter()
+            find_answer = once(spark, job, os.path.join(job["folder"], str(number)))
+            taken_s, used_s = time.perf_counter() - start_s, _used_s() - used_before_s
+            yield taken_s, used_s, find_answer()
+
+    return runs
+
+
+def read(spark: Any, job: Job, folder: str) -> Callable[[], Answer]:
+    answer = list(_batch(spark, job).selectExpr(*QUERY).collect()[0])
+    return lambda: answer
+
+
+def stream(spark: Any, job: Job, folder: str) -> Callable[[], Answer]:
+    """All that the topic has, counted by partition, in one run of Trigger.AvailableNow."""
+    counts = _stream(spark, job).option("startingOffsets", "earliest").load().groupBy("partition").count()
+    writer = counts.writeStream.format("memory").queryName("counts").outputMode("complete")
+    writer.option("checkpointLocation", folder).trigger(availableNow=True).start().awaitTermination()
+    return lambda: [sum(row["count"] for row in spark.table("counts").collect())]
+
+
+def load(spark: Any, job: Job, folder: str) -> Callable[[], Answer]:
+    """The topic into Parquet files: by our load, or by Spark's source and sink."""
+    if job["kind"] == "kafka":
+        _batch(spark, job).write.parquet(folder)
+    else:
+        from quorumlog.spark.load.job import in_spark, run_load
+        from quorumlog.spark.load.looking import Request
+        from quorumlog.spark.load.store import open_store
+
+        wanted = Request(topics=(job["topic"],), client={"bootstrap_servers": job["servers"]})
+        run_load(wanted, open_store(folder), in_spark(spark))
+
+    def rows() -> Answer:
+        from pyarrow.dataset import dataset
+
+        return [dataset(folder, format="parquet").count_rows()]
+
+    return rows
+
+
+def steady(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
+    """Each batch with rows of a stream that begins one when the one before ends: its duration, and how many rows."""
+    frame = _stream(spark, job).option("startingOffsets", "earliest").load()
+    query = frame.writeStream.format("noop").option("checkpointLocation", job["folder"]).start()
+    batches: dict[int, tuple[float, float, Answer]] = {}
+    until_s = None
+    while until_s is None or time.perf_counter() < until_s:
+        time.sleep(LOOK_S)  # fewer batches than recentProgress keeps
+        for said in query.recentProgress:
+            if said["numInputRows"]:
+                until_s = until_s or time.perf_counter() + STEADY_S
+                batches[said["batchId"]] = (said["durationMs"]["triggerExecution"] / 1000, 0.0, [said["numInputRows"]])
+        if query.exception() is not None:
+            raise SystemExit(f"the stream failed: {query.exception()}")
+    query.stop()
+    return iter(batches.values())
+
+
+def _batch(spark: Any, job: Job) -> Any:
+    return spark.read.format(job["kind"]).options(**_options(job)).load()
+
+
+def _stream(spark: Any, job: Job) -> Any:
+    return spark.readStream.format(job["kind"]).options(**_options(job))
+
+
+def _options(job: Job) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": job["servers"], "subscribe": job["topic"], **job["options"]}
 
 
 def _used_s() -> float:
@@ -70,6 +148,9 @@ def _used_s() -> float:
     return sum(used[pid] for pid in below if pid in used and pid != os.getpid()) / os.sysconf("SC_CLK_TCK")
 
 
+WORKS: Mapping[str, Callable[[Any, Job], Iterator[tuple[float, float, Answer]]]] = {
+    "read": again(read), "stream": again(stream), "load": again(load), "steady": steady
+}  # fmt: skip
+
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    main(given[0], given[1], given[2], int(given[3]), given[4], json.loads(given[5]), json.loads(given[6]))
+    main(json.loads(sys.argv[1]))

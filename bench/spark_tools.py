@@ -19,13 +19,13 @@ from pathlib import Path
 from bench.kafka_tools import Unavailable, alone, fetch_jars, missing
 from bench.python_environment import is_complete, make_environment
 
-VERSION = "4.0.0"  # of pyspark and of the connector
-SCALA = "2.13"
+NEWEST = "4.2.0"  # of pyspark and of the connector: the newest for which there are both
+OLDEST = "4.0.0"  # that the connector of ours works with
 TREE = Path(__file__).resolve().parents[1]
 FOLDER = TREE / "out" / "spark"
 
 # Spark brings the excluded ones.
-POM = f"""\
+POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>quorumlog</groupId>
@@ -34,7 +34,7 @@ POM = f"""\
   <packaging>pom</packaging>
   <dependencies>
     <dependency>
-      <groupId>org.apache.spark</groupId><artifactId>spark-sql-kafka-0-10_{SCALA}</artifactId><version>{VERSION}</version>
+      <groupId>org.apache.spark</groupId><artifactId>spark-sql-kafka-0-10_2.13</artifactId><version>%s</version>
       <exclusions>
         <exclusion><groupId>org.apache.hadoop</groupId><artifactId>*</artifactId></exclusion>
         <exclusion><groupId>org.scala-lang</groupId><artifactId>*</artifactId></exclusion>
@@ -64,8 +64,9 @@ for batch in lay_out(pyarrow.nulls(10, pyarrow.binary()), values, numpy.zeros(10
 
 @dataclass(frozen=True, slots=True)
 class SparkTools:
-    """python: of the environment with pyspark. jars: the folder of the connector."""
+    """version: of pyspark and of the connector. python: with this pyspark. jars: the connector's folder."""
 
+    version: str
     python: Path
     jars: Path
 
@@ -88,34 +89,38 @@ class SparkTools:
         return folder
 
 
-def get_spark(folder: Path = FOLDER) -> SparkTools:
+def get_spark(version: str = NEWEST, folder: Path = FOLDER) -> SparkTools:
     """Spark and the connector in `folder`, downloaded if they are not there yet. Raises Unavailable."""
     if lacking := missing():
         raise Unavailable(lacking)
-    wanted = requirements((TREE / "pyproject.toml").read_text())
-    jars, environment = _places(folder, wanted)
+    wanted = _wanted(version)
+    jars, environment = _places(version, folder, wanted)
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "lock"):
         if not jars.is_dir():
-            fetch_jars(folder, jars, POM, f"the connector of Spark {VERSION}")
+            fetch_jars(folder, jars, POM % version, f"the connector of Spark {version}")
         if not is_complete(environment):
-            make_environment(environment, wanted, f"pyspark {VERSION}")
-    return SparkTools(environment / "bin" / "python", jars)
+            make_environment(environment, wanted, f"pyspark {version}")
+    return SparkTools(version, environment / "bin" / "python", jars)
 
 
-def is_downloaded(folder: Path = FOLDER) -> bool:
+def is_downloaded(version: str = NEWEST, folder: Path = FOLDER) -> bool:
     """Whether `get_spark` would download nothing."""
-    jars, environment = _places(folder, requirements((TREE / "pyproject.toml").read_text()))
+    jars, environment = _places(version, folder, _wanted(version))
     return jars.is_dir() and is_complete(environment)
 
 
-def _places(folder: Path, wanted: list[str]) -> tuple[Path, Path]:
+def _wanted(version: str) -> list[str]:
+    return requirements((TREE / "pyproject.toml").read_text(), version)
+
+
+def _places(version: str, folder: Path, wanted: list[str]) -> tuple[Path, Path]:
     """The connector's folder, and that of an environment for this Python with these requirements."""
     name = hashlib.sha256(repr((sys.version, wanted)).encode()).hexdigest()[:12]
-    return folder / f"connector-{VERSION}", folder / f"env-{name}"
+    return folder / f"connector-{version}", folder / f"env-{name}"
 
 
-def requirements(pyproject: str) -> list[str]:
+def requirements(pyproject: str, version: str) -> list[str]:
     """What the environment holds: pyspark, and what our package needs with the extra `arrow`."""
     project = tomllib.loads(pyproject)["project"]
-    return [f"pyspark=={VERSION}", "pandas", *project["dependencies"], *project["optional-dependencies"]["arrow"]]
+    return [f"pyspark=={version}", "pandas", *project["dependencies"], *project["optional-dependencies"]["arrow"]]

@@ -13,6 +13,7 @@ from bench import spark
 from bench.kafka_tools import Unavailable
 from bench.report import Row
 from bench.spark import rotated
+from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
 from bench.spark_rows import (
     COLD_GOAL,
     GRPC_GOAL,
@@ -26,7 +27,7 @@ from bench.spark_rows import (
     parse_session,
     rows,
 )
-from bench.spark_tools import VERSION, get_spark, requirements
+from bench.spark_tools import NEWEST, OLDEST, get_spark, requirements
 
 RECORDS = 600
 ANSWER = (RECORDS, 60_000, 12_345)
@@ -34,7 +35,7 @@ ANSWER = (RECORDS, 60_000, 12_345)
 
 def session(*reads_s: float, session_s: float = 4.0, used_s: float = 1.0) -> Session:
     return Session(
-        version=VERSION, session_s=session_s, reads_s=reads_s, used_s=[used_s] * len(reads_s),
+        version=NEWEST, session_s=session_s, reads_s=reads_s, used_s=[used_s] * len(reads_s),
         answers=[ANSWER] * len(reads_s),
     )  # fmt: skip
 
@@ -51,6 +52,40 @@ TURN = Round(
     daemon=session(5.0, 1.5),
     lane=session(5.0, 1.4),
 )
+
+
+def counted(*runs_s: float, records: int = RECORDS) -> Session:
+    return dataclasses.replace(session(*runs_s), answers=[(records,)] * len(runs_s))
+
+
+PIPELINE = PipelineRound(
+    stream=Pair(ours=counted(9.0, 2.0), theirs=counted(9.0, 5.0)),
+    steady=Pair(ours=session(3.0, 0.2, 0.3, 0.2), theirs=session(3.0, 0.5)),
+    load=Pair(ours=counted(6.0, 3.0), theirs=counted(9.0, 5.0)),
+)
+
+
+def test_streams_and_loads_count_by_their_rate_and_small_batches_by_their_time() -> None:
+    found = pipeline_rows([PIPELINE], RECORDS, judged=True)
+    stream, load = named(found, "stream of all, availableNow, later"), named(found, "load into Parquet, later")
+    assert stream.rounds == [RECORDS / 2.0] and stream.shares == [2.5] and stream.reached
+    assert load.rounds == [RECORDS / 3.0] and load.shares == [5.0 / 3.0] and load.reached is False
+    steady = named(found, "batch of a stream, 1,000 records/s")
+    assert steady.rounds == [0.2] and steady.shares == [0.2 / 0.5] and steady.reached
+    assert named(found, "stream of all, availableNow, first").goal is None
+    slow = dataclasses.replace(PIPELINE, steady=Pair(ours=session(1.0, 0.6), theirs=session(1.0, 0.5)))
+    assert named(pipeline_rows([slow], RECORDS, judged=True), "batch of a stream, 1,000 records/s").reached is False
+    assert [row.name for row in pipeline_rows([PIPELINE], RECORDS, judged=False) if row.goal is not None] == []
+
+
+@pytest.mark.parametrize("work", ["stream", "load"])
+def test_each_run_of_a_stream_and_of_a_load_counts_all_records(work: str) -> None:
+    check_counts(PIPELINE, RECORDS)
+    pair: Pair = getattr(PIPELINE, work)
+    for side in ("ours", "theirs"):
+        short = dataclasses.replace(pair, **{side: counted(1.0, records=RECORDS - 1)})
+        with pytest.raises(WrongAnswer, match=f"{work}: {RECORDS - 1} of {RECORDS} records"):
+            check_counts(dataclasses.replace(PIPELINE, **{work: short}), RECORDS)
 
 
 def test_a_cold_read_is_the_first_and_its_share_is_of_the_same_round() -> None:
@@ -141,7 +176,7 @@ def test_a_session_is_read_from_the_last_line() -> None:
 
 def test_the_environment_holds_what_our_package_needs() -> None:
     text = '[project]\ndependencies = ["a>=1"]\noptional-dependencies = {arrow = ["b"], spark = ["c"]}\n'
-    assert requirements(text) == [f"pyspark=={VERSION}", "pandas", "a>=1", "b"]
+    assert requirements(text, "4.2.0") == ["pyspark==4.2.0", "pandas", "a>=1", "b"]
 
 
 def test_without_java_or_maven_it_says_so_and_ends_well(
@@ -150,7 +185,7 @@ def test_without_java_or_maven_it_says_so_and_ends_well(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(Unavailable, match="no java"):
-        get_spark(tmp_path)
+        get_spark(folder=tmp_path)
     assert spark.main([]) == 0
     assert capsys.readouterr().out == "not measured with Spark: no java\n"
 
@@ -163,28 +198,31 @@ def test_packages_that_cannot_be_had_are_named(monkeypatch: pytest.MonkeyPatch, 
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(Unavailable, match=f"could not fetch the connector of Spark {VERSION}: no such artifact"):
-        get_spark(tmp_path / "out")
-    assert not (tmp_path / "out" / f"connector-{VERSION}").exists()
+    with pytest.raises(Unavailable, match=f"could not fetch the connector of Spark {OLDEST}: no such artifact"):
+        get_spark(OLDEST, tmp_path / "out")
+    assert not (tmp_path / "out" / f"connector-{OLDEST}").exists()
 
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_a_run_ends_with_its_rows_and_its_goals(
     quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(spark, "get_spark", lambda: None)
-    monkeypatch.setattr(spark, "_measure", lambda *given: ([TURN], RECORDS))
+    monkeypatch.setattr(spark, "get_spark", lambda version: None)
+    measured = {NEWEST: ([TURN], [PIPELINE]), OLDEST: ([TURN], [])}
+    monkeypatch.setattr(spark, "_measure", lambda *given, quick: (measured, RECORDS))
     figures = tmp_path / "figures.json"
     options = ["--folder", str(tmp_path), "--json", str(figures), *(["--quick"] if quick else [])]
     assert spark.main(options) == 0
     said = capsys.readouterr().out
-    assert f"pyspark {VERSION} on both sides" in said
+    assert all(said.count(f"pyspark {version} on both sides") == 1 for version in (NEWEST, OLDEST))
     found = json.loads(figures.read_text())
-    assert found["settings"]["pyspark"] == [VERSION] and found["settings"]["read"] == RECORDS
-    assert found["samples"]["rounds"][0]["theirs"]["reads_s"] == [10.0, 6.0, 6.0, 6.0]
+    assert found["settings"]["pyspark"] == [NEWEST, OLDEST] and found["settings"]["read"] == RECORDS
+    assert found["samples"][OLDEST]["rounds"][0]["theirs"]["reads_s"] == [10.0, 6.0, 6.0, 6.0]
     stated = [row["name"] for row in found["rows"] if row["goal"] is not None]
     assert bool(stated) is not quick
-    wanted = "a quick run judges no goals" if quick else "1 goals missed: first read of a session, empty cache"
+    cold = "first read of a session, empty cache"
+    missed = [f"{NEWEST}: {cold}", f"{NEWEST}: load into Parquet, later", f"{OLDEST}: {cold}"]
+    wanted = "a quick run judges no goals" if quick else f"3 goals missed: {'; '.join(missed)}"
     assert said.splitlines()[-1] == wanted
     assert list(tmp_path.iterdir()) == [figures]
 
