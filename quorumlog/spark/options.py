@@ -15,6 +15,7 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
+from quorumlog.spark.file_options import FROM_FILES, LOG_END, READ_FROM, READ_UP_TO, parse_files
 from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
 from quorumlog.spark.table_options import TableOptions, check_table
 
@@ -33,8 +34,18 @@ _BOTH = (
     "maxRecordsPerPartition", "includeHeaders", "columns", "keyFormat", "valueFormat", "badKeys", "badValues",
     "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition", "transport", "prefetch",
+    "readFrom",
 )  # fmt: skip
-_BATCH = ("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "pushdown", "table")
+_BATCH = (
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "pushdown",
+    "table",
+    "path",
+    "paths",
+    "readUpTo",
+)
 _STREAM = (
     "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay", "pinId", "allowUnpinnedLatest", "commitGroup",
     "maxBytesPerTrigger",
@@ -42,7 +53,7 @@ _STREAM = (
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
 _NOT_YET = (
-    "wire", "readFrom", "asOf",
+    "wire", "asOf",
 )  # fmt: skip
 TRANSPORTS = {  # and how a task asks for chunks of its partition: the client's `transport` and `stream_chunks`
     "auto": ("auto", "auto"),  # in a stream by gRPC where the broker serves it, as ours do; else by Kafka's protocol
@@ -61,6 +72,10 @@ _NOT_YOURS = {
     "stream_chunks": "set transport",
     "prefetch_chunks": "set prefetch",
 }
+FILES_HINT = (
+    'readFrom=files, which reads log directories without a broker. Name topics with .option("subscribe", "a,b"), and '
+    "call load() without a path"
+)
 _CLIENT = tuple(field.name for field in fields(ConsumerOptions))
 
 
@@ -88,10 +103,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """client: options of quorumlog.client, by their underscored names."""
+    """client: options of quorumlog.client, by their underscored names.
+
+    directories: log directories to read in place of a cluster; empty: a cluster is read. to_log_end: of these, also
+    what lies above the high watermark.
+    """
 
     client: Mapping[str, Any]
     subscription: Subscription
+    directories: tuple[str, ...] = ()
+    to_log_end: bool = False
     starting: Place | TimePlace = EARLIEST
     ending: Place | TimePlace = LATEST
     fail_on_data_loss: bool = True
@@ -124,8 +145,13 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
     """Options of `spark.read`, in any case. Raises ConfigError."""
     own, client = _sort(given)
     _refuse(own, _STREAM, "is for streams, and this is a batch read")
+    directories = parse_files(own, client) if _one_of(own, "readFrom", READ_FROM) == FROM_FILES else ()
+    if not directories:
+        _refuse(own, ("path", "paths", "readUpTo"), f"is for {FILES_HINT}")
     return ReadOptions(
-        **_shared(own, client),
+        **_shared(own, client if directories else _who_asks(own, client)),
+        directories=directories,
+        to_log_end=_one_of(own, "readUpTo", READ_UP_TO) == LOG_END,
         starting=_by_time(own, "starting") or _starting(own.get("startingOffsets", "earliest")),
         ending=_by_time(own, "ending") or _ending(own.get("endingOffsets", "latest")),
         pushdown=_truth("pushdown", own.get("pushdown", "false")),
@@ -135,12 +161,17 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Options of `spark.readStream`, in any case. Raises ConfigError."""
     own, client = _sort(given)
+    if _one_of(own, "readFrom", READ_FROM) == FROM_FILES:
+        raise ConfigError(
+            "readFrom=files is for batch reads: files tell nobody that they have grown. Read them by spark.read, from "
+            "startingOffsets where the last read has ended; or set readFrom=leader"
+        )
     _refuse(own, _BATCH, "is for batch reads: a stream has no end, no filters and no tables")
     most, least = _positive(own, "maxOffsetsPerTrigger", 0), _positive(own, "minOffsetsPerTrigger", 0)
     if most and least > most:
         raise ConfigError(f"minOffsetsPerTrigger ({least}) must not be above maxOffsetsPerTrigger ({most})")
     return StreamOptions(
-        **_shared(own, client),
+        **_shared(own, _who_asks(own, client)),
         starting=_by_time(own, "starting") or parse_place("startingOffsets", own.get("startingOffsets", "latest")),
         most=most,
         most_bytes=_bytes(own, "maxBytesPerTrigger"),
@@ -158,6 +189,11 @@ def parse_table_options(given: Mapping[str, str]) -> TableOptions | None:
     own, client = _sort(given)
     if "table" not in own:
         return None
+    if _one_of(own, "readFrom", READ_FROM) == FROM_FILES:
+        raise ConfigError(
+            f"table {own['table']!r} is what brokers tell, and readFrom=files asks none: leave readFrom out, and set "
+            "bootstrap.servers"
+        )
     others = [name for name in own if name not in ("table", "groupIdPrefix")]
     if others:
         raise ConfigError(f"option {others[0]!r} has no meaning with table: filter its rows in Spark")
@@ -194,7 +230,6 @@ def _refuse(own: Mapping[str, str], names: Sequence[str], why: str) -> None:
 
 def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
     """The fields that batch reads and streams have in common."""
-    _who_asks(own, client)
     client["isolation_level"] = own.get("isolationLevel", DEFAULT_ISOLATION_LEVEL)
     client["transport"], client["stream_chunks"] = TRANSPORTS[_one_of(own, "transport", tuple(TRANSPORTS))]
     client["prefetch_chunks"] = _positive(own, "prefetch", DEFAULT_PREFETCH)
@@ -259,8 +294,6 @@ def _refusal(key: str) -> str:
     name = key.lower()
     if name in (known.lower() for known in _NOT_YET):
         return f"option {key!r} is not supported yet; supported: {', '.join(_OWN)}"
-    if name == "path":
-        return 'name topics with .option("subscribe", "a,b") and call load() without a path'
     prefix = next((p for p in ("kafka.", "quorumlog.") if name.startswith(p)), "")
     known = [prefix + field.replace("_", ".") for field in _CLIENT] if prefix else list(_OWN)
     spelling = {candidate.lower(): candidate for candidate in known}
@@ -320,10 +353,11 @@ def _by_time(own: Mapping[str, str], side: str) -> TimePlace | None:
 
 def _one_of(own: Mapping[str, str], option: str, words: Sequence[str]) -> str:
     """The first word is the default."""
+    spelling = {word.lower(): word for word in words}
     given = own.get(option, words[0]).lower()
-    if given not in words:
+    if given not in spelling:
         raise ConfigError(f"{option} must be one of {', '.join(words)}: {own[option]!r}")
-    return given
+    return spelling[given]
 
 
 def _truth(option: str, text: str) -> bool:

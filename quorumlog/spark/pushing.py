@@ -16,8 +16,8 @@ from quorumlog.spark.source import BatchReader
 if TYPE_CHECKING:
     import pyarrow
 
-    from quorumlog.spark.cluster import OpenCluster
     from quorumlog.spark.planning import LogSpan, PartitionRange
+    from quorumlog.spark.splitting import Logs
 
 
 class PushingReader(BatchReader):
@@ -38,7 +38,7 @@ class PushingReader(BatchReader):
         return batches if keys is None else _with_keys(batches, keys)
 
     def _narrowed(
-        self, planned: Sequence[PartitionRange], cluster: OpenCluster, spans: Sequence[LogSpan]
+        self, planned: Sequence[PartitionRange], cluster: Logs, spans: Sequence[LogSpan]
     ) -> list[PartitionRange]:
         narrowing = self._narrowing
         left = list(narrowing.ranges(planned))

@@ -1,7 +1,7 @@
 """One task in a Spark worker: reads a range of one partition, chunk by chunk, as Arrow batches.
 
-The client follows the partition's leader. If records are lost, the task fails, or skips them with one warning
-(failOnDataLoss=false). No row is returned twice.
+The client follows the partition's leader; with `readFrom=files` the batches come from files (files.py). If records are
+lost, the task fails, or skips them with one warning (failOnDataLoss=false). No row is returned twice.
 """
 
 from __future__ import annotations
@@ -39,15 +39,25 @@ class PartitionSource(Protocol):
 
 def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Iterator[Any]:
     """The range's records in the order of offsets, as RecordBatches of `schema`. Raises QuorumlogError."""
-    from quorumlog.spark.cluster import ClusterSource
     from quorumlog.spark.columns import to_batch
 
-    with ClusterSource(wanted, options) as source:
-        for chunk in read_chunks(wanted, source, options):
-            batch = to_batch(chunk, schema, options.shape.null_if_bad)
-            if batch.num_rows:
-                yield batch
+    for chunk in _chunks(wanted, options):
+        batch = to_batch(chunk, schema, options.shape.null_if_bad)
+        if batch.num_rows:
+            yield batch
     settle()
+
+
+def _chunks(wanted: PartitionRange, options: ReadOptions) -> Iterator[Chunk]:
+    if options.directories:
+        from quorumlog.spark.files import read_files
+
+        yield from read_files(wanted, options)
+        return
+    from quorumlog.spark.cluster import ClusterSource
+
+    with ClusterSource(wanted, options) as source:
+        yield from read_chunks(wanted, source, options)
 
 
 def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOptions) -> Iterator[Chunk]:
@@ -66,7 +76,8 @@ def read_chunks(wanted: PartitionRange, source: PartitionSource, options: ReadOp
             refusals += 1
             if not _concerns_offset(error) or refusals > MAX_REFUSALS:
                 raise
-            position = _after_loss(_loss(wanted, position, source.span(), error), position, options)
+            loss = _loss(wanted, position, source.span(), error)
+            position = position if loss is None else after_loss(loss, options)
 
 
 def _wait(wanted: PartitionRange, position: Offset, source: PartitionSource, options: ReadOptions) -> Chunk:
@@ -106,10 +117,8 @@ def _loss(wanted: PartitionRange, position: Offset, span: LogSpan, refused: Exce
     return None
 
 
-def _after_loss(loss: DataLoss | None, position: Offset, options: ReadOptions) -> Offset:
+def after_loss(loss: DataLoss, options: ReadOptions) -> Offset:
     """The offset to continue at. Raises the loss unless the options say to skip it."""
-    if loss is None:
-        return position
     if options.fail_on_data_loss:
         raise loss
     warnings.warn(lost_text(loss.topic, loss.partition, loss.start, loss.end, loss.why), stacklevel=2)

@@ -21,9 +21,9 @@ from quorumlog.client.errors import ConfigError
 if TYPE_CHECKING:
     import pyarrow
 
-    from quorumlog.spark.cluster import OpenCluster
     from quorumlog.spark.options import ReadOptions
     from quorumlog.spark.planning import LogSpan, PartitionRange
+    from quorumlog.spark.splitting import Logs
 
 
 class DefaultSource(DataSource):
@@ -94,13 +94,12 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
-        from quorumlog.spark.cluster import OpenCluster
         from quorumlog.spark.places import TimePlace
         from quorumlog.spark.planning import plan
         from quorumlog.spark.splitting import tasks_of
 
         options = self._options
-        with closing(OpenCluster(options)) as cluster:
+        with closing(_logs(options)) as cluster:
             spans = cluster.spans()
             starting = cluster.place(options.starting, spans)
             ending = cluster.place(options.ending, spans)
@@ -112,7 +111,7 @@ class BatchReader(DataSourceReader):
         return [InputPartition(part) for part in tasks]
 
     def _narrowed(
-        self, planned: Sequence[PartitionRange], cluster: OpenCluster, spans: Sequence[LogSpan]
+        self, planned: Sequence[PartitionRange], cluster: Logs, spans: Sequence[LogSpan]
     ) -> Sequence[PartitionRange]:
         """What Spark's filters leave of a plan."""
         return planned
@@ -120,6 +119,17 @@ class BatchReader(DataSourceReader):
     def read(self, partition: InputPartition | None) -> Iterator[pyarrow.RecordBatch]:
         """partition: of our plan. Of an empty plan it is None below Spark 4.2, and one of None from then on."""
         return read_partition(partition, self._options, self._schema)
+
+
+def _logs(options: ReadOptions) -> Logs:
+    """Where a plan learns what there is: the cluster, or files in its place."""
+    if options.directories:
+        from quorumlog.spark.files import LogFiles
+
+        return LogFiles(options)
+    from quorumlog.spark.cluster import OpenCluster
+
+    return OpenCluster(options)
 
 
 def read_partition(

@@ -10,16 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.spark.options import ReadOptions
-from quorumlog.spark.planning import PartitionRange
+from quorumlog.spark.places import Place, TimePlace
+from quorumlog.spark.planning import LogSpan, PartitionRange
 
 DescribedLog = Mapping[TopicPartition, Sequence[OffsetRange]]
 """Of each partition, pieces in order that meet between batches, with their bytes."""
+
+
+class Logs(Protocol):
+    """What a plan asks: a cluster (`cluster.OpenCluster`), or files (`files.LogFiles`)."""
+
+    def spans(self) -> list[LogSpan]: ...
+
+    def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place: ...
+
+    def ranges(self, option: str, wanted: Mapping[TopicPartition, RangeQuery]) -> DescribedLog: ...
+
+    def close(self) -> None: ...
 
 
 def split(ranges: Sequence[PartitionRange], *, min_partitions: int, max_records: int) -> list[PartitionRange]:

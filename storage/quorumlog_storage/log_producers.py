@@ -27,9 +27,9 @@ from quorumlog_storage.producer_snapshot import CorruptSnapshot, decode_snapshot
 from quorumlog_storage.producer_state import NO_COORDINATOR_EPOCH, ProducerEntry, ProducerStates
 from quorumlog_storage.producers.index_note import Fingerprint, read_note, write_note
 from quorumlog_storage.producers.marker import marker_of
-from quorumlog_storage.producers.replay import aborted, replay, replay_all
+from quorumlog_storage.producers.replay import aborted, follow, replay, replay_all
 from quorumlog_storage.producers.scanned import ScannedProducers
-from quorumlog_storage.producers.transactions import EndedTransaction, Unstable
+from quorumlog_storage.producers.transactions import NEVER, EndedTransaction, Unstable
 from quorumlog_storage.segment import Segment
 
 
@@ -48,6 +48,14 @@ class LogProducers:
         self._unsynced: list[Offset] = []  # of the snapshots
 
     @classmethod
+    def beside(cls, disk: Disk, path: str) -> LogProducers:
+        """For a reader that changes nothing: it knows the snapshots of a log, and no state. Raises DiskError."""
+        producers = cls(disk, path)
+        offsets = [parse_snapshot_name(name) for name in disk.list(path)]
+        producers._snapshots = [offset for offset in offsets if offset is not None]
+        return producers
+
+    @classmethod
     def load(
         cls,
         disk: Disk,
@@ -63,9 +71,7 @@ class LogProducers:
         scanned: what a scan up to there has noted on its way.
         unsynced_from: snapshots from this offset on may not be durable, and torn ones are strays, too; None: all are.
         """
-        producers = cls(disk, path)
-        offsets = [parse_snapshot_name(name) for name in disk.list(path)]
-        producers._snapshots = [offset for offset in offsets if offset is not None]
+        producers = cls.beside(disk, path)
         has_removed = producers._remove_strays(segments, end_offset)
         if unsynced_from is not None:
             has_removed = producers._take_over_unsynced(unsynced_from) or has_removed
@@ -153,6 +159,19 @@ class LogProducers:
         start, states = self._at(segments, base)
         replay_all(segments[:number], start, base, states)
         return aborted(replay(segments[number], base, states))
+
+    def first_open_at(self, segments: Sequence[Segment], end_offset: Offset) -> Offset:
+        """Where the earliest transaction begins that is open at `end_offset`; NEVER where none is. Changes nothing.
+
+        Raises CorruptBatch, DiskError.
+        """
+        start, states = self._at(segments, end_offset)
+        for number, segment in enumerate(segments):
+            next_base = segments[number + 1].base_offset if number + 1 < len(segments) else NEVER
+            if next_base > start and segment.base_offset < end_offset:
+                for _ in follow(segment, start, end_offset, states):
+                    pass
+        return states.transactions.unstable.first_open
 
     def snapshot_at(self, offset: Offset) -> ProducerStates | None:
         """The state at the snapshot of exactly this offset; None without a readable one. For any thread."""

@@ -26,7 +26,7 @@ def finish_swaps(disk: Disk, path: str, names: Sequence[str], index_interval_byt
     swapped = _of(names, SWAP_SUFFIX)
     if not cleaned and not swapped:
         return False
-    first_cleaned = min((base for base, suffix in cleaned.values() if suffix == LOG_SUFFIX), default=None)
+    first_cleaned = _first_log(cleaned)
     if first_cleaned is not None:
         _drop(disk, path, swapped, [name for name, (base, _) in swapped.items() if base >= first_cleaned])
     for name in cleaned:
@@ -37,6 +37,17 @@ def finish_swaps(disk: Disk, path: str, names: Sequence[str], index_interval_byt
         _complete(disk, path, names, bases, index_interval_bytes)
     disk.sync_directory(path)
     return True
+
+
+def whole_swaps(names: Sequence[str]) -> list[Offset]:
+    """Bases of the `.swap` segments that a start would keep (steps 1 and 2), ascending. Changes nothing."""
+    first_cleaned = _first_log(_of(names, CLEANED_SUFFIX))
+    bases = sorted(base for base, suffix in _of(names, SWAP_SUFFIX).values() if suffix == LOG_SUFFIX)
+    return [base for base in bases if first_cleaned is None or base < first_cleaned]
+
+
+def _first_log(parsed: dict[str, tuple[Offset, str]]) -> Offset | None:
+    return min((base for base, suffix in parsed.values() if suffix == LOG_SUFFIX), default=None)
 
 
 def _complete(disk: Disk, path: str, names: Sequence[str], bases: Sequence[Offset], interval: int) -> None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BATCH_OVERHEAD, LOG_OVERHEAD, BatchHeader, parse_header, verify_crc
+from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, parse_header, verify_crc
 from quorumlog_storage.disk import Disk, File, FileMissing, name_of, parent_of
+from quorumlog_storage.foreign.unfinished import is_unfinished
 from quorumlog_storage.names import LOG_SUFFIX, log_name, parse_directory, parse_segment_name
 from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, parse_offsets
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint
@@ -126,7 +127,7 @@ def _of_segment(disk: Disk, source: Source, base: Offset, *, is_last: bool) -> I
                 alone = parse_header(data)
                 verify_crc(data, alone)
             except CorruptRecords as error:
-                if is_last and _is_tail(window, position - start, size - position):
+                if is_last and is_unfinished(file, position, size):
                     return
                 raise BadSource(f"{path} at byte {position}: {error.reason}; copy from another replica") from error
             alone.position = position
@@ -138,15 +139,6 @@ def _of_segment(disk: Disk, source: Source, base: Offset, *, is_last: bool) -> I
 
 def _read(file: File, position: int, length: int) -> bytes:
     return bytes(file.pread(position, length))
-
-
-def _is_tail(window: bytes, at: int, left: int) -> bool:
-    """Whether the rest of the last segment is an append that never ended: zeroes, or a batch that is not whole."""
-    rest = window[at:]
-    if left < LOG_OVERHEAD or not any(rest):
-        return True
-    length = int.from_bytes(rest[8:LOG_OVERHEAD], "big", signed=True)
-    return length > left - LOG_OVERHEAD
 
 
 def _offsets(disk: Disk, path: str) -> dict[tuple[str, int], Offset]:

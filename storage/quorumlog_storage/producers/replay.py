@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from quorumlog.ids import Offset
 from quorumlog.records.batch import NO_PRODUCER
@@ -10,27 +10,38 @@ from quorumlog_storage.indexes.transaction_index import AbortedTransaction
 from quorumlog_storage.log_file import CorruptBatch
 from quorumlog_storage.producer_state import ProducerStates
 from quorumlog_storage.producers.marker import marker_in
-from quorumlog_storage.producers.transactions import EndedTransaction
+from quorumlog_storage.producers.transactions import NEVER, EndedTransaction
 from quorumlog_storage.segment import Segment
 
 
+def follow(segment: Segment, start: Offset, end: Offset, states: ProducerStates) -> Iterator[EndedTransaction]:
+    """Note every batch of a segment from `start` on that begins before `end`; the transactions that ended there.
+
+    Raises CorruptBatch where a batch is unreadable, DiskError.
+    """
+    for position, header in segment.log.walk(segment.find(start, segment.size), segment.size):
+        if header.base_offset >= end:
+            return
+        marker = None
+        if header.is_control and header.producer_id != NO_PRODUCER:
+            marker = marker_in(segment.log.read(position, header.size))
+        ended = states.note(header, marker)
+        if ended is not None:
+            yield ended
+
+
 def replay(segment: Segment, start: Offset, states: ProducerStates) -> list[EndedTransaction]:
-    """Note every batch of a segment from `start` on. The transactions that ended there.
+    """`follow` to the end of a segment.
 
     Where a batch is unreadable, the rest of the segment is left out: reading the log reports it.
     """
-    ended: list[EndedTransaction] = []
+    found: list[EndedTransaction] = []
     try:
-        for position, header in segment.log.walk(segment.find(start, segment.size), segment.size):
-            marker = None
-            if header.is_control and header.producer_id != NO_PRODUCER:
-                marker = marker_in(segment.log.read(position, header.size))
-            end = states.note(header, marker)
-            if end is not None:
-                ended.append(end)
+        for ended in follow(segment, start, NEVER, states):
+            found.append(ended)
     except CorruptBatch:
         pass
-    return ended
+    return found
 
 
 def replay_all(
