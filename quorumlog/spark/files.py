@@ -235,11 +235,12 @@ def _chosen(options: ReadOptions, directories: Sequence[LogDirectory]) -> dict[T
     """Where each partition of the subscription lies. Warns of partitions that are not there. Raises ConfigError."""
     subscription, there = options.subscription, dict[str, list[int]]()
     for topic, index in sorted(set(chain.from_iterable(one.partitions for one in directories))):
-        there.setdefault(topic, []).append(index)
+        if topic != METADATA_TOPIC:
+            there.setdefault(topic, []).append(index)
     wanted: dict[str, Sequence[int]] = {}
     if subscription.pattern:
         pattern = re.compile(subscription.pattern)
-        names = [name for name in there if pattern.fullmatch(name) and not is_internal(name) and name != METADATA_TOPIC]
+        names = [name for name in there if pattern.fullmatch(name) and not is_internal(name)]
         wanted = {name: there[name] for name in names}
     for name in subscription.names:
         wanted[name] = there.get(name, ())

@@ -153,6 +153,15 @@ def test_it_shows_what_the_log_shows(
     assert content(disk) == before
 
 
+def test_of_a_producers_transactions_each_has_its_own_end() -> None:
+    """Though all of them lie in one part, and the marker of an earlier one is known."""
+    log = made([("begin", 1, 1), ("commit", 1, 1), ("begin", 1, 1), ("abort", 1, 1)])
+    assert len(log.segment_bases) == 1
+    disk: SimDisk = log.disk  # type: ignore[assignment]
+    rows = rows_by_files(LogReader(disk, PATH), 0, log.end_offset, committed=True, max_bytes=10_000)
+    assert [row[0] for row in rows] == [0] and rows == rows_by_log(log, log.end_offset, committed=True)
+
+
 def _every(log: Log) -> list:  # type: ignore[type-arg]
     found, offset = [], log.start_offset
     while offset < log.end_offset:
