@@ -7,10 +7,10 @@ is, because a newer node may have written it and the log stays readable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
-from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
+from quorumlog.ids import NO_EPOCH, UUID_BYTES, Epoch, NodeId, Offset, Uuid, format_uuid
 from quorumlog.records.batch import NO_PRODUCER
 from quorumlog.records.corrupt import CorruptRecords
 from quorumlog.records.flexible import INT16, INT32, INT64, UINT16, Reader, Writer
@@ -125,6 +125,23 @@ def decode_control(key: bytes | None, value: bytes | None) -> ControlRecord:
         raise CorruptRecords(0, f"a control record of type {kind} without a value")
     reader = Reader(value)
     return read(reader, reader.number(INT16))
+
+
+def describe_control(record: Record) -> dict[str, Any]:
+    """The content of a control record for people: {"type": "LeaderChange", "leader_id": ...}, identifiers as text."""
+    try:
+        said = decode_control(record.key, record.value)
+    except CorruptRecords as error:
+        return {"type": "unreadable", "reason": str(error)}
+    return {"type": type(said).__name__, **{name: _plain(value) for name, value in asdict(said).items()}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return format_uuid(value) if len(value) == UUID_BYTES else value.hex()
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def control_batch(

@@ -4,7 +4,8 @@ The directories are those of a broker, of quorumlog or of Apache Kafka, mounted 
 and a broker may work in them meanwhile (quorumlog_storage/foreign/log_reader.py). A plan and each task look anew at
 what there is: a task reads the offsets of its plan, and tells which of them have gone since.
 
-The only module of the library that uses `quorumlog_storage` (docs/decisions/0107-read-a-log-from-its-files.md).
+With metadata_records.py it is all of the library that uses the storage engine
+(docs/decisions/0107-read-a-log-from-its-files.md).
 """
 
 from __future__ import annotations
@@ -256,7 +257,7 @@ def _check_there(
     topic: str, wanted: Sequence[int], there: Mapping[str, Sequence[int]], directories: Sequence[LogDirectory]
 ) -> None:
     if topic == METADATA_TOPIC:
-        raise ConfigError(f"{METADATA_TOPIC} is the cluster's own log; `quorumlog metadata dump` reads it")
+        raise ConfigError(f"{METADATA_TOPIC} is the cluster's own log: read it with table=metadata.records")
     missing = [index for index in wanted if index not in there.get(topic, ())]
     if topic in there and not missing:
         return

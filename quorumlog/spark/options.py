@@ -189,15 +189,15 @@ def parse_table_options(given: Mapping[str, str]) -> TableOptions | None:
     own, client = _sort(given)
     if "table" not in own:
         return None
-    if _one_of(own, "readFrom", READ_FROM) == FROM_FILES:
-        raise ConfigError(
-            f"table {own['table']!r} is what brokers tell, and readFrom=files asks none: leave readFrom out, and set "
-            "bootstrap.servers"
-        )
-    others = [name for name in own if name not in ("table", "groupIdPrefix")]
+    from_files = _one_of(own, "readFrom", READ_FROM) == FROM_FILES
+    table = check_table(own["table"], from_files=from_files)
+    of_place = ("path", "paths") if from_files else ("groupIdPrefix",)
+    others = [name for name in own if name not in ("table", "readFrom", *of_place)]
     if others:
         raise ConfigError(f"option {others[0]!r} has no meaning with table: filter its rows in Spark")
-    return TableOptions(table=check_table(own["table"]), client=_who_asks(own, client))
+    if from_files:
+        return TableOptions(table=table, client={}, directories=parse_files(own, client))
+    return TableOptions(table=table, client=_who_asks(own, client))
 
 
 def parse_shape(given: Mapping[str, str]) -> Shape:

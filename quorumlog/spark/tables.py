@@ -1,7 +1,8 @@
 """What a cluster tells of itself as tables: `option("table", "partitions" | "groups" | "transactions")`, batch reads.
 
-A table is read by one task, which asks when it runs; brokers are asked one after the other, so rows of different
-brokers may be some time apart. All of it goes by calls that Apache Kafka has, too.
+`metadata.records` comes from files (metadata_records.py). Any other table is read by one task, which asks when it runs;
+brokers are asked one after the other, so rows of different brokers may be some time apart. All of it goes by calls that
+Apache Kafka has, too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from quorumlog.client.errors import RequestFailed
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, show_uuid
-from quorumlog.spark.table_options import TableOptions
+from quorumlog.spark.table_options import METADATA_RECORDS, TableOptions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -58,11 +59,14 @@ SCHEMAS: Mapping[str, StructType] = {
         timeoutMs=_INT, startTime=TimestampType(),
         partitions=ArrayType(_struct(topic=_TEXT, partition=_INT)),
     ),
+    METADATA_RECORDS: _struct(
+        offset=_LONG, epoch=_INT, timestamp=TimestampType(), type=_TEXT, version=_INT, record=_TEXT,
+    ),
 }  # fmt: skip
 
 
 class TableReader(DataSourceReader):
-    """Pickled from the planner to the worker that asks the cluster."""
+    """Pickled from the planner to the worker that asks the cluster, or reads the files."""
 
     def __init__(self, options: TableOptions, schema: StructType) -> None:
         self._options = options
@@ -74,14 +78,23 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        from quorumlog.client.blocking_admin import Admin
-        from quorumlog.spark.cluster import common_options
         from quorumlog.spark.columns import arrow_schema
 
         schema = arrow_schema(self._schema)
+        for rows in self._rows():
+            yield pa.RecordBatch.from_pylist([{name: row[name] for name in schema.names} for row in rows], schema)
+
+    def _rows(self) -> Iterator[list[Row]]:
+        if self._options.directories:
+            from quorumlog.spark.metadata_records import metadata_rows
+
+            yield from metadata_rows(self._options.directories)
+            return
+        from quorumlog.client.blocking_admin import Admin
+        from quorumlog.spark.cluster import common_options
+
         with Admin(common_options(self._options.client)) as admin:
-            rows = list(_TABLES[self._options.table](admin))
-        yield pa.RecordBatch.from_pylist([{name: row[name] for name in schema.names} for row in rows], schema)
+            yield list(_TABLES[self._options.table](admin))
 
 
 def _partitions(admin: Admin) -> Iterator[Row]:

@@ -27,7 +27,7 @@ def test_a_table_has_its_own_schema() -> None:
 
 
 REFUSED = [
-    ({"table": "metadata.records"}, "'metadata.records' is not supported yet.*metadata dump"),
+    ({"table": "metadata.records"}, "'metadata.records' is read from files only.*readFrom=files, and path"),
     ({"table": "topics"}, "must be one of partitions, groups, transactions"),
     ({"table": "groups", "subscribe": "t"}, "'subscribe' has no meaning with table"),
 ]

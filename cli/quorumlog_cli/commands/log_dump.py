@@ -73,8 +73,8 @@ def dump(
 
 def _meaning(path: Path, metadata: bool, offsets: bool, transactions: bool) -> Meaning:
     """How the records of this file are read: as an option says, or as the name of its directory does."""
+    from quorumlog.records.control import describe_control
     from quorumlog.records.coordinator import GROUP_TYPES, TRANSACTION_TYPES
-    from quorumlog_cli.offline.describe import control_meaning
     from quorumlog_cli.offline.internal_topics import internal_meaning, types_of
     from quorumlog_cli.offline.metadata_log import meaning
 
@@ -87,7 +87,7 @@ def _meaning(path: Path, metadata: bool, offsets: bool, transactions: bool) -> M
 
     def said(found: FoundBatch, record: Record) -> Plain | None:
         if found.header.is_control:
-            return control_meaning(record)
+            return describe_control(record)
         return None if types is None else internal_meaning(types, record)
 
     return said

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict
 from typing import Any
 
-from quorumlog.ids import format_uuid
-from quorumlog.records import Codec, CorruptRecords, Record
-from quorumlog.records.control import decode_control
+from quorumlog.records import Codec, Record
 from quorumlog_cli.offline.batches import FoundBatch
 
 Plain = dict[str, Any]
@@ -74,25 +71,8 @@ def _compact(value: Any) -> Any:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False) if isinstance(value, dict) else value
 
 
-def control_meaning(record: Record) -> Plain:
-    """The content of a control record."""
-    try:
-        said = decode_control(record.key, record.value)
-    except CorruptRecords as error:
-        return {"type": "unreadable", "reason": str(error)}
-    return {"type": type(said).__name__, **{name: _plain(value) for name, value in asdict(said).items()}}
-
-
 def codec_name(codec: int) -> str:
     return Codec(codec).name.lower() if codec in Codec.__members__.values() else f"unknown({codec})"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return format_uuid(value) if len(value) == 16 else value.hex()
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _base64(data: bytes | None) -> str | None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record
-from quorumlog.records.control import ControlRecord, decode_control
+from quorumlog.records.control import ControlRecord, decode_control, describe_control
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.offline.batches import Damage, FoundBatch, log_files, read_batches
-from quorumlog_cli.offline.describe import Plain, control_meaning
+from quorumlog_cli.offline.describe import Plain
 from quorumlog_cli.offline.snapshots import image_before
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.dump import describe_record
@@ -93,7 +93,7 @@ def read_image(directory: Path, end: Offset | None = None) -> Image:
 def meaning(batch: FoundBatch, record: Record) -> Plain:
     """The record for people; of newer software's record, what is not understood. Raises BadRecord."""
     if batch.header.is_control:
-        return control_meaning(record)
+        return describe_control(record)
     try:
         return describe_record(decode_record(record.value or b""))
     except UnsupportedMetadata as error:

@@ -319,6 +319,12 @@ class ReplayError(Exception):
         self.record, self.reason = record, reason
 
 
+def type_name(number: int) -> str:
+    """Of a record type, also as Kafka writes it; of one that this software does not know, its number."""
+    kind = _BY_NUMBER.get(number)
+    return f"type {number}" if kind is None else kind.name
+
+
 def is_written_at(record: type[MetadataRecord], level: int) -> bool:
     """Whether a level of metadata.version has this record."""
     kind = _BY_RECORD[record]
@@ -349,7 +355,7 @@ def encode_record(record: MetadataRecord, level: int) -> bytes:
 
 def decode_record(data: bytes) -> MetadataRecord:
     """The inverse of `encode_record`, at any level. Raises BadRecord, UnsupportedMetadata."""
-    frame, number, version, position = _read_header(data)
+    frame, number, version, position = read_frame(data)
     if frame != FRAME_VERSION:
         raise UnsupportedMetadata(f"a record in frame version {frame}", f"frame version {FRAME_VERSION}")
     kind = _BY_NUMBER.get(number)
@@ -361,7 +367,7 @@ def decode_record(data: bytes) -> MetadataRecord:
     return _decode_message(kind, version, data[position:])
 
 
-def _read_header(data: bytes) -> tuple[int, int, int, int]:
+def read_frame(data: bytes) -> tuple[int, int, int, int]:
     """Frame version, record type, record version, and the position after them. Raises BadRecord."""
     if len(data) >= 3 and max(data[0], data[1], data[2]) < 0x80:  # one byte each, as in all that is written today
         return data[0], data[1], data[2], 3
