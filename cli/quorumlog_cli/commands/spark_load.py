@@ -92,7 +92,6 @@ def load(
     """
     from quorumlog.spark.load.looking import Request
     from quorumlog.spark.load.store import open_store
-    from quorumlog.spark.options import parse_duration_ms
 
     output.use(output_format)
     _check_words(topics or [], to, start, until, every, verify=verify)
@@ -111,7 +110,7 @@ def load(
             table=None if table is None else table.value.replace("none", ""),
             skip_lost=skip_lost,
         )
-        pause_s = parse_duration_ms("--every", every) / 1000 if every else 0.0
+        pause_s = _pause_s(every)
         with _spark(master) as spark:
             _load_and_tell(request, store, spark, pause_s)
     if verify:
@@ -136,6 +135,16 @@ def _rows(text: str) -> int:
     if found is None or not int(found[1]):
         raise CliError(Exit.USAGE, f"--rows-per-file {text}: it is a number such as 1000, 500k or 5M")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def _pause_s(every: str) -> float:
+    """0: once. Raises CliError(USAGE), ConfigError."""
+    from quorumlog.spark.options import parse_duration_ms
+
+    pause_ms = parse_duration_ms("--every", every) if every else 0
+    if every and pause_ms <= 0:
+        raise CliError(Exit.USAGE, f"--every {every}: it is a time above 0, as 15m; leave it out to load once")
+    return pause_ms / 1000
 
 
 @contextmanager

@@ -117,6 +117,12 @@ class _Pieces:
         key = (span.topic, span.partition)
         start = wanted.starts.get(key) if wanted.starts is not None else None
         until = span.end if wanted.ends is None else min(wanted.ends.get(key, span.end), span.end)
+        given = wanted.ends.get(key) if wanted.ends is not None else None
+        if start is not None and given is not None and start > given:
+            raise ConfigError(
+                f"--from and --until leave nothing of {span.topic}-{span.partition}: it would be loaded from offset "
+                f"{start} to {given}. Give an --until behind --from"
+            )
         self._is_first = loaded is None
         self._loaded = max(span.start if start is None else start, 0) if loaded is None else loaded
         self._begin = self._loaded if start is None else min(start, self._loaded)

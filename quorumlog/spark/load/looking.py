@@ -41,6 +41,15 @@ class Request:
     table: str | None = None
     skip_lost: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises ConfigError for a start and an end that can have nothing between them."""
+        start, until = self.start, self.until
+        if not start or not until or _is_offset(start) != _is_offset(until):
+            return
+        begin, end = (_number(option, text) for option, text in (("--from", start), ("--until", until)))
+        if begin >= end:
+            raise ConfigError(f"--from {start} --until {until}: nothing is between them; give an --until behind --from")
+
 
 def read_options(request: Request, isolation_level: str, topics: Sequence[str]) -> ReadOptions:
     """As the connector's. Raises ConfigError."""
@@ -79,12 +88,21 @@ def choose_now(request: Request, asked: Choose) -> Choice | None:
     return choose(asked.last, asked.covered, by_partition(spans), wanted, cluster_id)
 
 
+def _is_offset(text: str) -> bool:
+    return re.fullmatch(r"\d{1,19}", text, re.ASCII) is not None
+
+
+def _number(option: str, text: str) -> int:
+    """An offset, or a time in ms. Raises ConfigError."""
+    return int(text) if _is_offset(text) else parse_time(option, text)
+
+
 def _offsets(
     admin: Admin, option: str, text: str, spans: list[LogSpan], options: ReadOptions
 ) -> Mapping[TopicPartition, Offset] | None:
     if not text:
         return None
-    if re.fullmatch(r"\d{1,19}", text, re.ASCII):
+    if _is_offset(text):
         return {(span.topic, span.partition): Offset(int(text)) for span in spans}
     if text.isdigit():
         raise ConfigError(f"{option} {text}: offsets have at most 19 digits")
