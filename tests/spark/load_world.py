@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.spark.load.choosing import Wanted, choose
-from quorumlog.spark.load.names import COMMITS, META, SUFFIX, name_of_day
+from quorumlog.spark.load.names import COMMITS, META, SUFFIX, name_of_day, plan_name
 from quorumlog.spark.load.protocol import (
+    AddToTable,
+    AskTable,
     Choose,
     Create,
     Ended,
@@ -23,11 +25,13 @@ from quorumlog.spark.load.protocol import (
     Read,
     Step,
     Sweep,
+    Told,
     Work,
     load,
     publish,
 )
-from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Plan, parse_commit
+from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Plan, parse_commit, parse_plan
+from quorumlog.spark.load.table import added, replaced
 from quorumlog.spark.planning import LogSpan
 from quorumlog.spark.stream_planning import by_partition
 
@@ -44,6 +48,15 @@ class Fault(Enum):
     NOT_DONE = 2
 
 
+@dataclass(frozen=True)
+class TableState:
+    """One state of a folder's table: the newest load that it has, and partitions and offsets by path."""
+
+    load: int = 0
+    commit: Commit | None = None
+    files: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
+
+
 @dataclass
 class World:
     """ends: by partition. compacted: pairs of partition and offset that the log has no more.
@@ -55,6 +68,7 @@ class World:
     starts: Counter[int] = field(default_factory=Counter)
     compacted: set[tuple[int, int]] = field(default_factory=set)
     objects: dict[str, Any] = field(default_factory=dict)
+    table: TableState | None = None
 
     def spans(self) -> list[LogSpan]:
         return [
@@ -81,6 +95,10 @@ class World:
                 return self._create(name, local, fault, replaces=replaces)
             case Inspect(name):
                 return described(name, self.objects[name]) if name in self.objects else None
+            case AskTable(plan):
+                return None if fault is not Fault.NONE else self._told(plan)
+            case AddToTable(plan, commit, base):
+                return self._add(plan, commit, base, fault)
             case Choose(last, covered):
                 return choose(last, covered, by_partition(self.spans()), wanted, CLUSTER)
             case Sweep():
@@ -94,8 +112,38 @@ class World:
         self.check()
         return fault is Fault.NONE
 
+    def _told(self, plan: Plan) -> Told:
+        state = self.table or TableState()
+        commit = state.commit if state.load == plan.number else None
+        return Told(has_it=state.load >= plan.number, base=self.table, commit=commit)
+
+    def _add(self, plan: Plan, commit: Commit, base: TableState | None, fault: Fault) -> bool:
+        if fault is Fault.NOT_DONE or self.table is not base:
+            return False
+        gone = {(one.partition, offset) for one in replaced(plan, commit) for offset in range(one.start, one.end)}
+        stays = {
+            path: (partition, [offset for offset in rows if (partition, offset) not in gone])
+            for path, (partition, rows) in (base.files if base else {}).items()
+        }
+        new = {file.path: self.objects[file.path] for _, file in added(commit)}
+        assert not {path for path in stays if stays[path][1]} & new.keys(), "a file is in the table already"
+        self.table = TableState(plan.number, commit, {**stays, **new})
+        self.check()
+        return fault is Fault.NONE
+
+    def rewrite(self) -> None:
+        """As OPTIMIZE does: one file for each partition."""
+        if self.table is not None:
+            merged: dict[str, tuple[int, list[int]]] = {}
+            for partition, rows in self.table.files.values():
+                merged.setdefault(f"topic={TOPIC}/part-{partition}", (partition, []))[1].extend(rows)
+            self.table = replace(self.table, files=merged)
+            self.check()
+
     def files(self) -> dict[str, tuple[int, list[int]]]:
-        """What any reader of Parquet sees: partition and offsets by path."""
+        """What any reader sees, of Parquet or of the table: partition and offsets by path."""
+        if is_of_table(self.objects.get(plan_name(1), b"")):
+            return self.table.files if self.table else {}
         return {name: rows for name, rows in self.objects.items() if name.endswith(SUFFIX) and META not in name}
 
     def check(self) -> None:
@@ -105,7 +153,10 @@ class World:
         for name in sorted(name for name in self.objects if name.startswith(COMMITS)):
             commit = parsed(name, self.objects[name])
             for one in commit.ranges:
-                there = {offset for file in one.files for offset in self.files()[file.path][1]}
+                if commit.layout.table:
+                    there = {offset for partition, offset in seen if partition == one.partition}
+                else:
+                    there = {offset for file in one.files for offset in self.files()[file.path][1]}
                 missing = set(self.rows(one.partition, one.start, one.end)) - there
                 assert not missing, f"{name} names {one.start}-{one.end}, and its files have no {sorted(missing)}"
 
@@ -114,10 +165,17 @@ class World:
         seen = {(partition, offset) for partition, rows in self.files().values() for offset in rows}
         there = {(p, offset) for p, end in self.ends.items() for offset in self.rows(p, 0, end)}
         assert there <= seen, f"missing: {sorted(there - seen)}"
+        if self.table is not None:
+            return
         named = {file.path for commit in commits(self) for file in commit.files}
         for path, (partition, rows) in self.files().items():
             gone = all((partition, offset) in self.compacted for offset in rows)
             assert path in named or gone, f"{path}, which no commit names, has more than what was compacted away"
+
+
+@functools.lru_cache(maxsize=64)
+def is_of_table(plan: bytes) -> bool:
+    return bool(plan) and bool(parse_plan("plan", plan).layout.table)
 
 
 @functools.lru_cache(maxsize=64)
@@ -150,13 +208,13 @@ def work(world: World, plan: Plan, wanted: Wanted) -> Generator[Step, Fault, lis
     done = []
     for planned in plan.ranges:
         yield Read("the log")  # it may change between two ranges, and behind this one
-        written: dict[str, Any] = {path: described(path, (0, [])) for path in planned.replaces}
-        content = {path: (planned.partition, []) for path in planned.replaces}
+        former = planned.replaces if planned.is_written_over else ()
+        content: dict[str, Any] = {path: (planned.partition, []) for path in former}
         for offset in world.rows(planned.partition, planned.start, planned.end):
             path = name_of_day(f"2026-11-{20 + offset % 2}" if plan.layout.by_day else "", planned.name)
             content.setdefault(path, (planned.partition, []))[1].append(offset)
         written = {path: (described(path, rows), rows) for path, rows in content.items()}
-        steps, result = publish(planned, written), None
+        steps, result = publish(planned, written, plan.number), None
         try:
             while True:
                 step = steps.send(result)

@@ -16,8 +16,8 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.ids import Offset, Uuid
 from quorumlog.spark.load.choosing import CannotLoad, LostBeforeLoad, Wanted, choose
 from quorumlog.spark.load.names import commit_name, plan_name
-from quorumlog.spark.load.protocol import Create, Ended, Put
-from quorumlog.spark.load.records import BY_DAY, BadRecord, parse_commit, parse_plan
+from quorumlog.spark.load.protocol import Create, Ended, Put, Read
+from quorumlog.spark.load.records import BY_DAY, DELTA, BadRecord, parse_commit, parse_plan
 from quorumlog.spark.stream_planning import by_partition
 from tests.spark.load_world import CLUSTER, TOPIC, Fault, Run, World, commits, load_all
 
@@ -26,6 +26,7 @@ Begun = Callable[[], World]
 PLAIN = Wanted(rows_per_file=3)
 DAYS = Wanted(rows_per_file=3, partition_by=BY_DAY)
 AGAIN = Wanted(rows_per_file=2, starts={(TOPIC, 0): Offset(0), (TOPIC, 1): Offset(0)})
+TABLE = Wanted(rows_per_file=3, table=DELTA)
 OTHER = Wanted(rows_per_file=2)  # options that have changed since the plan
 
 
@@ -33,12 +34,16 @@ def steps_of(world: World, wanted: Wanted) -> int:
     return Run(world, "counts", wanted).go()
 
 
-def grown() -> World:
+def grown(wanted: Wanted = DAYS) -> World:
     """Loaded once, and with more records since."""
     world = World()
-    load_all(world, "first", DAYS)
+    load_all(world, "first", wanted)
     world.ends = {0: 6, 1: 1, 2: 1}
     return world
+
+
+def grown_table() -> World:
+    return grown(TABLE)
 
 
 def copy(world: World) -> World:
@@ -50,22 +55,43 @@ def copy(world: World) -> World:
 
 @pytest.mark.parametrize(
     ("first", "second", "begun"),
-    [(PLAIN, OTHER, World), (DAYS, OTHER, World), (DAYS, AGAIN, grown), (AGAIN, OTHER, grown)],
-    ids=["plain", "days", "days, and again", "again, and other options"],
+    [
+        (PLAIN, OTHER, World),
+        (DAYS, OTHER, World),
+        (DAYS, AGAIN, grown),
+        (AGAIN, OTHER, grown),
+        (TABLE, OTHER, World),
+        (TABLE, AGAIN, grown_table),
+        (AGAIN, OTHER, grown_table),
+    ],
+    ids=[
+        "plain",
+        "days",
+        "days, and again",
+        "again, and other options",
+        "table",
+        "table, and again",
+        "table, again, and other options",
+    ],
 )
 def test_two_loaders_and_a_death_between_any_two_steps(
     first: Wanted, second: Wanted, begun: Callable[[], World]
 ) -> None:
-    """A takes i steps, B takes j; then one or both of them die, or none; then a third loads what is left."""
+    """A takes i steps, B takes j; then one or both of them die, or none; then a third loads what is left.
+
+    A table is rewritten by something else whenever nobody takes a step.
+    """
     made = begun()
     for i in range(steps_of(copy(made), first) + 1):
-        for j in range(steps_of(copy(made), second) + 3):
+        for j in range(steps_of(copy(made), like(second, first)) + 3):
             for deaths in ("", "a", "b", "ab"):
                 world = copy(made)
-                a, b = Run(world, "a", first), Run(world, "b", replace(second, partition_by=first.partition_by))
+                a, b = Run(world, "a", first), Run(world, "b", like(second, first))
                 a.go(i)
                 world.compacted.add((0, i % 5))
+                world.rewrite()
                 b.go(j)
+                world.rewrite()
                 for one, name in ((a, "a"), (b, "b")):
                     if name in deaths and one.lives:
                         one.die()
@@ -75,27 +101,36 @@ def test_two_loaders_and_a_death_between_any_two_steps(
                 world.check_whole()
 
 
+def like(wanted: Wanted, first: Wanted) -> Wanted:
+    """Of the same layout: the two do not quarrel about that."""
+    return replace(wanted, partition_by=first.partition_by, table=first.table)
+
+
 Move = tuple[str, Fault, int]
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["a", "b", "grow", "compact", "die"]), st.sampled_from(Fault), st.integers(0, 8)),
+        st.tuples(
+            st.sampled_from(["a", "b", "grow", "compact", "rewrite", "die"]), st.sampled_from(Fault), st.integers(0, 8)
+        ),
         max_size=80,
     ),
-    st.sampled_from([PLAIN, DAYS]),
+    st.sampled_from([PLAIN, DAYS, TABLE]),
     st.sampled_from([OTHER, AGAIN]),
 )
 @settings(deadline=None, max_examples=300)
 def test_any_order_and_lost_answers(moves: list[Move], first: Wanted, second: Wanted) -> None:
     world = World()
-    wants = {"a": first, "b": replace(second, partition_by=first.partition_by)}
+    wants = {"a": first, "b": like(second, first)}
     runs = {name: Run(world, name, wanted) for name, wanted in wants.items()}
     for count, (what, fault, number) in enumerate(moves):
         if what == "grow":
             world.ends[number % 3] = world.ends.get(number % 3, 0) + 2
         elif what == "compact":
             world.compacted.add((number % 3, number))
+        elif what == "rewrite":
+            world.rewrite()
         elif what == "die":
             name = "ab"[number % 2]
             runs[name].die()
@@ -201,6 +236,29 @@ def test_a_partition_that_came_later_begins_at_its_start_whatever_is_loaded_agai
     world.check_whole()
     *_, last = commits(world)
     assert [(one.partition, one.start, one.end) for one in last.ranges] == [(0, 0, 5), (0, 5, 6), (1, 1, 5), (2, 0, 1)]
+
+
+@pytest.mark.parametrize("begun", [World, grown])
+def test_an_end_before_the_beginning_is_refused(begun: Begun) -> None:
+    """A first load would remember the beginning, and leave out what lies before it for ever."""
+    world = begun()
+    before = dict(world.objects)
+    with pytest.raises(ConfigError, match=r"--from and --until leave nothing of orders-0: .* from offset 3 to 2"):
+        load_all(world, "a", Wanted(starts={(TOPIC, 0): Offset(3)}, ends={(TOPIC, 0): Offset(2)}))
+    assert world.objects == before
+
+
+def test_a_slower_loader_writes_nothing_over_once_the_load_is_committed() -> None:
+    """The commit counts the bytes of the faster one."""
+    world = grown()
+    slow = Run(world, "slow", AGAIN)
+    while slow.step != Read(commit_name(2)):
+        slow.go(1)
+    Run(world, "fast", OTHER).go()
+    before = dict(world.objects)
+    slow.go()
+    assert world.objects == before
+    assert slow.outcome is not None and slow.outcome.commit is not None and slow.outcome.commit.token == "fast"
 
 
 def test_an_end_is_where_the_next_load_begins() -> None:

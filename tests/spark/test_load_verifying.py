@@ -27,7 +27,7 @@ def ranged(store: DirectoryStore, start: int, end: int, offsets: list[int]) -> L
     planned = PlannedRange(topic="t", partition=0, start=Offset(start), end=Offset(end), start_epoch=NO_EPOCH)
     with store.scratch(1) as folder, RangeFiles(folder, planned, SCHEMA, by_day=False) as files:
         files.add(pa.record_batch([pa.array(offsets, pa.int64())], schema=SCHEMA))
-        done = drive(publish(planned, files.finish()), store)
+        done = drive(publish(planned, files.finish(), 1), store)
     return LoadedRange(topic="t", partition=0, start=planned.start, end=planned.end, files=done)
 
 

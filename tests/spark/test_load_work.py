@@ -83,7 +83,7 @@ def test_files_never_lose_what_the_log_has_lost(tmp_path: Path, skip_lost: bool)
     assert isinstance(before, LoadedRange) and before.notes == ()
     after = task(tmp_path, reads_what_is_left, again(before), skip_lost=skip_lost)
     if skip_lost:
-        assert isinstance(after, LoadedRange) and after.files == before.files
+        assert isinstance(after, LoadedRange) and after.files == before.files and after.is_kept
         assert "was not loaded again" in after.notes[0]
     else:
         assert isinstance(after, Failed)

@@ -1,167 +1,208 @@
 """The table of a folder, in the format of Delta Lake (`deltalake`, no Spark): one commit of it for each load.
 
-The table's commit is the only one. It carries the load's id and number as an application transaction (`txn`), which
-the library stores and does not compare, so it is read before every attempt, and after every conflict or unclear answer.
-Of two who commit the same transaction at once the library refuses one.
+It carries the load's id and number as an application transaction (`txn`), which the library stores and does not
+compare; of two who commit to the same version of the table it refuses one. In an object store the library creates the
+next file of the table's log by a conditional PUT, as the load does with its own names.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
-from quorumlog.spark.load.names import NO_DAY
-from quorumlog.spark.load.parquet import COLUMNS
-from quorumlog.spark.load.protocol import MAX_TRIES, StoreUnclear
+from quorumlog.spark.load.names import NO_DAY, values_of
+from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
+from quorumlog.spark.load.store import Store
+from quorumlog.spark.load.table import TableFile, added, replaced, take_out
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
 HISTORY = 1_000  # commits of the table that are looked through for it
+T = TypeVar("T")
 
 
-def need_deltalake() -> None:
-    """Raises ConfigError if the library is not installed."""
-    if find_spec("deltalake") is None:
-        raise ConfigError("a table of Delta Lake needs deltalake: pip install 'quorumlog[lake]'")
+class Delta:
+    """A LakeTable."""
 
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
-def commit_to_delta(address: str, plan: Plan, commit: Commit) -> Commit:
-    """The commit that the table has of this load: this one, or that of another loader.
+    def need(self) -> None:
+        if find_spec("deltalake") is None:
+            raise ConfigError("a table of Delta Lake needs deltalake: pip install 'quorumlog[lake]'")
 
-    Raises CannotLoad, StoreUnclear, ConfigError.
-    """
-    need_deltalake()
-    from deltalake.exceptions import DeltaError
+    def check(self, last: Commit | None, choice: Choice) -> None:
+        table, address = self._open(), self._store.address
+        if last is None:
+            if table is not None and not table.history(HISTORY)[-1].get(COMMIT):
+                raise CannotLoad(
+                    f"{address} is no table of a load: something else has made it. Load into an empty folder"
+                )
+            return
+        if table is None:
+            raise CannotLoad(
+                f"{address}: its table is gone, and load {last.number} is committed: restore _delta_log, or load into "
+                "another folder"
+            )
+        if any(one.is_again for one in choice.ranges):
+            _check_readable(table, address)
 
-    for _ in range(MAX_TRIES):
+    def ask(self, plan: Plan) -> Told | None:
+        return _heard(self._store.address, lambda: self._told(plan))
+
+    def add(self, plan: Plan, commit: Commit, base: Any) -> bool:
+        return bool(_heard(self._store.address, lambda: self._attempt(base, plan, commit)))
+
+    def files(self) -> list[TableFile]:
+        table = self._open()
+        return [] if table is None else _files(table)
+
+    def _open(self) -> Any:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
         try:
-            table = _open(address)
-            done = None if table is None else table.transaction_version(plan.load_id)
-            if table is not None and done is not None and done >= plan.number:
-                return _committed(table, commit)
-            _attempt(address, table, plan, commit)
-        except (DeltaError, OSError) as error:  # a network's failure is an OSError
-            last = error  # another was faster, or nobody knows: the next look tells
-            continue
-        return commit
-    raise StoreUnclear(f"{address}: load {plan.number} did not get into the table in {MAX_TRIES} tries: {last}")
+            return DeltaTable(self._store.address)
+        except TableNotFoundError:
+            return None
+
+    def _told(self, plan: Plan) -> Told:
+        table = self._open()
+        done = None if table is None else table.transaction_version(plan.load_id)
+        if table is None or done is None or done < plan.number:
+            return Told(has_it=False, base=table)
+        return Told(has_it=True, base=table, commit=_committed(table, plan))
+
+    def _attempt(self, table: Any, plan: Plan, commit: Commit) -> bool:
+        """In one commit that builds on this version of the table."""
+        from deltalake import CommitProperties, Schema, Transaction
+        from deltalake.transaction import create_table_with_add_actions
+
+        properties = CommitProperties(
+            custom_metadata={COMMIT: commit.to_bytes().decode()},
+            max_commit_retries=0,
+            app_transactions=[Transaction(plan.load_id, plan.number)],
+        )
+        adds = [_add(file, one.partition) for one, file in added(commit)]
+        by = ["dt", "topic"] if plan.layout.by_day else ["topic"]
+        schema = Schema.from_arrow(_schema(plan))
+        if table is None:
+            create_table_with_add_actions(
+                self._store.address, schema, adds, mode="error", partition_by=by, commit_properties=properties
+            )
+            return True
+        ranges = replaced(plan, commit)
+        leaving, rests = take_out(_files(table), ranges, self._store) if ranges else ([], [])
+        adds += [_add(file, None) for _, file in rests]
+        removes = [_remove(file) for file in leaving]
+        table.create_write_transaction(
+            [*removes, *adds], "append", schema, partition_by=by, commit_properties=properties
+        )
+        return True
 
 
-def _open(address: str) -> Any:
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
+def _heard(address: str, ask: Callable[[], T]) -> T | None:
+    """None: there was a conflict, or no answer, of which there is a warning. The table tells what has become of it."""
+    from deltalake.exceptions import CommitFailedError, DeltaError
 
     try:
-        return DeltaTable(address)
-    except TableNotFoundError:
+        return ask()
+    except CommitFailedError:
+        return None  # another has committed meanwhile
+    except (DeltaError, OSError) as error:  # a network's failure is an OSError
+        warnings.warn(f"{address}: {error}", stacklevel=4)
         return None
 
 
-def _attempt(address: str, table: Any, plan: Plan, commit: Commit) -> None:
-    from deltalake import CommitProperties, Schema, Transaction
-    from deltalake.transaction import create_table_with_add_actions
+def _check_readable(table: Any, address: str) -> None:
+    from deltalake.exceptions import DeltaProtocolError
 
-    properties = CommitProperties(
-        custom_metadata={COMMIT: commit.to_bytes().decode()},
-        max_commit_retries=0,
-        app_transactions=[Transaction(plan.load_id, plan.number)],
-    )
-    former = {path for one in plan.ranges for path in one.replaces}
-    adds = [_add(file, plan) for file in commit.files if file.path not in former]
-    by = ["dt", "topic"] if plan.layout.by_day else ["topic"]
-    schema = Schema.from_arrow(_schema(plan))
-    if table is None:
-        create_table_with_add_actions(
-            address, schema, adds, mode="error", partition_by=by, commit_properties=properties
-        )
-        return
-    removes = _removes(table, former - {file.path for file in commit.files}, plan)
-    table.create_write_transaction([*removes, *adds], "append", schema, partition_by=by, commit_properties=properties)
+    try:
+        table.to_pyarrow_dataset()
+    except DeltaProtocolError as error:
+        raise CannotLoad(
+            f"{address}: its rows cannot be replaced ({error}). Rewrite the table without that feature, as "
+            "REORG TABLE ... APPLY (PURGE) does with deletion vectors, or leave --from out"
+        ) from error
 
 
-def paths_in(table: Any) -> set[str]:
-    """Its files, below its address."""
+def _files(table: Any) -> list[TableFile]:
     import pyarrow as pa
 
-    return {str(path) for path in pa.table(table.get_add_actions(flatten=True)).column("path").to_pylist()}
+    listed = pa.table(table.get_add_actions(flatten=True))
+    by_day = "partition.dt" in listed.column_names
+    days: list[Any] = [str(day or NO_DAY) for day in listed.column("partition.dt").to_pylist()] if by_day else []
+    paths: list[Any]
+    topics: list[Any]
+    paths, topics = (listed.column(name).to_pylist() for name in ("path", "partition.topic"))
+    rows = _Rows(table)
+    return [
+        TableFile(path=path, topic=topics[i], day=days[i] if by_day else "", read=partial(rows.read, path))
+        for i, path in enumerate(paths)
+    ]
 
 
-def check_table(address: str, last: Commit | None, choice: Choice) -> None:
-    """Before a plan is made of this choice, for what is planned must be done before anything else.
+class _Rows:
+    """Of the table's files. Its dataset is made when one is read: there is a folder's worth of them in it."""
 
-    Raises CannotLoad for a table of somebody else, one that is gone, and one that has not the files to be replaced.
-    """
-    table = _open(address)
-    if last is None:
-        if table is not None and not table.history(HISTORY)[-1].get(COMMIT):
-            raise CannotLoad(f"{address} is no table of a load: something else has made it. Load into an empty folder")
-        return
-    if table is None:
-        raise CannotLoad(
-            f"{address}: its table is gone, and load {last.number} is committed: restore _delta_log, or load into "
-            "another folder"
-        )
-    replaced = [path for one in choice.ranges for path in one.replaces]
-    if replaced:
-        _check_there(table, replaced)
+    def __init__(self, table: Any) -> None:
+        self._table = table
 
+    @cached_property
+    def _dataset(self) -> Any:
+        return self._table.to_pyarrow_dataset()
 
-def _check_there(table: Any, paths: Iterable[str]) -> None:
-    there = paths_in(table)
-    gone = [path for path in paths if path not in there]
-    if gone:
-        raise CannotLoad(
-            f"the table does not have {gone[0]} any more: something else has written its rows into another file "
-            "(OPTIMIZE, or an update), so they cannot be replaced. Give a later --from, or load into another folder"
-        )
+    @cached_property
+    def _fragments(self) -> dict[str, Any]:
+        return {one.path: one for one in self._dataset.get_fragments()}
+
+    def read(self, path: str, columns: Sequence[str] | None) -> Any:
+        schema, in_path = self._dataset.schema, self._table.metadata().partition_columns
+        in_file = [name for name in schema.names if name not in in_path]
+        return self._fragments[path].to_table(schema, columns=list(columns or in_file))
 
 
-def _removes(table: Any, paths: Iterable[str], plan: Plan) -> list[Any]:
-    from deltalake.transaction import RemoveAction
-
-    wanted = sorted(paths)
-    if not wanted:
-        return []
-    _check_there(table, wanted)
-    now_ms = time.time_ns() // 1_000_000
-    return [RemoveAction(path, True, now_ms, None, _values(path, plan)) for path in wanted]
-
-
-def _add(file: LoadedFile, plan: Plan) -> Any:
+def _add(file: LoadedFile, partition: int | None) -> Any:
+    """partition: of all rows; None: several."""
     from deltalake.transaction import AddAction
 
-    stats = json.dumps({"numRecords": file.rows})
-    return AddAction(file.path, file.bytes, _values(file.path, plan), time.time_ns() // 1_000_000, True, stats)
+    stats: dict[str, Any] = {"numRecords": file.rows}
+    if file.rows and partition is not None:
+        stats["minValues"] = {"partition": partition, "offset": file.first}
+        stats["maxValues"] = {"partition": partition, "offset": file.last}
+        stats["nullCount"] = {"partition": 0, "offset": 0}
+    return AddAction(file.path, file.bytes, values_of(file.path), time.time_ns() // 1_000_000, True, json.dumps(stats))
 
 
-def _values(path: str, plan: Plan) -> dict[str, str | None]:
-    """What a path says of its rows."""
-    found = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
-    by = ("dt", "topic") if plan.layout.by_day else ("topic",)
-    return {name: None if (name, found[name]) == ("dt", NO_DAY) else found[name] for name in by}
+def _remove(file: TableFile) -> Any:
+    from deltalake.transaction import RemoveAction
+
+    values = {**({"dt": None if file.day == NO_DAY else file.day} if file.day else {}), "topic": file.topic}
+    return RemoveAction(file.path, True, time.time_ns() // 1_000_000, None, values)
 
 
 def _schema(plan: Plan) -> Any:
+    """Of the table: what the files have, and the names of their folders."""
     import pyarrow as pa
 
-    from quorumlog.spark.columns import arrow_schema
-    from quorumlog.spark.options import Shape
-    from quorumlog.spark.schema import schema_of
+    from quorumlog.spark.load.parquet import file_schema
 
-    made = arrow_schema(schema_of(Shape(columns=COLUMNS))).append(pa.field("topic", pa.string()))
+    made = file_schema().append(pa.field("topic", pa.string()))
     return made.append(pa.field("dt", pa.date32())) if plan.layout.by_day else made
 
 
-def _committed(table: Any, commit: Commit) -> Commit:
-    """What the table says of this load. If its history was cleaned since, the files are as they are here."""
+def _committed(table: Any, plan: Plan) -> Commit | None:
+    """What the table says of this load. None if its history was cleaned since: its files are as they are here."""
     for entry in table.history(HISTORY):
         if COMMIT in entry:
             found = parse_commit("the table's commit", entry[COMMIT].encode())
-            if (found.load_id, found.number) == (commit.load_id, commit.number):
+            if (found.load_id, found.number) == (plan.load_id, plan.number):
                 return found
-    return commit
+    return None

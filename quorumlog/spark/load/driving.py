@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from quorumlog.spark.load.choosing import Choice
 from quorumlog.spark.load.parquet import inspect
 from quorumlog.spark.load.protocol import (
+    AddToTable,
+    AskTable,
     Choose,
     Create,
     Inspect,
@@ -17,11 +19,11 @@ from quorumlog.spark.load.protocol import (
     Step,
     Steps,
     Sweep,
-    Tabled,
     Work,
 )
-from quorumlog.spark.load.records import Commit, LoadedRange, Plan
+from quorumlog.spark.load.records import LoadedRange, Plan
 from quorumlog.spark.load.store import Store
+from quorumlog.spark.load.table import LakeTable
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ def drive(
     store: Store,
     choose: Callable[[Choose], Choice | None] | None = None,
     work: Callable[[Plan], Sequence[LoadedRange]] | None = None,
-    table: Callable[[Plan, Commit], Commit] | None = None,
+    table: Callable[[Plan], LakeTable] | None = None,
 ) -> T:
     """The protocol's result. choose, work, table: whoever drives a whole load gives them."""
     result: Any = None
@@ -61,5 +63,7 @@ def _carry_out(step: Step, store: Store, choose: Any, work: Any, table: Any) -> 
             return choose(step)
         case Work(plan):
             return work(plan)
-        case Tabled(plan, commit):
-            return table(plan, commit)
+        case AskTable(plan):
+            return table(plan).ask(plan)
+        case AddToTable(plan, commit, base):
+            return table(plan).add(plan, commit, base)

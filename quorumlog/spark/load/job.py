@@ -10,12 +10,12 @@ from uuid import uuid4
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.spark.load.choosing import Choice
-from quorumlog.spark.load.delta import check_table, commit_to_delta, need_deltalake
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.looking import Request, choose_now, read_options
 from quorumlog.spark.load.protocol import Choose, Outcome, load
-from quorumlog.spark.load.records import DELTA, LoadedRange, Plan, PlannedRange
+from quorumlog.spark.load.records import LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import Store
+from quorumlog.spark.load.table import LakeTable, table_of
 from quorumlog.spark.load.work import Failed, Task
 
 Runner = Callable[[Task, Sequence[PlannedRange]], Iterable[LoadedRange | Failed]]
@@ -33,8 +33,8 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
 
     The last outcome is that of the request. Raises LoadFailed, and what choosing and the client raise.
     """
-    if request.table == DELTA:
-        need_deltalake()
+    if request.table:
+        _table(request.table, store)
     store.prove()
     token = uuid4().hex
     outcomes: list[Outcome] = []
@@ -46,7 +46,7 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
                 store,
                 choose=lambda asked: _choose(request, asked, store),
                 work=lambda plan: _work(plan, request, store, runner),
-                table=lambda plan, commit: commit_to_delta(store.address, plan, commit),
+                table=lambda plan: _table(plan.layout.table, store),
             )
         )
     return outcomes
@@ -54,12 +54,21 @@ def run_load(request: Request, store: Store, runner: Runner) -> list[Outcome]:
 
 def _choose(request: Request, asked: Choose, store: Store) -> Choice | None:
     choice = choose_now(request, asked)
-    if choice is not None and choice.layout.table == DELTA:
-        check_table(store.address, asked.last, choice)
+    if choice is not None and choice.layout.table:
+        _table(choice.layout.table, store).check(asked.last, choice)
     return choice
 
 
+def _table(kind: str, store: Store) -> LakeTable:
+    """Raises ConfigError if its library is not installed."""
+    found = table_of(kind, store)
+    found.need()
+    return found
+
+
 def _work(plan: Plan, request: Request, store: Store, runner: Runner) -> list[LoadedRange]:
+    if plan.layout.table:
+        _table(plan.layout.table, store)
     if not plan.ranges:
         return []
     topics = list(dict.fromkeys(one.topic for one in plan.ranges))

@@ -2,6 +2,7 @@
 
     topic=orders/p=3/00000000000000120000-00000000000000180000.parquet     one range of offsets, its end exclusive
     dt=2026-11-20/topic=orders/p=3/...                                     with a folder for each day
+    topic=orders/rest-1f0c....parquet       of a table: what a load has left of a file that something else has written
     _quorumlog/plan-00000017.json, _quorumlog/commit-00000017.json         what load 17 reads, and what it wrote
 
 A range always has the same name, so a load that is repeated cannot add a second file with the same records. Readers of
@@ -22,6 +23,7 @@ NO_DAY = "__HIVE_DEFAULT_PARTITION__"  # the folder of null, as Hive and those a
 COMMITS = f"{META}/commit-"
 
 _COMMIT = re.compile(rf"{META}/commit-(\d{{8,}})\.json")
+_RANGE = re.compile(r"(?:dt=[^/]+/)?topic=([^/]+)/p=(\d+)/(\d{20})-(\d{20})(?:\.\d+)?\.parquet")
 
 
 def plan_name(number: int) -> str:
@@ -41,6 +43,23 @@ def range_name(topic: str, partition: int, start: Offset, end: Offset, load: int
     """load: where a range that is loaded again needs another name."""
     again = f".{load}" if load else ""
     return f"topic={topic}/p={partition}/{start:020}-{end:020}{again}{SUFFIX}"
+
+
+def range_of(path: str) -> tuple[str, int, Offset, Offset] | None:
+    """Topic, partition, start and end of a file that a load has named; None of another."""
+    found = _RANGE.fullmatch(path)
+    return None if found is None else (found[1], int(found[2]), Offset(int(found[3])), Offset(int(found[4])))
+
+
+def rest_name(topic: str, day: str, token: str) -> str:
+    """day: as of `name_of_day`. token: of this file alone."""
+    return name_of_day(day, f"topic={topic}/rest-{token}{SUFFIX}")
+
+
+def values_of(path: str) -> dict[str, str | None]:
+    """What the folders of a path say of its rows: `topic`, and perhaps `dt`, which NO_DAY makes None."""
+    found = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
+    return {name: None if value == NO_DAY else value for name, value in found.items() if name in ("dt", "topic")}
 
 
 def name_of_day(day: str, name: str) -> str:

@@ -18,9 +18,12 @@ import pyarrow.parquet as pq
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.records.crc import crc32c
+from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load.names import NO_DAY, name_of_day
 from quorumlog.spark.load.records import LoadedFile, PlannedRange
 from quorumlog.spark.load.store import Store
+from quorumlog.spark.options import Shape
+from quorumlog.spark.schema import schema_of
 
 COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
 ROW_GROUP_ROWS = 512 * 1024
@@ -93,7 +96,7 @@ class RangeFiles:
             if path not in self._closed:
                 self._file(path)
                 self._close()
-        return {path: (describe(path, one.local, one.rows), one.local) for path, one in self._closed.items()}
+        return {path: (describe(path, one.local), one.local) for path, one in self._closed.items()}
 
     def _close(self) -> None:
         """Each day is written by one file alone, for its rows wait as long as it has none."""
@@ -149,13 +152,11 @@ class _OpenFile:
         self._waiting: list[Any] = []
         self._waiting_rows = 0
         self.waiting_bytes = 0
-        self.rows = 0
 
     def add(self, batch: Any) -> None:
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
         self.waiting_bytes += batch.nbytes
-        self.rows += batch.num_rows
         if self._waiting_rows >= ROW_GROUP_ROWS:
             self.flush()
 
@@ -170,13 +171,18 @@ class _OpenFile:
         self._writer.close()
 
 
-def describe(path: str, local: Path, rows: int) -> LoadedFile:
-    """What the commit says of a local file that is for this path."""
-    crc, size = 0, 0
+def file_schema() -> Any:
+    """Arrow's schema of every file of a load."""
+    return arrow_schema(schema_of(Shape(columns=COLUMNS)))
+
+
+def describe(path: str, local: Path) -> LoadedFile:
+    """What the commit says of a local file that is for this path. Raises pyarrow's ArrowInvalid if it is no Parquet."""
+    crc, size, footer = 0, 0, read_footer(local)
     with local.open("rb") as file:
         while piece := file.read(READ_BYTES):
             crc, size = crc32c(piece, crc), size + len(piece)
-    return LoadedFile(path=path, rows=rows, bytes=size, crc32c=crc)
+    return LoadedFile(path=path, rows=footer.rows, bytes=size, crc32c=crc, first=footer.first, last=footer.last)
 
 
 def inspect(store: Store, name: str) -> LoadedFile | None:
@@ -185,12 +191,11 @@ def inspect(store: Store, name: str) -> LoadedFile | None:
         if local is None:
             return None
         try:
-            rows = read_footer(local).rows
+            return describe(name, local)
         except ValueError as error:  # pyarrow's ArrowInvalid is one
             raise DamagedFile(
                 f"{name} is no Parquet file any more ({error}): move it away, then load again, which writes it anew"
             ) from error
-        return describe(name, local, rows)
 
 
 def read_footer(local: Path) -> Footer:

@@ -6,8 +6,9 @@
    may be its own (an answer was lost), or another's, and then this loader has lost and writes nothing.
 3. Each range is written under a name that is made of its offsets. A file of a new range is created if absent, and never
    written over. A file of a range that is loaded again takes the place of the former one in one step.
-4. The commit is created if absent, in the same way. Of a table (`delta`) the commit is the table's own, which says of
-   which load it is; this one is written from it.
+4. The commit is created if absent, in the same way. Of a table (`delta`) the commit is the table's own,
+   which says of which load it is; this one is written from it. The table is asked before every attempt, and so after
+   every attempt of which nobody knows how it ended.
 
 So a loader may die between any two steps, and two may run at once: no offset is in two files at any time, and none that
 was committed is ever missing. Why nothing is deleted: of two loaders the slower one must not be able to do harm.
@@ -84,11 +85,34 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Tabled:
-    """Adds what was loaded to the folder's table, in one commit of it, unless it is there. The result: its Commit."""
+class AskTable:
+    """The result: Told, or None if nobody knows."""
+
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the folder's table says of one load. base: the table as it was asked, which an attempt builds on.
+
+    commit: None of a load that it has: the table does not say any more what it wrote.
+    """
+
+    has_it: bool
+    base: Any
+    commit: Commit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddToTable:
+    """Puts what was loaded into the table in one commit of it, if the table is still as `base` says.
+
+    The result: True: it is there. False: it is not, or nobody knows.
+    """
 
     plan: Plan
     commit: Commit
+    base: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +138,7 @@ class Sweep:
     number: int
 
 
-Step = List | Read | Create | Choose | Work | Tabled | Put | Inspect | Sweep
+Step = List | Read | Create | Choose | Work | AskTable | AddToTable | Put | Inspect | Sweep
 T = TypeVar("T")
 Steps = Generator[Step, Any, T]
 
@@ -188,15 +212,25 @@ def create_once(name: str, data: bytes) -> Steps[bytes]:
     )
 
 
-def publish(planned: PlannedRange, written: Mapping[str, tuple[LoadedFile, Any]]) -> Steps[tuple[LoadedFile, ...]]:
-    """Names the files of one range. written: by path, with the local file.
+def publish(
+    planned: PlannedRange, written: Mapping[str, tuple[LoadedFile, Any]], number: int
+) -> Steps[tuple[LoadedFile, ...]]:
+    """Names the files of one range of load `number`. written: by path, with the local file.
 
     A former file of the range that has no records any more must be among `written`, without rows: nothing is deleted.
+    Nothing is written over once the load is committed: another loader was faster, and its commit counts its bytes.
     """
     files = []
     for path, (file, local) in sorted(written.items()):
+        if planned.is_written_over and (committed := (yield Read(names.commit_name(number)))) is not None:
+            return _files_of(planned, parse_commit(names.commit_name(number), committed))
         files.append((yield from _put(path, file, local, replaces=planned.is_written_over)))
     return tuple(files)
+
+
+def _files_of(planned: PlannedRange, commit: Commit) -> tuple[LoadedFile, ...]:
+    same = [one for one in commit.ranges if (*at(one), one.start) == (*at(planned), planned.start)]
+    return tuple(file for one in same for file in one.files)
 
 
 def _put(path: str, file: LoadedFile, local: Any, *, replaces: bool) -> Steps[LoadedFile]:
@@ -244,8 +278,22 @@ def _commit(plan: Plan, ranges: Sequence[LoadedRange], token: str) -> Steps[Comm
         lost=plan.lost,
     )
     if plan.layout.table:
-        commit = yield Tabled(plan, commit)
+        commit = yield from _tabled(plan, commit)
     return parse_commit(name, (yield from create_once(name, commit.to_bytes())))
+
+
+def _tabled(plan: Plan, commit: Commit) -> Steps[Commit]:
+    """The commit that the table has of this load: this one, or that of another loader."""
+    for _ in range(MAX_TRIES):
+        told: Told | None = yield AskTable(plan)
+        if told is not None and told.has_it:
+            return told.commit or commit
+        if told is not None and (yield AddToTable(plan, commit, told.base)):
+            return commit
+    raise StoreUnclear(
+        f"load {plan.number} did not get into the folder's table in {MAX_TRIES} tries; what stood in the way is told "
+        "above. Load again: what was planned is done first"
+    )
 
 
 def _commit_of(number: int) -> Steps[Commit]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from quorumlog.client.errors import QuorumlogError
@@ -34,8 +34,8 @@ class BadRecord(QuorumlogError):
 class Layout:
     """What a load looks like. rows_per_file: offsets of one range. partition_by: empty, or BY_DAY.
 
-    table: empty, or DELTA. The files of a table never change, so a range that is loaded again gets a file of another
-    name there.
+    table: empty, or DELTA. The files of a table never change, so a range that is loaded again gets a file of
+    another name there.
     """
 
     rows_per_file: int = DEFAULT_ROWS_PER_FILE
@@ -90,17 +90,22 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedFile:
-    """path: below the folder. crc32c: of the whole file."""
+    """path: below the folder. crc32c: of the whole file. first, last: offsets; -1 without rows."""
 
     path: str
     rows: int
     bytes: int
     crc32c: int
+    first: int = field(default=-1, compare=False)  # files that were committed before this was noted have none
+    last: int = field(default=-1, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedRange:
-    """notes: for the user, as on records that retention took while they were read."""
+    """notes: for the user, as on records that retention took while they were read.
+
+    is_kept: it was to be loaded again, and its files stayed as they were.
+    """
 
     topic: str
     partition: int
@@ -108,6 +113,7 @@ class LoadedRange:
     end: Offset
     files: tuple[LoadedFile, ...]
     notes: tuple[str, ...] = ()
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +183,12 @@ class Commit:
                 **_head(self.number, self.load_id, self.token, self.layout),
                 "position": self.position.to_json(),
                 "ranges": [
-                    {**_place(one), "files": [_file(file) for file in one.files], "notes": list(one.notes)}
+                    {
+                        **_place(one),
+                        "files": [_file(file) for file in one.files],
+                        "notes": list(one.notes),
+                        **({"kept": True} if one.is_kept else {}),
+                    }
                     for one in self.ranges
                 ],
                 "lost": [_place(one) for one in self.lost],
@@ -216,13 +227,9 @@ def parse_commit(name: str, data: bytes) -> Commit:
             ranges=tuple(
                 LoadedRange(
                     **_placed(one),
-                    files=tuple(
-                        LoadedFile(
-                            path=file["path"], rows=file["rows"], bytes=file["bytes"], crc32c=int(file["crc32c"], 16)
-                        )
-                        for file in one["files"]
-                    ),
+                    files=tuple(_parsed_file(file) for file in one["files"]),
                     notes=tuple(one["notes"]),
+                    is_kept=one.get("kept", False),
                 )
                 for one in found["ranges"]
             ),
@@ -261,7 +268,19 @@ def _placed(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _file(file: LoadedFile) -> dict[str, Any]:
-    return {"path": file.path, "rows": file.rows, "bytes": file.bytes, "crc32c": f"{file.crc32c:08x}"}
+    counted = {"path": file.path, "rows": file.rows, "bytes": file.bytes, "crc32c": f"{file.crc32c:08x}"}
+    return {**counted, "first": file.first, "last": file.last}
+
+
+def _parsed_file(one: Mapping[str, Any]) -> LoadedFile:
+    return LoadedFile(
+        path=one["path"],
+        rows=one["rows"],
+        bytes=one["bytes"],
+        crc32c=int(one["crc32c"], 16),
+        first=one.get("first", -1),
+        last=one.get("last", -1),
+    )
 
 
 def _bytes(document: Mapping[str, Any]) -> bytes:

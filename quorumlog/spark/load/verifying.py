@@ -2,22 +2,29 @@
 
 Offsets inside a range may be missing, since compaction, markers and aborted transactions leave gaps: what counts is
 that the ranges follow on one another, and that each file has the rows that its commit counts, within its range.
+
+Of a table it counts what the table names. Its files that a load has written are judged as any; where something else
+has written their rows into others (OPTIMIZE), each range must have as many rows in the table as its commit counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
 from quorumlog.spark.load.choosing import covered_by
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.names import META, SUFFIX, name_without_day, plan_name
-from quorumlog.spark.load.parquet import Footer, describe, read_footer
+from quorumlog.spark.load.parquet import describe
 from quorumlog.spark.load.protocol import Steps, commits_to, newest
 from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Lost, Plan, at, parse_plan
 from quorumlog.spark.load.store import Store
+from quorumlog.spark.load.table import TableFile, count_rows, table_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,33 +39,27 @@ class Report:
     pending: int
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a file is now."""
-
-    file: LoadedFile
-    footer: Footer
-
-
 def verify(store: Store, shown: Callable[[int, int], None] | None = None) -> Report:
     """Reads every file of the folder. shown: is told how many are read, of how many. Raises CannotLoad, BadRecord."""
     visible = [name for name in store.list("") if name.endswith(SUFFIX) and not name.startswith(META)]
     commits = drive(_all_commits(), store)  # behind the list: what is committed meanwhile has files that are not in it
+    live = _live(commits, store)  # before the next plan is looked for, which may have changed it
     pending = store.read(plan_name(len(commits) + 1))
     plan = parse_plan(plan_name(len(commits) + 1), pending) if pending is not None else None
     wanted = committed_files(commits)
-    found: dict[str, Found | str | None] = {}
-    for path in wanted:
-        found[path] = _look(store, path)
-        if shown is not None:
-            shown(len(found), len(wanted))
-    if commits and commits[-1].layout.table:
-        visible = []  # what is not in the table any more lies there until somebody vacuums it
-    faults = (*gaps(commits), *_differences(wanted, found, _changing(plan)), *_strange(visible, wanted, plan))
+    counted = sum(file.rows for _, file in wanted.values())
+    changing = _changing(plan)
+    if live is None:
+        more = [*_strange(visible, wanted, plan)]
+    else:
+        more = [*_other_counts(commits, wanted, live, plan)]
+        wanted = {path: one for path, one in wanted.items() if path in live}
+    found = {path: _look(store, path) for path in _told(wanted, shown)}
+    faults = (*gaps(commits), *_differences(wanted, found, changing), *more)
     return Report(
         commits=len(commits),
-        files=len(wanted),
-        rows=sum(file.rows for _, file in wanted.values()),
+        files=len(wanted) if live is None else len(live),
+        rows=counted,
         lost=tuple(lost for commit in commits for lost in commit.lost),
         faults=faults,
         pending=plan.number if plan else 0,
@@ -66,9 +67,52 @@ def verify(store: Store, shown: Callable[[int, int], None] | None = None) -> Rep
 
 
 def committed_files(commits: Sequence[Commit]) -> dict[str, tuple[LoadedRange, LoadedFile]]:
-    """By path, of each range those of the last commit that names it."""
-    newest = {(*at(one), one.start, one.end): one for commit in commits for one in commit.ranges}
-    return {file.path: (one, file) for one in newest.values() for file in one.files}
+    """By path, of each range those of the last commit that has written them."""
+    return {file.path: (one, file) for one in _newest(commits) for file in one.files}
+
+
+def _newest(commits: Sequence[Commit]) -> list[LoadedRange]:
+    written = [one for commit in commits for one in commit.ranges if not one.is_kept]
+    return list({(*at(one), one.start, one.end): one for one in written}.values())
+
+
+def _live(commits: Sequence[Commit], store: Store) -> dict[str, TableFile] | None:
+    """The files that the folder's table names; None: it is none. Raises ConfigError without its library."""
+    kind = commits[-1].layout.table if commits else ""
+    if not kind:
+        return None
+    table = table_of(kind, store)
+    table.need()
+    return {file.path: file for file in table.files()}
+
+
+def _other_counts(
+    commits: Sequence[Commit],
+    wanted: Mapping[str, tuple[LoadedRange, LoadedFile]],
+    live: Mapping[str, TableFile],
+    plan: Plan | None,
+) -> Iterator[str]:
+    """Ranges of which the table has more or fewer rows than their commits count, but for those of a pending load."""
+    pending = {(*at(one), one.start) for one in (plan.ranges if plan else ())}
+    ranges = _newest(commits)
+    elsewhere = count_rows((file for path, file in live.items() if path not in wanted), ranges)
+    for one in ranges:
+        key = (*at(one), one.start)
+        counted = sum(file.rows for file in one.files)
+        there = sum(file.rows for file in one.files if file.path in live) + elsewhere[key]
+        if there != counted and key not in pending:
+            yield (
+                f"{one.topic}-{one.partition}, offsets {one.start} to {one.end}: the table has {there} rows, and its "
+                f"commit counts {counted}; load its range again with --from {one.start}"
+            )
+
+
+def _told(items: Collection[T], shown: Callable[[int, int], None] | None) -> Iterator[T]:
+    """Tells how many are done, each time that one is."""
+    for done, item in enumerate(items):
+        yield item
+        if shown is not None:
+            shown(done + 1, len(items))
 
 
 def gaps(commits: Sequence[Commit]) -> Iterator[str]:
@@ -91,16 +135,15 @@ def _all_commits() -> Steps[list[Commit]]:
     return (yield from commits_to(number))
 
 
-def _look(store: Store, path: str) -> Found | str | None:
+def _look(store: Store, path: str) -> LoadedFile | str | None:
     """None: it is not there. A text: why it cannot be read."""
     with store.local_copy(path) as local:
         if local is None:
             return None
         try:
-            footer = read_footer(local)
+            return describe(path, local)
         except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
             return str(error)
-        return Found(describe(path, local, footer.rows), footer)
 
 
 def _changing(plan: Plan | None) -> set[str]:
@@ -110,7 +153,7 @@ def _changing(plan: Plan | None) -> set[str]:
 
 def _differences(
     wanted: Mapping[str, tuple[LoadedRange, LoadedFile]],
-    found: Mapping[str, Found | str | None],
+    found: Mapping[str, LoadedFile | str | None],
     changing: Collection[str],
 ) -> Iterator[str]:
     hint = "load its range again with --from"
@@ -120,13 +163,13 @@ def _differences(
             yield f"{path} is missing; {hint} {first}"
         elif isinstance(now, str):
             yield f"{path} is no Parquet file ({now}); {hint} {first}"
-        elif now.file.rows != file.rows and path not in changing:
-            yield f"{path} has {now.file.rows} rows, and its commit counts {file.rows}; {hint} {first}"
-        elif now.file != file and path not in changing:
+        elif now.rows != file.rows and path not in changing:
+            yield f"{path} has {now.rows} rows, and its commit counts {file.rows}; {hint} {first}"
+        elif now != file and path not in changing:
             yield f"{path} has other bytes than were committed (size or CRC-32C); {hint} {first}"
-        elif now.footer.rows and not first <= now.footer.first <= now.footer.last <= last:
-            yield f"{path} has offsets {now.footer.first} to {now.footer.last}, outside of its range; {hint} {first}"
-        elif now.footer.rows > now.footer.last - now.footer.first + 1:
+        elif now.rows and not first <= now.first <= now.last <= last:
+            yield f"{path} has offsets {now.first} to {now.last}, outside of its range; {hint} {first}"
+        elif now.rows > now.last - now.first + 1:
             yield f"{path} has more rows than offsets; {hint} {first}"
 
 

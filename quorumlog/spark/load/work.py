@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load.driving import drive
-from quorumlog.spark.load.parquet import COLUMNS, RangeFiles, inspect
+from quorumlog.spark.load.parquet import COLUMNS, RangeFiles, file_schema, inspect
 from quorumlog.spark.load.protocol import publish
 from quorumlog.spark.load.records import LoadedFile, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.options import ReadOptions, Shape
 from quorumlog.spark.planning import SKIP_HINT, DataLoss, PartitionRange
 from quorumlog.spark.reading import read_range
-from quorumlog.spark.schema import schema_of
 
 Reader = Callable[[PartitionRange, ReadOptions, Any], Iterator[Any]]
 
@@ -68,12 +66,13 @@ class Task:
     def _kept(self, planned: PlannedRange, why: str) -> LoadedRange:
         """A range that was to be loaded again, and of which the log has lost records: its files stay as they are."""
         files = tuple(file for path in planned.replaces if (file := inspect(self.store, path)) is not None)
-        return _loaded(planned, files, (f"{planned.where} was not loaded again: {why}",))
+        kept = _loaded(planned, files, (f"{planned.where} was not loaded again: {why}",))
+        return replace(kept, is_kept=True)
 
 
 def load_range(task: Task, planned: PlannedRange) -> LoadedRange:
     """Raises QuorumlogError, OSError."""
-    schema = arrow_schema(schema_of(Shape(columns=COLUMNS)))
+    schema = file_schema()
     options = replace(task.options, shape=Shape(columns=COLUMNS))
     if planned.is_again:
         options = replace(options, fail_on_data_loss=True)  # never take records away from files
@@ -85,7 +84,7 @@ def load_range(task: Task, planned: PlannedRange) -> LoadedRange:
         warnings.simplefilter("always")
         for batch in task.read(task.plan.part(planned), options, schema):
             files.add(batch)
-        published = drive(publish(planned, files.finish()), task.store)
+        published = drive(publish(planned, files.finish(), task.plan.number), task.store)
     return _loaded(
         planned, published, tuple(str(one.message) for one in told if "are not in the log" in str(one.message))
     )

@@ -1,0 +1,172 @@
+"""The table of a folder, as a load and `--verify` need it (`delta`), and its rows.
+
+A file of the table is one of a load's, whose name says what it holds, or what something else has made of such files, as
+OPTIMIZE and updates do. Rows are replaced by topic, partition and offset: a file that holds nothing else leaves the
+table; of another one what stays is written to a new file, and both changes are in the table's one commit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+from uuid import uuid4
+
+from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.ids import Offset
+from quorumlog.spark.load.choosing import Choice
+from quorumlog.spark.load.names import range_of, rest_name
+from quorumlog.spark.load.protocol import StoreUnclear, Told
+from quorumlog.spark.load.records import DELTA, Commit, LoadedFile, LoadedRange, Plan, at
+from quorumlog.spark.load.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile:
+    """One live file. path: below the folder. day: as of `name_of_day`; empty in a table without days.
+
+    read: its rows as an Arrow table, as the folder's table has them: these columns, or all that such a file has.
+    """
+
+    path: str
+    topic: str
+    day: str
+    read: Callable[[Sequence[str] | None], Any]
+
+
+class LakeTable(Protocol):
+    """Its methods raise QuorumlogError."""
+
+    def need(self) -> None:
+        """Raises ConfigError if the library is not installed."""
+
+    def check(self, last: Commit | None, choice: Choice) -> None:
+        """Before a plan is made of this choice, for what is planned must be done before anything else.
+
+        Raises CannotLoad for a table of somebody else, one that is gone, and one whose rows cannot be replaced.
+        """
+
+    def ask(self, plan: Plan) -> Told | None:
+        """The step AskTable."""
+
+    def add(self, plan: Plan, commit: Commit, base: Any) -> bool:
+        """The step AddToTable."""
+
+    def files(self) -> list[TableFile]:
+        """The live ones; none of a table that is not there."""
+
+
+def table_of(kind: str, store: Store) -> LakeTable:
+    """kind: of a Layout that has one."""
+    from quorumlog.spark.load.delta import Delta
+
+    assert kind == DELTA
+    return Delta(store)
+
+
+class Share(Enum):
+    """How much of a file is to be replaced."""
+
+    NONE = 0
+    SOME = 1  # perhaps
+    ALL = 2
+
+
+def replaced(plan: Plan, commit: Commit) -> list[LoadedRange]:
+    """The ranges of this commit whose former rows it replaces."""
+    again = {(*at(one), one.start) for one in plan.ranges if one.is_again}
+    return [one for one in commit.ranges if (*at(one), one.start) in again and not one.is_kept]
+
+
+def added(commit: Commit) -> list[tuple[LoadedRange, LoadedFile]]:
+    """The files of this commit that its load has written: not those that it has kept."""
+    return [(one, file) for one in commit.ranges if not one.is_kept for file in one.files]
+
+
+def share_of(path: str, topic: str, ranges: Iterable[LoadedRange]) -> Share:
+    """By the names alone."""
+    named = range_of(path)
+    of_topic = [one for one in ranges if one.topic == topic]
+    if named is None:
+        return Share.SOME if of_topic else Share.NONE
+    _, partition, start, end = named
+    cut = [one for one in of_topic if one.partition == partition and one.start < end and one.end > start]
+    if any(one.start <= start and end <= one.end for one in cut):
+        return Share.ALL
+    return Share.SOME if cut else Share.NONE
+
+
+def take_out(
+    files: Iterable[TableFile], ranges: Sequence[LoadedRange], store: Store
+) -> tuple[list[TableFile], list[tuple[TableFile, LoadedFile]]]:
+    """The files that leave the table with the rows of these ranges, and new ones with what else was in a former one.
+
+    One file at a time is in memory, and only of those that a load has not named.
+    """
+    leaving, rests = [], []
+    for file in files:
+        share = share_of(file.path, file.topic, ranges)
+        if share is Share.NONE:
+            continue
+        if share is Share.SOME:
+            rows = file.read(None)
+            stays = _without(rows, [one for one in ranges if one.topic == file.topic])
+            if stays.num_rows == rows.num_rows:
+                continue
+            if stays.num_rows:
+                rests.append((file, _write(store, file, stays)))
+        leaving.append(file)
+    return leaving, rests
+
+
+def _without(rows: Any, ranges: Iterable[LoadedRange]) -> Any:
+    """rows: of the ranges' topic. A row that does not say where it belongs is in no range."""
+    import numpy as np
+    import pyarrow as pa
+
+    partitions, offsets = rows.column("partition").to_numpy(), rows.column("offset").to_numpy()
+    goes = np.zeros(rows.num_rows, bool)
+    for one in ranges:
+        goes |= (partitions == one.partition) & (offsets >= one.start) & (offsets < one.end)
+    return rows.filter(pa.array(~goes))
+
+
+def _write(store: Store, file: TableFile, rows: Any) -> LoadedFile:
+    """Under a name that nobody else can have. If its attempt fails, it lies there as other files that left the table.
+
+    Raises StoreUnclear.
+    """
+    import pyarrow.parquet as pq
+
+    from quorumlog.spark.load.parquet import describe
+
+    path = rest_name(file.topic, file.day, uuid4().hex)
+    with store.scratch(0) as folder:
+        pq.write_table(rows, folder / "rest")
+        described = describe(path, folder / "rest")
+        if not store.put_file(path, folder / "rest", replaces=False):
+            raise StoreUnclear(f"whether {path} was written is not known; load again: what was planned is done first")
+    return described
+
+
+def count_rows(files: Iterable[TableFile], ranges: Sequence[LoadedRange]) -> Counter[tuple[str, int, Offset]]:
+    """Rows of each range in these files, by topic, partition and start. One file at a time is in memory."""
+    import numpy as np
+
+    by_place: dict[TopicPartition, list[LoadedRange]] = {}
+    for one in sorted(ranges, key=lambda one: one.start):
+        by_place.setdefault(at(one), []).append(one)
+    found: Counter[tuple[str, int, Offset]] = Counter()
+    for file in files:
+        rows = file.read(("partition", "offset")).drop_null()
+        partitions, offsets = rows.column("partition").to_numpy(), rows.column("offset").to_numpy()
+        for partition in np.unique(partitions):
+            there = by_place.get((file.topic, int(partition)), [])
+            mine = offsets[partitions == partition]
+            which = np.searchsorted([one.start for one in there], mine, side="right") - 1
+            for index in np.unique(which[which >= 0]):
+                one = there[index]
+                found[(*at(one), one.start)] += int(np.count_nonzero((which == index) & (mine < one.end)))
+    return found
