@@ -66,6 +66,7 @@ quorumlog spark load orders --to lake --partition-by 'date(timestamp)'
 quorumlog spark load orders refunds --to lake --every 15m -o json
 quorumlog spark load orders --to lake --from 2026-11-20T08:00:00Z --until 2026-11-21       # into the same files
 quorumlog spark load orders --to s3://lake/orders --table delta
+quorumlog spark load orders --to s3://lake/orders --table iceberg --from 2026-11-20        # replaces rows by offset
 quorumlog spark load --to lake --verify
 quorumlog spark pin list
 quorumlog spark pin delete hourly-counts                 # its next query without a checkpoint begins anew

@@ -23,6 +23,7 @@ BEHIND = {
     "quorumlog.spark.columns": "arrow",
     "quorumlog.spark.filters": "spark",
     "quorumlog.spark.group_listener": "spark",
+    "quorumlog.spark.load.iceberg_folder": "lake",
     "quorumlog.spark.load": "arrow",
     "quorumlog.spark.pushing": "spark",
     "quorumlog.spark.schema": "spark",

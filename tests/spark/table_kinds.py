@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from deltalake import DeltaTable
+from pyiceberg.table import StaticTable
 
-from quorumlog.spark.load.records import DELTA
+from quorumlog.spark.load.iceberg_folder import FolderCatalog
+from quorumlog.spark.load.records import DELTA, ICEBERG
+from quorumlog.spark.load.store import open_store
 
 Rows = Counter[tuple[int, int]]
 
@@ -50,9 +54,44 @@ def delta_remove(place: str, offset: int) -> None:
     DeltaTable(place).delete(f'"offset" = {offset}')
 
 
+def iceberg_table(place: str) -> Any:
+    """As a reader that has no catalog finds it, by its own way into the store."""
+    found = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.access-key-id": "AWS_ACCESS_KEY_ID"}
+    found |= {"s3.secret-access-key": "AWS_SECRET_ACCESS_KEY", "s3.region": "AWS_REGION"}
+    return StaticTable.from_metadata(place, {name: os.environ.get(of, "") for name, of in found.items()})
+
+
+def iceberg_rows(place: str) -> Rows:
+    table = iceberg_table(place)
+    paths = [task.file.file_path for task in table.scan().plan_files()]
+    return counted(paths, table.scan(selected_fields=("partition", "offset", "topic")).to_arrow())
+
+
+def iceberg_writer(place: str) -> Any:
+    return FolderCatalog(open_store(place)).open()
+
+
+def iceberg_rewrite(place: str) -> None:
+    table = iceberg_writer(place)
+    table.overwrite(table.scan().to_arrow())
+
+
+def iceberg_remove(place: str, offset: int) -> None:
+    iceberg_writer(place).delete(f"offset == {offset}")
+
+
+def iceberg_commits(place: str) -> int:
+    """The table's first state has no rows."""
+    return len([name for name in open_store(place).list("metadata/v") if name.endswith(".metadata.json")]) - 1
+
+
 KINDS = [
     TableKind(
         name=DELTA, rows=delta_rows, commits=lambda place: DeltaTable(place).version() + 1, rewrite=delta_rewrite,
         remove=delta_remove, log="_delta_log",
+    ),
+    TableKind(
+        name=ICEBERG, rows=iceberg_rows, commits=iceberg_commits, rewrite=iceberg_rewrite, remove=iceberg_remove,
+        log="metadata", creates=2,
     ),
 ]  # fmt: skip

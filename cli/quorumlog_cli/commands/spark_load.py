@@ -42,6 +42,7 @@ class Isolation(StrEnum):
 class Table(StrEnum):
     NONE = "none"
     DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 class PartitionBy(StrEnum):
@@ -69,7 +70,7 @@ def load(
         Isolation | None, typer.Option(help="Stays as the first load had it; read_committed if unsaid.")
     ] = None,
     table: Annotated[
-        Table | None, typer.Option(help="Files alone, or a table of Delta Lake. Stays; none if unsaid.")
+        Table | None, typer.Option(help="Files alone, or a table of Delta Lake or Iceberg. Stays; none if unsaid.")
     ] = None,
     skip_lost: Annotated[
         bool, typer.Option("--skip-lost", help="Leave out what retention took before it was loaded, and note it.")

@@ -6,7 +6,7 @@
    may be its own (an answer was lost), or another's, and then this loader has lost and writes nothing.
 3. Each range is written under a name that is made of its offsets. A file of a new range is created if absent, and never
    written over. A file of a range that is loaded again takes the place of the former one in one step.
-4. The commit is created if absent, in the same way. Of a table (`delta`) the commit is the table's own,
+4. The commit is created if absent, in the same way. Of a table (`delta`, `iceberg`) the commit is the table's own,
    which says of which load it is; this one is written from it. The table is asked before every attempt, and so after
    every attempt of which nobody knows how it ended.
 

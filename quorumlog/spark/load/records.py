@@ -23,6 +23,7 @@ from quorumlog.spark.stream_offset import StreamOffset, stream_offset
 VERSION = 1
 BY_DAY = "date(timestamp)"
 DELTA = "delta"
+ICEBERG = "iceberg"
 DEFAULT_ROWS_PER_FILE = 5_000_000
 
 
@@ -34,7 +35,7 @@ class BadRecord(QuorumlogError):
 class Layout:
     """What a load looks like. rows_per_file: offsets of one range. partition_by: empty, or BY_DAY.
 
-    table: empty, or DELTA. The files of a table never change, so a range that is loaded again gets a file of
+    table: empty, DELTA or ICEBERG. The files of a table never change, so a range that is loaded again gets a file of
     another name there.
     """
 

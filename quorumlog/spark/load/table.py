@@ -1,4 +1,4 @@
-"""The table of a folder, as a load and `--verify` need it (`delta`), and its rows.
+"""The table of a folder, as a load and `--verify` need it (`delta`, `iceberg`), and its rows.
 
 A file of the table is one of a load's, whose name says what it holds, or what something else has made of such files, as
 OPTIMIZE and updates do. Rows are replaced by topic, partition and offset: a file that holds nothing else leaves the
@@ -61,9 +61,9 @@ class LakeTable(Protocol):
 def table_of(kind: str, store: Store) -> LakeTable:
     """kind: of a Layout that has one."""
     from quorumlog.spark.load.delta import Delta
+    from quorumlog.spark.load.iceberg import Iceberg
 
-    assert kind == DELTA
-    return Delta(store)
+    return Delta(store) if kind == DELTA else Iceberg(store)
 
 
 class Share(Enum):

@@ -1,0 +1,244 @@
+"""The table of a folder, in the format of Apache Iceberg (`pyiceberg`, no Spark): one commit of it for each load.
+
+The load's id and number, and what commit-N.json says, are properties of the table, which its one commit sets together
+with its snapshot, since snapshots expire. Of two commits that build on the same state of the table the catalog
+(`iceberg_folder`) takes one. The library's own tries are off: they would add the same files to what another has done.
+
+The files are those of every load, without a copy: their columns are found by name (`schema.name-mapping.default`), and
+topic and day, which are in no file, by the partition that the manifest gives for each file.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from datetime import date, timedelta
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from quorumlog.client.errors import ConfigError
+from quorumlog.spark.load.choosing import CannotLoad, Choice
+from quorumlog.spark.load.names import NO_DAY, values_of
+from quorumlog.spark.load.protocol import Told
+from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
+from quorumlog.spark.load.store import Store
+from quorumlog.spark.load.table import TableFile, added, replaced, take_out
+
+LOAD_ID, LOAD, COMMIT = "quorumlog.load-id", "quorumlog.load", "quorumlog.commit"  # properties of the table
+_TRIES = "commit.retry.num-retries"
+_DAY_0 = date(1970, 1, 1)
+T = TypeVar("T")
+
+
+class Iceberg:
+    """A LakeTable."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def need(self) -> None:
+        if find_spec("pyiceberg") is None:
+            raise ConfigError("a table of Apache Iceberg needs pyiceberg: pip install 'quorumlog[lake]'")
+
+    def check(self, last: Commit | None, choice: Choice) -> None:
+        table, address = self._catalog.open(), self._store.address
+        if table is not None and LOAD_ID not in table.properties:
+            raise CannotLoad(f"{address} is no table of a load: something else has made it. Load into an empty folder")
+        if last is not None and table is None:
+            raise CannotLoad(
+                f"{address}: its table is gone, and load {last.number} is committed: restore the folder metadata, or "
+                "load into another folder"
+            )
+        if table is not None:
+            _check_partitions(table)
+
+    def ask(self, plan: Plan) -> Told | None:
+        return _heard(self._store.address, lambda: self._told(plan))
+
+    def add(self, plan: Plan, commit: Commit, base: Any) -> bool:
+        return bool(_heard(self._store.address, lambda: self._attempt(base or self._create(plan), plan, commit)))
+
+    def files(self) -> list[TableFile]:
+        table = self._catalog.open()
+        return [] if table is None else [file for file, _ in _files(table)]
+
+    @property
+    def _catalog(self) -> Any:
+        from quorumlog.spark.load.iceberg_folder import FolderCatalog
+
+        return FolderCatalog(self._store)
+
+    def _told(self, plan: Plan) -> Told:
+        table = self._catalog.open()
+        found = {} if table is None else table.properties
+        done = int(found.get(LOAD, 0)) if found.get(LOAD_ID) == plan.load_id else 0
+        if done < plan.number:
+            return Told(has_it=False, base=table)
+        self._catalog.point_to(table)  # whoever has committed may have died before it
+        commit = parse_commit("the table's commit", found[COMMIT].encode()) if done == plan.number else None
+        return Told(has_it=True, base=table, commit=commit)
+
+    def _create(self, plan: Plan) -> Any:
+        """Without rows, and with the load's id, so that nobody takes it for another's."""
+        schema = _schema(plan)
+        mapping = schema.name_mapping.model_dump_json()
+        properties = {LOAD_ID: plan.load_id, LOAD: "0", "schema.name-mapping.default": mapping}
+        return self._catalog.create(schema, _partitions(schema), properties)
+
+    def _attempt(self, table: Any, plan: Plan, commit: Commit) -> bool:
+        """In one commit that builds on this state of the table."""
+        _check_partitions(table)
+        ranges, live = replaced(plan, commit), _files(table)
+        leaving, rests = take_out((file for file, _ in live), ranges, self._store) if ranges else ([], [])
+        gone = {file.path for file in leaving}
+        adds = [_data_file(table, file, one.partition) for one, file in added(commit) if file.rows]
+        adds += [_data_file(table, rest, None) for _, rest in rests]
+        once = table.metadata.model_copy(update={"properties": {**table.properties, _TRIES: "0"}})
+        table.metadata = once  # as this process sees it: it is no part of the commit
+        transaction = table.transaction()
+        marks = {LOAD_ID: plan.load_id, LOAD: str(plan.number)}
+        transaction.set_properties({**marks, COMMIT: commit.to_bytes().decode()})
+        snapshot = transaction.update_snapshot(snapshot_properties=marks)
+        with snapshot.overwrite() if gone else snapshot.fast_append() as made:
+            for file, data_file in live:
+                if file.path in gone:
+                    made.delete_data_file(data_file)
+            for described in adds:
+                made.append_data_file(described)
+        transaction.commit_transaction()
+        return True
+
+
+def _heard(address: str, ask: Callable[[], T]) -> T | None:
+    """None: there was a conflict, or no answer, of which there is a warning. The table tells what has become of it."""
+    from pyiceberg.exceptions import CommitFailedException, ValidationException
+
+    try:
+        return ask()
+    except (CommitFailedException, ValidationException):
+        return None  # another has committed meanwhile
+    except OSError as error:
+        warnings.warn(f"{address}: {error}", stacklevel=4)
+        return None
+
+
+def _check_partitions(table: Any) -> None:
+    """Raises CannotLoad. Files of a former partitioning count too, until they are rewritten."""
+    for spec in table.specs().values():
+        names = [field.name for field in spec.fields]
+        if names not in (["topic"], ["topic", "dt"]):
+            raise CannotLoad(
+                f"{table.location()}: something else has partitioned this table by {', '.join(names) or 'nothing'}; a "
+                "load needs topic, or topic and dt. Load into another folder"
+            )
+
+
+def _files(table: Any) -> list[tuple[TableFile, Any]]:
+    """The live files, each with the library's own description."""
+    found = []
+    for task in table.scan().plan_files():
+        fields = table.specs()[task.file.spec_id].fields
+        place = {field.name: task.file.partition[i] for i, field in enumerate(fields)}
+        path = task.file.file_path.removeprefix(f"{table.location()}/")
+        day = "" if "dt" not in place else _day(place["dt"])
+        file = TableFile(path=path, topic=place["topic"], day=day, read=partial(_read, table, task))
+        found.append((file, task.file))
+    return found
+
+
+def _day(days: int | None) -> str:
+    return NO_DAY if days is None else str(_DAY_0 + timedelta(days=days))
+
+
+def _read(table: Any, task: Any, columns: Sequence[str] | None) -> Any:
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    in_path = ("topic", "dt")
+    names = columns or [field.name for field in table.schema().fields if field.name not in in_path]
+    wanted = table.schema().select(*names)
+    return ArrowScan(table.metadata, table.io, wanted, AlwaysTrue()).to_table([task])
+
+
+def _schema(plan: Plan) -> Any:
+    """The columns of the files, and behind them the names of the folders."""
+    from pyiceberg.schema import Schema, assign_fresh_schema_ids
+    from pyiceberg.types import (
+        BinaryType,
+        DateType,
+        IntegerType,
+        ListType,
+        LongType,
+        NestedField,
+        StringType,
+        StructType,
+        TimestamptzType,
+    )
+
+    header = StructType(NestedField(1, "key", StringType()), NestedField(2, "value", BinaryType()))
+    columns = {
+        "key": BinaryType(),
+        "value": BinaryType(),
+        "partition": IntegerType(),
+        "offset": LongType(),
+        "timestamp": TimestamptzType(),
+        "timestampType": IntegerType(),
+        "headers": ListType(3, header, element_required=False),
+        "topic": StringType(),
+        **({"dt": DateType()} if plan.layout.by_day else {}),
+    }
+    fields = [NestedField(i, name, kind) for i, (name, kind) in enumerate(columns.items(), 4)]
+    return assign_fresh_schema_ids(Schema(*fields))
+
+
+def _partitions(schema: Any) -> Any:
+    """By the folders' names, the topic first."""
+    from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+    from pyiceberg.transforms import IdentityTransform
+
+    fields = [schema.find_field(name) for name in ("topic", "dt") if name in schema.column_names]
+    return PartitionSpec(
+        *(
+            PartitionField(
+                source_id=one.field_id,
+                field_id=PARTITION_FIELD_ID_START + i,
+                transform=IdentityTransform(),
+                name=one.name,
+            )
+            for i, one in enumerate(fields)
+        )
+    )
+
+
+def _data_file(table: Any, file: LoadedFile, partition: int | None) -> Any:
+    """partition: of all rows; None: several, of which no bounds are told."""
+    from pyiceberg.conversions import to_bytes
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.typedef import Record
+
+    values = values_of(file.path)
+    day = values.get("dt")
+    place = {"topic": values["topic"], "dt": None if day is None else (date.fromisoformat(day) - _DAY_0).days}
+    number, offset = (table.schema().find_field(name) for name in ("partition", "offset"))
+    bounds = [] if partition is None else [(number, partition, partition), (offset, file.first, file.last)]
+    made = DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=f"{table.location()}/{file.path}",
+        file_format=FileFormat.PARQUET,
+        partition=Record(*(place[field.name] for field in table.spec().fields)),
+        record_count=file.rows,
+        file_size_in_bytes=file.bytes,
+        column_sizes=None,
+        value_counts={one.field_id: file.rows for one, _, _ in bounds},
+        null_value_counts={one.field_id: 0 for one, _, _ in bounds},
+        nan_value_counts=None,
+        lower_bounds={one.field_id: to_bytes(one.field_type, low) for one, low, _ in bounds},
+        upper_bounds={one.field_id: to_bytes(one.field_type, high) for one, _, high in bounds},
+        key_metadata=None,
+        split_offsets=None,
+        equality_ids=None,
+        sort_order_id=None,
+    )
+    made.spec_id = table.spec().spec_id
+    return made

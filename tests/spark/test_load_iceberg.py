@@ -1,0 +1,201 @@
+"""What is only of Apache Iceberg in a load into a table (`test_load_tables.py`: what holds for every kind)."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from quorumlog.spark.load.choosing import CannotLoad
+from quorumlog.spark.load.iceberg import LOAD, LOAD_ID, Iceberg
+from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO
+from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.names import commit_name, plan_name
+from quorumlog.spark.load.protocol import Ended, StoreUnclear
+from quorumlog.spark.load.records import BY_DAY, ICEBERG, parse_plan
+from quorumlog.spark.load.store import DirectoryStore
+from quorumlog.testing import LocalCluster
+from tests.spark.table_kinds import KINDS, TableKind, iceberg_table, iceberg_writer
+from tests.spark.test_load import once
+from tests.spark.test_load_tables import COUNT, cluster, faults, last_commit, load, wanted
+
+__all__ = ["cluster", "wanted"]
+YEAR_10000_MS = 253_402_300_800_000
+
+
+@pytest.fixture
+def kind() -> TableKind:
+    return next(one for one in KINDS if one.name == ICEBERG)
+
+
+def states(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "metadata").glob("v*.metadata.json"))
+
+
+def test_a_load_is_in_the_tables_properties(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """Snapshots expire, and say nothing then."""
+    load(replace(wanted, until="10"), tmp_path)
+    load(wanted, tmp_path)
+    commit = last_commit(tmp_path)
+    iceberg_writer(str(tmp_path)).maintenance.expire_snapshots().older_than(
+        datetime.now(UTC) + timedelta(days=1)
+    ).commit()
+    (tmp_path / commit_name(2)).unlink()
+    table = iceberg_table(str(tmp_path))
+    assert (table.properties[LOAD_ID], table.properties[LOAD]) == (commit.load_id, "2") and len(table.snapshots()) == 1
+    commits = kind.commits(str(tmp_path))
+    load(wanted, tmp_path)
+    assert kind.commits(str(tmp_path)) == commits and last_commit(tmp_path) == commit
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
+def test_two_commits_upon_one_state(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """The library would try the second one again, on top of the first; nobody removes the first one's files."""
+    load(wanted, tmp_path)
+    store = DirectoryStore(str(tmp_path))
+    plan, commit = parse_plan("plan", (tmp_path / plan_name(1)).read_bytes()), last_commit(tmp_path)
+    table = Iceberg(store)
+    later = replace(plan, number=2)
+    first, second = table.ask(later), table.ask(later)
+    assert first is not None and second is not None and not first.has_it
+    files = [replace(file, path=file.path.replace(".parquet", ".2.parquet")) for file in commit.files]
+    for old, new in zip(commit.files, files, strict=True):
+        (tmp_path / new.path).write_bytes((tmp_path / old.path).read_bytes())
+    moved = replace(
+        commit,
+        number=2,
+        ranges=tuple(replace(one, files=(new,)) for one, new in zip(commit.ranges, files, strict=True)),
+    )
+    assert table.add(later, moved, first.base) is True
+    assert table.add(later, moved, second.base) is False
+    assert sum(kind.rows(str(tmp_path)).values()) == 2 * (COUNT + 20)
+    told = table.ask(later)
+    assert told is not None and told.has_it and told.commit == moved
+
+
+def test_a_foreign_table_is_refused(wanted: Request, tmp_path: Path) -> None:
+    from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+
+    schema = Schema(NestedField(1, "offset", LongType()))
+    FolderCatalog(DirectoryStore(str(tmp_path))).create(schema, UNPARTITIONED_PARTITION_SPEC, {})
+    with pytest.raises(CannotLoad, match="is no table of a load"):
+        load(wanted, tmp_path)
+    assert states(tmp_path) == ["v1.metadata.json"] and not (tmp_path / plan_name(1)).exists()
+
+
+def test_a_table_that_is_partitioned_anew_is_refused(wanted: Request, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    with iceberg_writer(str(tmp_path)).update_spec() as update:
+        update.add_identity("timestampType")
+    with pytest.raises(CannotLoad, match="has partitioned this table by topic, timestampType; a load needs topic"):
+        load(wanted, tmp_path)
+
+
+def test_days_that_no_calendar_has_are_null(cluster: LocalCluster, wanted: Request, tmp_path: Path) -> None:
+    cluster.client.admin.create_topic("odd", 1, 1, {"message.timestamp.after.max.ms": str(2**63 - 1)})
+    with cluster.client.producer() as producer:
+        for at_ms in (0, YEAR_10000_MS):
+            producer.send("odd", b"v", partition=0, timestamp_ms=at_ms)
+    load(replace(wanted, topics=("odd",), partition_by=BY_DAY), tmp_path)
+    table = iceberg_table(str(tmp_path))
+    found = table.scan(selected_fields=("offset", "topic", "dt")).to_arrow().sort_by("offset").to_pylist()
+    assert [(row["offset"], row["topic"], str(row["dt"])) for row in found] == [
+        (0, "odd", "1970-01-01"),
+        (1, "odd", "None"),
+    ]
+    assert table.scan("dt == '1970-01-01'").to_arrow().num_rows == 1
+    assert [field.name for field in table.spec().fields] == ["topic", "dt"]
+
+
+def test_a_hint_that_is_old_or_gone_is_only_a_hint(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    hint = tmp_path / "metadata" / "version-hint.text"
+    load(wanted, tmp_path)
+    assert hint.read_text() == "3"
+    hint.write_text("2")  # whoever has made state 3 has died before the hint
+    (tmp_path / commit_name(2)).unlink()
+    load(wanted, tmp_path)
+    assert hint.read_text() == "3" and kind.rows(str(tmp_path)) == once(COUNT, 20)
+    hint.unlink()
+    assert load(wanted, tmp_path).ended is Ended.NOTHING and faults(tmp_path) == ()
+
+
+def test_a_state_that_spark_has_compressed_is_read(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    newest = tmp_path / "metadata" / "v2.metadata.json"
+    (tmp_path / "metadata" / "v3.gz.metadata.json").write_bytes(gzip.compress(newest.read_bytes()))
+    load(wanted, tmp_path)
+    assert states(tmp_path)[-1] == "v4.metadata.json" and kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
+def test_whether_a_state_was_created_may_stay_unknown(
+    wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then nothing of the attempt is removed: its files may be in the table."""
+    store, create = DirectoryStore(str(tmp_path)), DirectoryStore.create
+
+    def unknown(self: DirectoryStore, name: str, data: bytes) -> bool:
+        return False if "metadata/" in name else create(self, name, data)
+
+    monkeypatch.setattr(DirectoryStore, "create", unknown)
+    with pytest.raises(StoreUnclear, match=r"v1\.metadata\.json could not be created"):
+        load(wanted, tmp_path)
+    monkeypatch.undo()
+    load(wanted, tmp_path)
+    assert rows_in(store) == COUNT + 20
+
+
+def rows_in(store: DirectoryStore) -> int:
+    table = FolderCatalog(store).open()
+    assert table is not None
+    return int(table.scan(AlwaysTrue()).to_arrow().num_rows)
+
+
+def test_nothing_is_deleted_and_what_is_missing_is_named(tmp_path: Path) -> None:
+    store = DirectoryStore(str(tmp_path))
+    io = StoreIO(store, "/table")
+    with io.new_output("/table/metadata/a.avro").create() as file:
+        file.write(b"one")
+    io.delete("/table/metadata/a.avro")
+    found = io.new_input("/table/metadata/a.avro")
+    assert found.exists() and len(found) == 3 and found.open().read() == b"one"
+    assert not io.new_input("/table/b").exists()
+    with pytest.raises(FileNotFoundError, match="/table/b is not there"):
+        io.new_input("/table/b").open()
+
+
+def test_the_files_are_the_loads_own(wanted: Request, tmp_path: Path) -> None:
+    """Without a copy, and with bounds by which readers skip them."""
+    load(wanted, tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.parquet")) == sorted(
+        file.path for file in last_commit(tmp_path).files
+    )
+    table = iceberg_table(str(tmp_path))
+    assert [task.file.record_count for task in table.scan("partition == 0 and offset >= 45").plan_files()] == [20]
+    assert table.scan("offset >= 45").to_arrow().num_rows == 15
+
+
+def rejects(*given: Any) -> Any:
+    raise CommitFailedException("another was faster")
+
+
+def test_a_conflict_is_asked_about_without_a_word(
+    wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    really, tries = FolderCatalog.commit_table, [rejects, rejects]
+
+    def commit(self: FolderCatalog, *given: Any) -> Any:
+        return tries.pop()() if tries else really(self, *given)
+
+    monkeypatch.setattr(FolderCatalog, "commit_table", commit)
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20)
+    assert not [one for one in recwarn if "another was faster" in str(one.message)]
