@@ -13,9 +13,10 @@ from pyspark.sql import datasource
 from quorumlog.client.errors import ConfigError
 from quorumlog.spark.options import parse_read_options, parse_stream_options
 from quorumlog.spark.planning import PartitionRange
+from tests.spark.versions import NEEDS_FILTERS
 
 if not hasattr(datasource, "EqualTo"):
-    pytest.skip("filters need Spark 4.1", allow_module_level=True)
+    pytest.skip(NEEDS_FILTERS, allow_module_level=True)
 
 from pyspark.sql.datasource import (
     EqualNullSafe,
@@ -104,7 +105,12 @@ CASES: list[tuple[str, list[Filter], Narrowing]] = [
     ("partitions", [In(("partition",), (1, 2)), EqualTo(("partition",), 2)], at(partitions=frozenset([2]))),
     ("offsets", [GreaterThan(("offset",), 4), LessThanOrEqual(("offset",), 9)], at(start=5, end=10)),
     ("one offset", [EqualTo(("offset",), 7)], at(start=7, end=8)),
-    ("since", [GreaterThan(("timestamp",), EPOCH + timedelta(microseconds=2_500))], at(since_ms=2)),
+    ("behind a part", [GreaterThan(("timestamp",), EPOCH + timedelta(microseconds=2_500))], at(since_ms=3)),
+    ("behind", [GreaterThan(("timestamp",), EPOCH + timedelta(milliseconds=2))], at(since_ms=3)),
+    ("since a part", [GreaterThanOrEqual(("timestamp",), EPOCH + timedelta(microseconds=2_500))], at(since_ms=3)),
+    ("since", [GreaterThanOrEqual(("timestamp",), EPOCH + timedelta(milliseconds=2))], at(since_ms=2)),
+    ("a time", [EqualTo(("timestamp",), EPOCH + timedelta(milliseconds=2))], at(since_ms=2)),
+    ("before all", [GreaterThan(("timestamp",), EPOCH - timedelta(milliseconds=2))], at()),
     ("a key", [IsNotNull(("key",)), EqualTo(("key",), b"k")], at(keys=frozenset([b"k"]))),
     ("null is no key", [EqualNullSafe(("key",), None)], at()),
     ("until", [LessThan(("timestamp",), EPOCH)], at()),

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
-from tests.spark.versions import LEAST, RAN, ROOT, Failed, allowed, passed, requirement
+from tests.spark.versions import (
+    LEAST,
+    NEEDS_FILTERS,
+    NEEDS_LIMITS,
+    RAN,
+    ROOT,
+    Failed,
+    allowed,
+    may_skip,
+    passed,
+    requirement,
+)
 
 PYPROJECT = '[project.optional-dependencies]\nspark = ["quorumlog[arrow]", "pyspark>=4.1"]\n'
 
 
-def report(version: str | None, *, good: int = LEAST, bad: str = "", skipped: int = 0) -> str:
-    """A report as pytest writes it. version: None: no session ran."""
+def report(version: str | None, *, good: int = LEAST, bad: str = "", skipped: Sequence[str] = ()) -> str:
+    """A report as pytest writes it. version: None: no session ran. skipped: the reasons."""
     told = f'<properties><property name="{RAN}" value="{version}"/></properties>' if version else ""
-    cases = '<testcase name="good"/>' * good + '<testcase name="skipped"><skipped/></testcase>' * skipped
+    skips = [f'<testcase name="left"><skipped type="pytest.skip" message="{why}"/></testcase>' for why in skipped]
+    cases = '<testcase name="good"/>' * good + "".join(skips)
     return f'<testsuites><testsuite name="pytest">{told}{cases}{bad}</testsuite></testsuites>'
 
 
@@ -31,7 +45,19 @@ def test_the_requirement_is_read_from_the_project() -> None:
 
 
 def test_tests_that_passed_are_counted() -> None:
-    assert passed(report("4.1.0", good=LEAST + 5, skipped=2), "4.1.0") == LEAST + 5
+    assert passed(report("4.1.0", good=LEAST + 5, skipped=[NEEDS_LIMITS, "no mvn"]), "4.1.0") == LEAST + 5
+
+
+@pytest.mark.parametrize(
+    ("reason", "version", "may"),
+    [
+        (NEEDS_FILTERS, "4.0.5", True), (NEEDS_FILTERS, "4.1.0", False),
+        (NEEDS_LIMITS, "4.1.2", True), (NEEDS_LIMITS, "4.2.0", False), (NEEDS_LIMITS, "4.10.0", False),
+        ("java is 11: Spark needs 17", "4.3.0", True), ("it is slow", "4.0.0", False), ("None", "4.0.0", False),
+    ],
+)  # fmt: skip
+def test_only_what_a_version_or_a_machine_lacks_leaves_a_test_out(reason: str, version: str, may: bool) -> None:
+    assert may_skip(reason, version) is may
 
 
 @pytest.mark.parametrize(
@@ -40,7 +66,11 @@ def test_tests_that_passed_are_counted() -> None:
         ("", "no report"),
         (report("4.3.0"), r"was of \['4.3.0'\]"),
         (report(None), "was of no version"),
-        (report("4.1.0", good=LEAST - 1, skipped=5), f"{LEAST - 1} tests passed, and not {LEAST}"),
+        (report("4.1.0", good=LEAST - 1, skipped=[NEEDS_LIMITS]), f"{LEAST - 1} tests passed, and not {LEAST}"),
+        (
+            report("4.1.0", skipped=["no mvn", NEEDS_FILTERS]),
+            r"1 tests were skipped .* left \(filters need Spark 4.1\)",
+        ),
         (report("4.1.0", bad='<testcase name="a"><failure/></testcase>'), "1 tests failed: a"),
         (report("4.1.0", bad='<testcase name="b"><error/></testcase>'), "1 tests failed: b"),
     ],

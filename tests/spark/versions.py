@@ -1,7 +1,8 @@
 """`./dev spark-versions`: tests/spark with each version of pyspark that the requirement allows and the index offers.
 
 A version lies in a folder of its own, in front of the packages of the environment, so that all else stays equal. It
-counts if the Spark session of the tests says that it is this version, and if no test of it failed.
+counts if the Spark session of the tests says that it is this version, if no test of it failed, and if none was skipped
+for another reason than those of NEEDS and LACKS.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "out" / "spark-versions"
 RAN = "pyspark"  # the property of a JUnit report that test_spark_cluster.py gives the version of its session
 LEAST = 60  # tests that must pass with a version
+NEEDS_FILTERS, NEEDS_LIMITS = "filters need Spark 4.1", "limits need Spark 4.2"
+NEEDS = {NEEDS_FILTERS: "4.1", NEEDS_LIMITS: "4.2"}  # why a test is skipped below a version; from that on it runs
+LACKS = ("no java", "java is ", "no mvn", "mvn ", "pyspark ")  # how other reasons begin: what a machine does not have
 TEST_LIMIT_S = 300  # for each test: a version runs for the first time here, and compiles itself
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
@@ -110,10 +114,20 @@ def passed(report: str, version: str) -> int:
     bad = [str(case.get("name")) for case in cases if {"failure", "error"} & {part.tag for part in case}]
     if bad:
         raise Failed(f"{len(bad)} tests failed: {', '.join(bad)}")
+    skips = [(case.get("name"), str(part.get("message"))) for case in cases for part in case if part.tag == "skipped"]
+    unlisted = [f"{name} ({reason})" for name, reason in skips if not may_skip(reason, version)]
+    if unlisted:
+        raise Failed(f"{len(unlisted)} tests were skipped for a reason that is not listed: {', '.join(unlisted)}")
     good = sum(not len(case) for case in cases)
     if good < LEAST:
         raise Failed(f"{good} tests passed, and not {LEAST}")
     return good
+
+
+def may_skip(reason: str, version: str) -> bool:
+    """Whether a test may be left out with this version of pyspark."""
+    since = NEEDS.get(reason)
+    return reason.startswith(LACKS) if since is None else Version(version) < Version(since)
 
 
 if __name__ == "__main__":
