@@ -291,7 +291,7 @@ class FetchLoop:
     async def _ask_stream(
         self, stream: ChunkStream, node_id: NodeId, position: Position, timeout_ms: int
     ) -> FetchResponse:
-        held, request = self._ahead.get(position.key, 0), self._request([position])
+        held, request = self._ahead.get(position.key, 0), self._request([position], tells_end=True)
         try:
             return await stream.fetch(node_id, request, position.stop_offset, held, timeout_ms)
         except NotServed as error:
@@ -299,17 +299,19 @@ class FetchLoop:
                 text = "it serves no stream of chunks by gRPC (stream_chunks=auto reads by calls where there is none)"
                 raise NoProtocol(f"{self._link.cache.brokers.get(node_id)}: {text}: {error}") from error
             self._without_streams.add(node_id)
-            response: FetchResponse = await self._link.call_node(node_id, request, timeout_ms)
+            response: FetchResponse = await self._link.call_node(node_id, self._request([position]), timeout_ms)
             return response
 
-    def _request(self, positions: list[Position]) -> FetchRequest:
+    def _request(self, positions: list[Position], *, tells_end: bool = False) -> FetchRequest:
+        """tells_end: the broker is told where the range ends, and so may send as much as it wants."""
+        least, most = self._options.fetch_min_bytes, self._options.max_partition_fetch_bytes
         topics: dict[tuple[str, Uuid], list[FetchPartition]] = {}
         for position in positions:
             leader = self._link.cache.leader_of(*position.key)
             part = FetchPartition(
                 index=position.partition,
                 fetch_offset=position.next_offset,
-                max_bytes=self._options.max_partition_fetch_bytes,
+                max_bytes=most if tells_end else position.wanted_bytes(least, most),
                 current_leader_epoch=leader.epoch if leader else -1,
                 last_fetched_epoch=position.last_epoch,
             )

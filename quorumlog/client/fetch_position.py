@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from quorumlog.client.committed import committed_batches
 from quorumlog.client.metadata_cache import NO_ID
@@ -19,6 +20,7 @@ from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_headers, 
 from quorumlog.records.legacy import in_format_2
 
 TopicPartition = tuple[str, int]
+ASSUMED_BYTES = 128.0  # of a record, before one is known; less is never asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +66,21 @@ class Position:
     topic_id: Uuid = NO_ID
     told_of: Uuid = NO_ID  # the reader was told that this topic has replaced the one that it read
     begins_anew: bool = False  # and it wants to read the new one
+    bytes_of_offset: float = ASSUMED_BYTES  # in the last answer, or assumed
 
     @property
     def key(self) -> TopicPartition:
         return self.topic, self.partition
+
+    def wanted_bytes(self, least: int, most: int) -> int:
+        """What a fetch asks for: `most`, or less where the range ends soon, for a broker that is not told of the end
+        would send the records behind it, too. It gives one batch at least, however little is asked for.
+
+        least: for which the broker waits; asked for less, it would wait in vain.
+        """
+        if self.stop_offset is None:
+            return most
+        return min(most, max(least, ceil((self.stop_offset - self.next_offset) * self.bytes_of_offset)))
 
     @property
     def finished(self) -> bool:
@@ -90,13 +103,13 @@ class Position:
         self.failures = 0
         self.high_watermark = high_watermark
         next_offset, epoch = self.next_offset, self.last_epoch
-        has_old, whole = False, 0
+        has_old, whole, base = False, 0, self.next_offset
         try:
             for header in iter_headers(records, partial_tail=True):
                 if check_crcs:
                     verify_crc(records, header)
                 has_old |= header.magic < MAGIC
-                whole = header.end
+                whole, base = header.end, min(base, header.base_offset)
                 if header.next_offset > next_offset:
                     next_offset, epoch = header.next_offset, header.leader_epoch
         except CorruptRecords:
@@ -112,6 +125,7 @@ class Position:
         if aborted:
             batches = tuple(committed_batches(records, iter_headers(records, partial_tail=True), aborted))
         first = self.next_offset
+        self.bytes_of_offset = max(len(records) / (next_offset - base), ASSUMED_BYTES)
         self.next_offset, self.last_epoch = next_offset, epoch
         self.buffered_bytes += len(records)
         return Chunk(

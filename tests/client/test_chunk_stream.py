@@ -12,6 +12,7 @@ from virtual_time import run
 
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.errors import ApiError
+from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import (
     FetchChunkRequest,
     FetchChunkResponse,
@@ -54,9 +55,9 @@ class StreamingCluster(FakeCluster):
                 return FetchChunkResponse()
             response = await self._FetchRequest(node, fetch)
             partition = response.topics[0].partitions[0]
-            stream.reader.answered(partition)
-            self.sent += len(partition.records) > 0
-            return FetchChunkResponse(records=partition.records, fetch=without_records(response))
+            records = stream.reader.answered(partition)
+            self.sent += len(records) > 0
+            return FetchChunkResponse(records=whole(records), fetch=without_records(response))
 
 
 def without_records(response: FetchResponse) -> FetchResponse:

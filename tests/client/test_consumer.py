@@ -65,6 +65,39 @@ async def read_all(consumer: AsyncConsumer) -> dict[int, list[int]]:
     return found
 
 
+def asked_bytes(cluster: FakeCluster) -> list[int]:
+    fetches = [request for _, request in cluster.requests if isinstance(request, FetchRequest)]
+    return [part.max_bytes for fetch in fetches for topic in fetch.topics for part in topic.partitions]
+
+
+@pytest.mark.parametrize(("least", "most"), [(1, 20 * 128), (5_000, 5_000)])
+def test_a_range_that_ends_soon_asks_for_few_bytes(least: int, most: int) -> None:
+    """By calls, which do not tell the broker where it ends."""
+    cluster = filled(partitions=1)
+
+    async def scenario() -> None:
+        async with make(cluster, fetch_min_bytes=least) as consumer:
+            await consumer.assign([("t", 0, 0)], stop=20)
+            assert [record.offset async for record in consumer] == list(range(20))
+
+    run(scenario())
+    assert asked_bytes(cluster) == [most]
+
+
+def test_a_range_of_large_records_is_read_in_few_fetches() -> None:
+    cluster = FakeCluster(partitions=1)
+    for _ in range(300):
+        cluster.topics["t"][0].append(encode_batch([Record(offset=0, timestamp_ms=5, key=None, value=bytes(2_000))]))
+
+    async def scenario() -> None:
+        async with make(cluster) as consumer:
+            await consumer.assign([("t", 0, 0)], stop=100)
+            assert [record.offset async for record in consumer] == list(range(100))
+
+    run(scenario())
+    assert len(asked_bytes(cluster)) <= 3 and max(asked_bytes(cluster)) < 250_000
+
+
 @pytest.mark.parametrize("fetch_bytes", [1, 500, 10**6])
 def test_reads_everything_once_and_in_order_up_to_the_stop(fetch_bytes: int) -> None:
     async def scenario() -> None:

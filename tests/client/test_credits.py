@@ -150,6 +150,33 @@ def test_a_broker_reads_on_behind_the_last_batch_and_not_past_the_end(in_memory:
     assert broker.next(FetchChunkRequest()) is None
 
 
+FOUR = [batch(3, 3), batch(6, 2), batch(8, 2), batch(10, 2)]
+ENDS = [  # of the reader, and how many of the four batches it is sent
+    (-1, 4), (12, 4), (11, 4), (10, 3), (9, 3), (8, 2), (6, 1), (5, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize(("end", "count"), ENDS)
+def test_little_is_sent_behind_the_end(end: int, count: int, in_memory: bool) -> None:
+    broker = ChunkReader()
+    broker.next(FetchChunkRequest(fetch=fetch(4), end_offset=end))
+    pieces = [part for one in FOUR for part in (one[:17], memoryview(one)[17:])]
+    sent = broker.answered(answer(Pieces(pieces) if in_memory else b"".join(FOUR)))
+    assert bytes(sent) == b"".join(FOUR[:count])
+    assert (broker.next(FetchChunkRequest()) is None) == (end >= 0)
+
+
+def test_a_gap_that_reaches_past_the_end_is_told_by_the_batch_behind_it() -> None:
+    """As after a compaction. Without it the reader would ask for the rest of its range for ever."""
+    broker = ChunkReader()
+    broker.next(FetchChunkRequest(fetch=fetch(4), end_offset=9))
+    assert bytes(broker.answered(answer(batch(4, 2) + batch(20, 2)))) == batch(4, 2)
+    assert broker.next(FetchChunkRequest()) == fetch(6, epoch=4)
+    assert bytes(broker.answered(answer(batch(20, 2) + batch(22, 1)))) == batch(20, 2)
+    assert broker.next(FetchChunkRequest()) is None
+
+
 REFUSED = [
     ("nothing to go on with", FetchChunkRequest(), "says where to begin"),
     ("no partition", FetchChunkRequest(fetch=replace(fetch(), topics=())), "one partition"),

@@ -53,11 +53,11 @@ def read(client: Cluster) -> dict[bytes | None, bytes | None]:
     return {record.key: record.value for record in records}
 
 
-def log_bytes(root: Path) -> list[int]:
-    """Of each node's replica, whose files come and go meanwhile."""
+def log_bytes(root: Path, topic: str = "compacted") -> list[int]:
+    """Of each node's replica of partition 0, whose files come and go meanwhile."""
     return [
         sum(bytes_of(file) for file in directory.glob("*.log"))
-        for directory in sorted(root.rglob("compacted-0"))
+        for directory in sorted(root.rglob(f"{topic}-0"))
         if directory.is_dir()
     ]
 

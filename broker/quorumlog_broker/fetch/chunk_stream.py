@@ -3,6 +3,8 @@
 Each request of a stream is a credit for one answer, and is carried out as a fetch of its own: what a fetch checks is
 checked for each chunk. Only where to read on is kept here: behind the last batch of the answer before, as the reader of
 that batch's leader epoch. So a leader that was deposed, or a log that was cut, is told as to any consumer (KIP-320).
+A reader that names its end is sent little behind it: batches that begin there are left out of an answer, but for its
+first one, without which a reader at a gap that reaches past its end would never hear of it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer, Pieces, whole
 from quorumlog.messages.fetch import FetchChunkRequest, FetchPartitionResponse, FetchRequest
 from quorumlog.records import BatchHeader, CorruptRecords, last_header
+from quorumlog.records.batch import LOG_OVERHEAD, MAGIC, STAMP
 from quorumlog.rpc.transport import Context
 
 NO_SESSION = 0
@@ -46,18 +49,22 @@ class ChunkReader:
         self._asked, self._fetch = self._fetch, None
         return self._asked
 
-    def answered(self, partition: FetchPartitionResponse) -> None:
-        """The answer to the last fetch."""
+    def answered(self, partition: FetchPartitionResponse) -> Buffer | Pieces:
+        """Of the answer to the last fetch, the records that the reader is sent."""
         asked, self._asked = self._asked, None
         assert asked is not None
         if partition.error_code or partition.diverging_epoch is not None:
-            return
+            return partition.records
         try:
-            last = _last_of(partition.records)
+            records, last = partition.records, _last_of(partition.records)
+            if last is not None and 0 <= self._end <= last.base_offset:
+                records = _begun_below(self._end, records)
+                last = _last_of(records)
         except CorruptRecords:  # the reader is sent them, and finds out, too
-            return
+            return partition.records
         self._fetch = behind(asked, last)
         self._stop_at_end()
+        return records
 
     def _stop_at_end(self) -> None:
         if self._fetch is not None and 0 <= self._end <= partition_of(self._fetch).fetch_offset:
@@ -117,6 +124,24 @@ def _check(fetch: FetchRequest) -> None:
         raise ApiError(ErrorCode.INVALID_REQUEST, "a stream of chunks has no fetch session: leave its id and epoch out")
     if fetch.replica is not None:
         raise ApiError(ErrorCode.INVALID_REQUEST, "replicas do not read by streams of chunks")
+
+
+def _begun_below(end: Offset, records: Buffer | Pieces) -> Buffer | Pieces:
+    """The first batch, and those behind it that begin below `end`. All of them in formats 0 and 1, whose entries name
+    the offset of their last record."""
+    parts = records.buffers if isinstance(records, Pieces) else [records]
+    in_batch = 0  # bytes that the batch before still has in the next parts
+    for index, part in enumerate(parts):
+        position = in_batch
+        while position + STAMP.size <= len(part):
+            base_offset, length, _, magic = STAMP.unpack_from(part, position)
+            if magic < MAGIC:
+                return records
+            if (index or position) and base_offset >= end:
+                return Pieces([*parts[:index], *([memoryview(part)[:position]] if position else [])])
+            position += LOG_OVERHEAD + length
+        in_batch = max(position - len(part), 0)
+    return records
 
 
 def _last_of(records: Buffer | Pieces) -> BatchHeader | None:

@@ -19,9 +19,9 @@ async def handle_fetch_chunk(services: Services, context: Context, request: Fetc
             return FetchChunkResponse()
         response = await handle_fetch(services, context, fetch)
         partition = response.topics[0].partitions[0]
-        stream.reader.answered(partition)
-        services.chunk_streams.sent(partition.records)
-        return FetchChunkResponse(records=partition.records, fetch=_without_records(response))
+        records = stream.reader.answered(partition)
+        services.chunk_streams.sent(records)
+        return FetchChunkResponse(records=records, fetch=_without_records(response))
 
 
 def _without_records(response: FetchResponse) -> FetchResponse:
