@@ -103,7 +103,7 @@ def _bounded(found: Narrowing, column: str, one: Any) -> Narrowing:
     if one.value is None:
         return found
     if column == "timestamp" and isinstance(one, GreaterThan | GreaterThanOrEqual):
-        return _since(found, one.value)
+        return _since(found, one.value, is_behind=isinstance(one, GreaterThan))
     if column == "offset" and isinstance(one.value, int):
         if isinstance(one, GreaterThan | GreaterThanOrEqual):
             return _offsets(found, one.value + isinstance(one, GreaterThan), None)
@@ -116,9 +116,9 @@ def _offsets(found: Narrowing, start: Offset, end: Offset | None) -> Narrowing:
     return replace(found, start=max(found.start, start), end=min(ends) if ends else None)
 
 
-def _since(found: Narrowing, time: Any) -> Narrowing:
-    """Records have whole milliseconds. -1, for none, is a time of 1969."""
+def _since(found: Narrowing, time: Any, *, is_behind: bool = False) -> Narrowing:
+    """Records have whole milliseconds. -1, for none, is a time of 1969. is_behind: no row is of this time."""
     if not isinstance(time, datetime) or time.tzinfo is None:
         return found
-    since_ms = (time - _EPOCH) // _MILLISECOND
+    since_ms = (time - _EPOCH) // _MILLISECOND + 1 if is_behind else -((_EPOCH - time) // _MILLISECOND)
     return found if since_ms < 0 else replace(found, since_ms=max(since_ms, found.since_ms or 0))
