@@ -207,6 +207,38 @@ def test_bytes_are_shared_out_and_end_between_batches() -> None:
     assert offsets(made.latest(first)) == {0: 300, 1: 30, 2: 5}
 
 
+SPREAD = ((0, 10_000), *[(7, 12)] * 9)  # most of it in one of ten partitions
+
+
+def run_of_available_now(made: Stream, **limit: int) -> list[list[tuple[int, int, int]]]:
+    """The tasks of each batch. Ends go forward only."""
+    position, batches = made.initial(), []
+    made.prepare_available_now()
+    while (end := made.latest(position, **limit)) is not position:
+        assert all(stop >= offsets(position)[partition] for partition, stop in offsets(end).items())
+        batches.append(parts(made.tasks(position, end)))
+        position = end
+    return batches
+
+
+@pytest.mark.parametrize("limit", [{"most": 3}, {"most_bytes": 1}], ids=["offsets", "bytes"])
+def test_a_limit_smaller_than_the_number_of_partitions(limit: dict[str, int]) -> None:
+    """SPARK-12073, HUDI-7506: no share is 0, none is without limit, and no partition waits for the large one."""
+    batches = run_of_available_now(stream(Cluster(*SPREAD)), **limit)
+    assert {partition for partition, _, _ in batches[0]} == set(range(len(SPREAD)))
+    assert all(0 < sum(end - start for _, start, end in batch) <= 3 * len(SPREAD) for batch in batches)
+    read = sorted((partition, offset) for batch in batches for partition, a, b in batch for offset in range(a, b))
+    assert read == [(partition, offset) for partition, (a, b) in enumerate(SPREAD) for offset in range(a, b)]
+
+
+def test_more_tasks_than_records() -> None:
+    """None of them is empty or negative, and the batch is whole."""
+    made = stream(Cluster(*[(3, 5)] * 10), minPartitions="64")
+    first = made.initial()
+    tasks = parts(made.tasks(first, made.latest(first)))
+    assert tasks == [(partition, start, start + 1) for partition in range(10) for start in (3, 4)]
+
+
 def test_available_now_keeps_to_its_bytes() -> None:
     cluster = Cluster((0, 100), (0, 10))
     made = stream(cluster, maxBytesPerTrigger="300")
