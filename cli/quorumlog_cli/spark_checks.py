@@ -28,11 +28,13 @@ TOPIC_PREFIX = "quorumlog-spark-doctor-"
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 PANDAS_UNTRIED = 3  # the first major version that pyspark itself warns of
 PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy")
+COMPILED = "compiled code"
 
 _ASK = (  # Spark looks for modules of this name by itself
     "import importlib.util, json, platform;"
     "print(json.dumps([platform.python_version(), importlib.util.find_spec('pyspark_quorumlog') is not None]))"
 )
+_ASK_PLACE = "from quorumlog.records.columnar.compiled import kept_in; print(kept_in())"
 
 
 class State(StrEnum):
@@ -58,6 +60,7 @@ def of_this_machine(environment: Mapping[str, str]) -> Iterator[Finding]:
     yield java()
     for name in PACKAGES:
         yield package(name)
+    yield compiled_code(environment)
 
 
 def python_of_workers(environment: Mapping[str, str]) -> Finding:
@@ -76,6 +79,23 @@ def python_of_workers(environment: Mapping[str, str]) -> Finding:
     if not installed:
         return Finding("python", State.FAILED, f"{found}, without quorumlog", advice)
     return Finding("python", State.OK, found)
+
+
+def compiled_code(environment: Mapping[str, str]) -> Finding:
+    """Where the workers keep what Numba compiles. Without a place they read as well, and compile again and again."""
+    program = environment.get("PYSPARK_PYTHON", "python3")
+    advice = "set NUMBA_CACHE_DIR, for Spark's workers, to a folder that they can write"
+    try:
+        done = subprocess.run(
+            [program, "-c", _ASK_PLACE], capture_output=True, text=True, timeout=WORKER_LIMIT_S, check=True,
+            env=environment,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(COMPILED, State.WARNING, f"{program} does not say where it is kept ({error})", advice)
+    place = done.stdout.strip()
+    if not place:
+        return Finding(COMPILED, State.WARNING, "kept nowhere: each worker that has much to read compiles it", advice)
+    return Finding(COMPILED, State.OK, f"kept in {place}")
 
 
 def java() -> Finding:
@@ -125,7 +145,10 @@ def of_session(spark: Any) -> Iterator[Finding]:
         reader = spark.read.format("quorumlog").option("bootstrap.servers", "localhost:9092")
         columns = reader.option("subscribe", "any").load().columns
     except Exception as error:
-        advice = "pip install 'quorumlog[spark]' for the Python of the workers, see above"
+        advice = (
+            "pip install 'quorumlog[spark]' for the Python of the workers, see above; then start a new session: "
+            "a session looks once for what is installed"
+        )
         yield Finding("format", State.FAILED, _first_line(error), advice)
     else:
         yield Finding("format", State.OK, f"found by its name, with {len(columns)} columns")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from quorumlog_cli import spark_checks
-from quorumlog_cli.spark_checks import State, package, python_of_workers
+from quorumlog_cli.spark_checks import State, compiled_code, of_session, package, python_of_workers
 
 
 def a_python(folder: Path, answer: str) -> dict[str, str]:
@@ -74,6 +75,48 @@ def test_packages(monkeypatch: pytest.MonkeyPatch, name: str, version: str | Non
     found = package(name)
     assert found.state is state
     assert bool(found.advice) == (state is not State.OK)
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "text"),
+    [
+        ("/var/cache/x", State.OK, "kept in /var/cache/x"),
+        ("", State.WARNING, "kept nowhere"),
+    ],
+)
+def test_the_place_of_compiled_code(tmp_path: Path, answer: str, state: State, text: str) -> None:
+    found = compiled_code(a_python(tmp_path, answer))
+    assert found.state is state and text in found.found
+    assert ("NUMBA_CACHE_DIR" in found.advice) == (state is not State.OK)
+
+
+def test_a_python_that_cannot_say_where_compiled_code_is(tmp_path: Path) -> None:
+    found = compiled_code({**os.environ, "PYSPARK_PYTHON": str(tmp_path / "none")})
+    assert found.state is State.WARNING and "does not say where" in found.found
+
+
+class Session:
+    """One that began before the package was installed: Spark has looked, and finds nothing by the name."""
+
+    version = "4.3.0"
+
+    class sparkContext:
+        master = "local[2]"
+
+    class conf:
+        @staticmethod
+        def get(name: str, default: str) -> str:
+            return default
+
+    @property
+    def read(self) -> Any:
+        raise RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: quorumlog.")
+
+
+def test_a_session_that_does_not_find_the_format_has_to_be_started_anew() -> None:
+    found = {one.check: one for one in of_session(Session())}
+    assert found["format"].state is State.FAILED and "DATA_SOURCE_NOT_FOUND" in found["format"].found
+    assert "start a new session" in found["format"].advice
 
 
 def test_the_cause_is_told_and_not_the_calls() -> None:

@@ -42,7 +42,8 @@ def test_the_doctor_finds_nothing_wrong_and_leaves_no_topic(cluster: LocalCluste
     states = {one["check"]: one["state"] for one in json.loads(done.stdout)}
     assert states.pop("pandas") in ("ok", "warning")
     assert list(states) == [
-        "python", "java", "pyspark", "pyarrow", "numpy", "session", "format", "pushdown", "round trip",
+        "python", "java", "pyspark", "pyarrow", "numpy", "compiled code", "session", "format", "pushdown",
+        "round trip",
     ]  # fmt: skip
     assert set(states.values()) == {"ok"}
     assert not [topic.name for topic in cluster.client.admin.list_topics()]
