@@ -85,21 +85,37 @@ def test_loads_by_spark_go_on_where_the_last_one_ended(spark: Any, cluster: Loca
     assert third.ended is Ended.NOTHING
 
 
-def test_null_empty_and_headers_survive(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
-    cluster.client.admin.create_topic("small", 1, 1)
-    pairs = [(key, value) for key in SMALL for value in SMALL]
+def plain(row: Any) -> tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]:
+    """Key, value and headers of a row of Spark's; of none an empty list."""
+    key, value = (None if field is None else bytes(field) for field in (row.key, row.value))
+    return key, value, [(h.key, None if h.value is None else bytes(h.value)) for h in row.headers or ()]
+
+
+@pytest.mark.parametrize(("policy", "keys"), [("delete", SMALL), ("compact", SMALL[1:])])
+def test_null_empty_and_headers_survive(
+    spark: Any, cluster: LocalCluster, tmp_path: Path, policy: str, keys: tuple[bytes | None, ...]
+) -> None:
+    """Each pair of key and value; headers in their order, with those that come again. Read by Spark, and loaded."""
+    cluster.client.admin.create_topic(policy, 1, 1, configs={"cleanup.policy": policy})
+    sent = [(key, value, []) for key in keys for value in SMALL]
+    sent += [(b"k", b"h", headers) for headers in (HEADERS, [], [("same", b"%d" % i) for i in range(1_000)])]
     with cluster.client.producer() as producer:
-        for key, value in pairs:
-            producer.send("small", value, key=key, partition=0)
-        producer.send("small", b"h", partition=0, headers=HEADERS)
-    run_load(request(cluster, "small"), DirectoryStore(str(tmp_path)), in_this_process)
-    by_spark = spark.read.parquet(str(tmp_path)).orderBy("offset").collect()
-    found = [tuple(None if x is None else bytes(x) for x in (row.key, row.value)) for row in by_spark]
-    assert found[:-1] == pairs
-    assert [(h.key, None if h.value is None else bytes(h.value)) for h in by_spark[-1].headers] == HEADERS
-    by_duck = duckdb.sql(f"SELECT key, value FROM '{tmp_path}/**/*.parquet' ORDER BY \"offset\"").fetchall()
-    assert by_duck[:-1] == pairs
-    assert not {"topic", "p", "dt"} & set(ds.dataset(tmp_path).schema.names)
+        for key, value, headers in sent:
+            producer.send(policy, value, key=key, partition=0, headers=headers)
+    given = {"bootstrap.servers": cluster.bootstrap_servers, "subscribe": policy, "includeHeaders": "true"}
+    frame = spark.read.format("quorumlog").options(**given).load()
+    assert list(map(plain, frame.orderBy("offset").collect())) == sent
+
+    run_load(request(cluster, policy), DirectoryStore(str(tmp_path)), in_this_process)
+    assert list(map(plain, spark.read.parquet(str(tmp_path)).orderBy("offset").collect())) == sent
+    table = ds.dataset(tmp_path).to_table().sort_by("offset")
+    assert not {"topic", "p", "dt"} & set(table.schema.names)
+    by_arrow = table.select(["key", "value", "headers"]).to_pylist()
+    by_duck = duckdb.sql(f"SELECT key, value, headers FROM '{tmp_path}/**/*.parquet' ORDER BY \"offset\"").fetchall()
+    for row, other, want in zip(by_arrow, by_duck, sent, strict=True):
+        assert (row["key"], row["value"]) == other[:2] == want[:2]
+        for headers in (row["headers"], other[2]):
+            assert [(header["key"], header["value"]) for header in headers or ()] == want[2]
 
 
 def ends(cluster: LocalCluster, isolation_level: str) -> int:
