@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import InputPartition
 
 from quorumlog.testing import LocalCluster
+from tests.spark.query import Query
+from tests.spark.versions import NEEDS_FILTERS
 
 HAS_FILTERS = hasattr(datasource, "EqualTo")
 PARTITIONS = 3
@@ -126,11 +129,13 @@ CONDITIONS = [  # and how many offsets at most are read for it
     ("partition = 1 or offset = 3", 300),
     ("partition = 9 or topic = 'none'", 300),
     ("topic = 'none'", 0),
+    (f"timestamp > {at(299)}", 0),
+    (f"timestamp > {at(200)} and timestamp < {at(100)}", 99),
     ("not offset = 4 and cast(key as string) = 'k7'", 300),
 ]
 
 
-@pytest.mark.skipif(not HAS_FILTERS, reason="filters need Spark 4.1")
+@pytest.mark.skipif(not HAS_FILTERS, reason=NEEDS_FILTERS)
 def test_filters_in_the_plan_give_the_same_rows(spark: Any, cluster: LocalCluster) -> None:
     """And less is planned to be read."""
     from pyspark.errors import PySparkException
@@ -154,7 +159,7 @@ def test_filters_in_the_plan_give_the_same_rows(spark: Any, cluster: LocalCluste
         everything.unpersist()
 
 
-@pytest.mark.skipif(not HAS_FILTERS, reason="filters need Spark 4.1")
+@pytest.mark.skipif(not HAS_FILTERS, reason=NEEDS_FILTERS)
 def test_filters_leave_less_to_read(cluster: LocalCluster) -> None:
     from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
 
@@ -179,6 +184,25 @@ def test_filters_leave_less_to_read(cluster: LocalCluster) -> None:
     assert read(GreaterThanOrEqual(("timestamp",), since)) == (3, 30, 30)
     assert read(EqualTo(("key",), b"k7")) == (3, 300, 1)
     assert read(EqualTo(("partition",), 7)) == (0, 0, 0)
+
+
+def test_it_may_be_registered_by_hand(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    """Once or three times, before and after the first read of a session (SPARK-51919). Spark finds it without."""
+    from quorumlog.spark import DefaultSource
+
+    before, after = spark.newSession(), spark.newSession()
+    before.dataSource.register(DefaultSource)
+    for session in (before, after):
+        assert offsets(reader(session, cluster).load()) == ALL
+        for _ in range(3):
+            session.dataSource.register(DefaultSource)
+        assert offsets(reader(session, cluster).load()) == ALL
+        query = Query(
+            session, cluster.bootstrap_servers, tmp_path / str(id(session)), subscribe="orders",
+            startingOffsets="earliest",
+        )  # fmt: skip
+        query.run()
+        assert len(query.rows()) == RECORDS
 
 
 def test_rows_of_open_and_aborted_transactions_are_left_out(spark: Any, cluster: LocalCluster) -> None:
