@@ -315,7 +315,7 @@ def test_a_directory_without_a_segment_is_told() -> None:
 
 def test_what_a_log_directory_holds() -> None:
     disk = filled().disk
-    for name in ("u.v-12", "gone-1." + "a" * 32 + "-delete", "lost+found", "u-0." + "b" * 32 + "-future"):
+    for name in ("u.v-12", "t-00", "gone-1." + "a" * 32 + "-delete", "lost+found", "u-0." + "b" * 32 + "-future"):
         disk.make_directory(f"/data/{name}")
     disk.open("/data/file-3", create=True)
     found = look_into(disk, "/data")
