@@ -69,11 +69,12 @@ class Sessions:
         return found
 
     def _output(self, name: str, command: list[str], environment: Mapping[str, str]) -> Session:
+        """In a folder without packages: Python looks into where it is started before it looks at its path."""
         log = self.folder / f"{name}.log"
         with log.open("w") as errors:
             try:
                 done = subprocess.run(
-                    command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
+                    command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, stderr=errors, text=True,
                     timeout=SESSION_TIMEOUT_S, check=False,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:

@@ -87,7 +87,7 @@ class SparkTools:
         shutil.copy(TREE / "pyspark_quorumlog.py", folder)
         compileall.compile_dir(folder, quiet=1)
         if fill_cache:
-            subprocess.run([self.python, "-c", FILL_CACHE], env=self.environment(folder), check=True)
+            subprocess.run([self.python, "-c", FILL_CACHE], env=self.environment(folder), cwd=folder, check=True)
         return folder
 
 
