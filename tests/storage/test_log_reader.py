@@ -9,13 +9,14 @@ import pytest
 from cleaning_samples import CONFIG, add, add_marker, run_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from storage_samples import PATH, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.client.committed import committed_batches
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import AbortedTransaction
-from quorumlog.records import decode_batch, headers
+from quorumlog.records import Codec, decode_batch, headers
 from quorumlog_storage.foreign.log_directory import look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes
 from quorumlog_storage.log import Log
@@ -248,6 +249,28 @@ def test_what_lies_behind_the_end_that_is_asked_for_may_be_damaged() -> None:
     every = headers(disk.read_bytes(f"{PATH}/{log_name(0)}"))
     disk.open(f"{PATH}/{log_name(0)}").pwritev([b"\xff" * 20], every[2].position)
     assert len(rows_by_files(LogReader(disk, PATH), 0, 4, committed=False)) == 4
+
+
+def wrapper(magic: int, first: Offset, count: int) -> bytes:
+    """A compressed entry of format 0 or 1: its header says the last of its offsets only."""
+    builder = LegacyRecordBatchBuilder(magic, Codec.GZIP, 1 << 20)
+    for number in range(count):
+        builder.append(number + (0 if magic else first), 1_700_000_000_000, None, b"v%d" % (first + number))
+    return (first + count - 1).to_bytes(8) + bytes(builder.build())[8:]
+
+
+@pytest.mark.parametrize("max_bytes", [1, 10_000])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_ranges_that_meet_inside_an_old_wrapper_lose_no_record(magic: int, max_bytes: int) -> None:
+    disk = disk_with_data()
+    disk.make_directory(PATH)
+    disk.open(f"{PATH}/{log_name(0)}", create=True).pwritev([wrapper(magic, 0, 10), wrapper(magic, 10, 10)], 0)
+    reader = LogReader(disk, PATH)
+    for at in range(1, 20):
+        found = rows_by_files(reader, 0, at, committed=False, max_bytes=max_bytes)
+        found += rows_by_files(reader, at, 20, committed=False, max_bytes=max_bytes)
+        assert [row[0] for row in found] == list(range(20))
+        assert sum(one.size for one in reader.ranges(0, at, 1 << 20)) >= len(wrapper(magic, 0, 10))
 
 
 def test_a_segment_that_is_not_there_is_told() -> None:

@@ -270,7 +270,7 @@ def _part(
             data = log.read(position, header.size)
         size = 0
         for header in iter_headers(data, partial_tail=True):
-            if header.base_offset >= end:
+            if header.lowest_offset(previous) >= end:
                 break
             _check_order(header, previous, following)
             size, previous = header.end, header.next_offset
