@@ -89,8 +89,10 @@ class BatchHeader:
         return self.base_offset + self.last_offset_delta
 
     def lowest_offset(self, previous: Offset) -> Offset:
-        """No record lies before it. previous: where the batch before it ends, exclusive: an entry of format 0 or 1, which
-        names its last offset only, may begin there."""
+        """No record lies before it. previous: where the batch before it ends, exclusive.
+
+        An entry of format 0 or 1 names its last offset only, and may begin there.
+        """
         return previous if self.magic < MAGIC else self.base_offset
 
     @property
