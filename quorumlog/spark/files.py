@@ -36,6 +36,7 @@ from quorumlog_storage.disk import Disk, DiskError, FileMissing, name_of, parent
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
 from quorumlog_storage.foreign.log_directory import LogDirectory, look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes, Part
+from quorumlog_storage.foreign.source import CLEANED
 from quorumlog_storage.log_file import CorruptBatch
 from quorumlog_storage.names import BadDirectoryName, parse_directory
 from quorumlog_storage.offset_files import HIGH_WATERMARKS
@@ -143,23 +144,25 @@ class Patience:
     """Around each try to read a log: takes what another look at the files may mend, and else says what to do.
 
     Raises UnreadableLog: for damage that is met twice at one place; for files that vanish again and again; for a disk.
+    Raises Hole, for offsets that are missing twice at one place: a cleaner may have come there since the first look.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._damage: tuple[str, int] | None = None
+        self._met: tuple[str, int] | None = None  # the place of damage, or where offsets are missing
         self._missing = 0
 
     def moved_on(self) -> None:
-        self._damage, self._missing = None, 0
+        self._met, self._missing = None, 0
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Hole):
+            return not self._is_met_twice(error.path, error.start)
         if isinstance(error, CorruptBatch):
-            is_twice, self._damage = self._damage == (error.path, error.position), (error.path, error.position)
-            if not is_twice:
+            if not self._is_met_twice(error.path, error.position):
                 return True
             raise UnreadableLog(
                 f"{error.path} at byte {error.position}: {error.reason}; read another replica's directory, or leave "
@@ -175,6 +178,10 @@ class Patience:
         if text:
             raise UnreadableLog(f"{self._path}: {text}" if isinstance(error, CorruptRecords) else text) from error
         return False
+
+    def _is_met_twice(self, path: str, place: int) -> bool:
+        is_twice, self._met = self._met == (path, place), (path, place)
+        return is_twice
 
 
 def text_of(error: BaseException) -> str:
@@ -337,8 +344,19 @@ def read_files(wanted: PartitionRange, options: ReadOptions, disk: Disk | None =
                 for chunk in _read_on(wanted, position, options, disk):
                     patience.moved_on()
                     yield chunk
+        except Hole as hole:
+            position.reset(max(position.next_offset, hole.start))
+            loss = _lost(wanted, position, hole.end, hole_text(hole))
+            position.reset(after_loss(loss, options))
         except DataLoss as loss:
             position.reset(after_loss(loss, options))
+
+
+def hole_text(hole: Hole) -> str:
+    return (
+        f"they are missing between two segments of {hole.path}, and {CLEANED} does not say that a cleaner has come so "
+        "far; one of Apache Kafka that is at work there, or was interrupted, may have taken them all the same"
+    )
 
 
 def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> Iterator[Chunk]:
@@ -349,17 +367,12 @@ def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, d
         raise _lost(wanted, position, reader.start_offset, why)
     is_committed = options.client["isolation_level"] == "read_committed"
     outcomes = Outcomes(reader, position.next_offset) if is_committed else None
-    try:
-        for part in reader.parts(position.next_offset, wanted.end, READ_BYTES):
-            chunk = _received(position, part, outcomes)
-            if chunk is not None:
-                yield chunk
-            if position.next_offset < part.next_offset:
-                return
-    except Hole as hole:
-        position.reset(max(position.next_offset, hole.start))
-        why = f"they are missing between two segments of {hole.path}, and no cleaner took them"
-        raise _lost(wanted, position, hole.end, why) from hole
+    for part in reader.parts(position.next_offset, wanted.end, READ_BYTES):
+        chunk = _received(position, part, outcomes)
+        if chunk is not None:
+            yield chunk
+        if position.next_offset < part.next_offset:
+            return
     if reader.end_offset < wanted.end:
         if reader.damage is not None:
             raise reader.damage

@@ -412,6 +412,17 @@ def test_a_segment_that_somebody_lost_is_a_loss(tmp_path: Path) -> None:
     assert offsets(world.folder) == [*range(start), *range(stop, 40)]  # compaction took them
 
 
+def test_a_cleaner_that_notes_meanwhile_what_it_took_makes_no_loss(tmp_path: Path) -> None:
+    world = filled(tmp_path / "logs")
+    lost, following = world.segments[1], world.segments[2]
+    batches = reader_of(world.folder, subscribe="orders", columns="offset").read(world_part(world))
+    lost.unlink()
+    found = [row["offset"] for row in next(batches).to_pylist()]
+    (world.folder / CLEANER_OFFSETS).write_text(f"0\n1\norders 0 {int(following.stem)}\n")
+    found += [row["offset"] for batch in batches for row in batch.to_pylist()]
+    assert found == [*range(int(lost.stem)), *range(int(following.stem), 40)]
+
+
 # --- options ---
 
 FILES = {"readFrom": "files", "path": "/mnt/a", "subscribe": "orders"}

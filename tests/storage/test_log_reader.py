@@ -304,6 +304,23 @@ def test_an_interrupted_compaction_shows_what_the_next_start_would() -> None:
     assert rows_by_files(LogReader(disk, PATH), 0, log.end_offset, committed=False) == rows
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_an_interrupted_compaction_of_kafka_that_has_kept_little_is_no_hole(kept: int) -> None:
+    """Its cleaner makes a segment also where no record is left, and notes how far it has come at its end only."""
+    log = filled()
+    disk: SimDisk = log.disk  # type: ignore[assignment]
+    log.close()
+    _, second, third, *_ = log.segment_bases
+    data = disk.read_bytes(f"{PATH}/{log_name(second)}")
+    every = headers(data)
+    assert len(every) > 1
+    left = data[: every[0].end] if kept else b""
+    disk.open(f"{PATH}/{log_name(second)}{SWAP_SUFFIX}", create=True).pwritev([left], 0)
+    gone = range(every[0].next_offset if kept else second, third)
+    by_files = rows_by_files(LogReader(disk, PATH), 0, log.end_offset, committed=False)
+    assert [row[0] for row in by_files] == [offset for offset in range(log.end_offset) if offset not in gone]
+
+
 def test_an_index_that_is_padded_as_kafkas_are_is_used() -> None:
     log = made([("plain", 1, 2)] * 3)
     disk: SimDisk = log.disk  # type: ignore[assignment]

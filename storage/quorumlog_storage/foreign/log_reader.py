@@ -11,7 +11,8 @@ The broker may be stopped, or write, roll, delete and compact meanwhile. So a re
    producer's next marker decides.
 4. Of an interrupted compaction those segments count that the next start would keep (cleaning/swap_files.py).
 5. Offsets that are missing inside a segment are the work of compaction. Between two segments they are so below the
-   cleaner's point only; above it somebody lost a segment.
+   cleaner's point, and behind a segment of an interrupted compaction, whose point was not noted; else somebody lost a
+   segment. A cleaner notes its point when it has done all of a log, so a hole may also be its work while it is at it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class LogReader:
 
         Raises NoSegment, FileMissing, CorruptBatch, DiskError.
         """
-        found = _segments(disk, path)
+        found, self._swapped = _segments(disk, path)
         if not found:
             raise NoSegment(path)
         self.path = path
@@ -150,7 +151,8 @@ class LogReader:
             if read_from == position:
                 previous = segment.end_offset()
             missing = max(previous, offset)
-            if missing < min(following, end) and following > self._cleaned:
+            is_cleaned = following <= self._cleaned or segment.base_offset in self._swapped
+            if missing < min(following, end) and not is_cleaned:
                 raise Hole(self.path, missing, following)
             if following >= end:
                 return
@@ -212,16 +214,21 @@ class Outcomes:
         return known[0]
 
 
-def _segments(disk: Disk, path: str) -> list[Segment]:
-    """In order of base offset. Raises FileMissing, CorruptBatch, DiskError."""
+def _segments(disk: Disk, path: str) -> tuple[list[Segment], frozenset[Offset]]:
+    """In order of base offset, and the bases of those that an interrupted compaction has made.
+
+    Raises FileMissing, CorruptBatch, DiskError.
+    """
     names = disk.list(path)
     parsed = [found for name in names if (found := parse_segment_name(name)) is not None]
     live = [Segment(disk, path, base, INDEX_INTERVAL_BYTES) for base, suffix in parsed if suffix == LOG_SUFFIX]
     swaps = [Segment(disk, path, base, INDEX_INTERVAL_BYTES, SWAP_SUFFIX) for base in whole_swaps(names)]
+    swapped = frozenset(segment.base_offset for segment in swaps)
     if swaps:
         first, end = swaps[0].base_offset, swaps[-1].end_offset()
-        live = [segment for segment in live if not first <= segment.base_offset < end]
-    return sorted([*live, *swaps], key=lambda segment: segment.base_offset)
+        # one without a record takes its name from a source all the same
+        live = [one for one in live if one.base_offset not in swapped and not first <= one.base_offset < end]
+    return sorted([*live, *swaps], key=lambda segment: segment.base_offset), swapped
 
 
 def _load_padded(disk: Disk, file: IndexFile[I]) -> None:
