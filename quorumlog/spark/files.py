@@ -22,7 +22,7 @@ from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.offsets import EARLIEST
 from quorumlog.client.ranges import RangeQuery
-from quorumlog.ids import Offset, show_uuid
+from quorumlog.ids import Offset, Uuid, show_uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.fetch import AbortedTransaction, OffsetRange
 from quorumlog.records import CorruptRecords, iter_headers
@@ -361,14 +361,19 @@ def hole_text(hole: Hole) -> str:
 
 def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> Iterator[Chunk]:
     """From the position on, as the files are now. It ends where the range ends, or before a batch that is damaged."""
-    reader = _open(wanted, position, options, disk)
+    directory = _place(wanted, position, options, disk)
+    reader = directory.open((wanted.topic, wanted.partition))
     if position.next_offset < reader.start_offset:
         why = f"the log starts at {reader.start_offset} now, older records were deleted"
         raise _lost(wanted, position, reader.start_offset, why)
     is_committed = options.client["isolation_level"] == "read_committed"
     outcomes = Outcomes(reader, position.next_offset) if is_committed else None
     for part in reader.parts(position.next_offset, wanted.end, READ_BYTES):
+        before = position.next_offset
         chunk = _received(position, part, outcomes)
+        if _life(wanted, directory) != wanted.topic_id:
+            position.reset(before)
+            return  # the files may be of a topic that was made again since the look into the directory
         if chunk is not None:
             yield chunk
         if position.next_offset < part.next_offset:
@@ -381,15 +386,22 @@ def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, d
     position.reset(wanted.end)
 
 
-def _open(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> LogReader:
-    key = (wanted.topic, wanted.partition)
-    places = [one for one in look_into_all(disk, options.directories) if key in one.partitions]
+def _place(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> LogDirectory:
+    """Where the partition lies now. Raises DataLoss if it is gone, or another topic's."""
+    places = [
+        one for one in look_into_all(disk, options.directories) if (wanted.topic, wanted.partition) in one.partitions
+    ]
     if not places:
         why = f"its directory is not in {', '.join(options.directories)} on {socket.gethostname()} any more"
         raise _lost(wanted, position, wanted.end, why)
-    if (places[0].topic_id(key) or b"") != wanted.topic_id:
+    if _life(wanted, places[0]) != wanted.topic_id:
         raise _lost(wanted, position, wanted.end, "the topic was deleted and created again")
-    return places[0].open(key)
+    return places[0]
+
+
+def _life(wanted: PartitionRange, directory: LogDirectory) -> Uuid:
+    """The id of the topic that the partition is of now; empty where no file says it."""
+    return directory.topic_id((wanted.topic, wanted.partition)) or b""
 
 
 def _received(position: Position, part: Part, outcomes: Outcomes | None) -> Chunk | None:

@@ -389,6 +389,17 @@ def test_a_topic_that_is_made_again_is_a_loss(tmp_path: Path) -> None:
         read_after(world, anew)
 
 
+def test_a_topic_that_is_made_again_while_it_is_read_gives_no_row_of_the_new_one(tmp_path: Path) -> None:
+    """Its files have the same names."""
+    world = filled(tmp_path / "logs")
+    batches = reader_of(world.folder, subscribe="orders", columns="offset").read(world_part(world))
+    first = next(batches).num_rows
+    shutil.rmtree(world.folder / "orders-0")
+    filled(world.folder, topic_id=OTHER_ID)
+    with pytest.raises(DataLoss, match=f"from {first} to 40 .*deleted and created again"):
+        list(batches)
+
+
 def test_a_directory_that_a_worker_does_not_have_is_no_loss(tmp_path: Path) -> None:
     """An empty mount point must not be taken for deleted records."""
     world = filled(tmp_path / "logs")
