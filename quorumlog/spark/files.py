@@ -39,7 +39,7 @@ from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Out
 from quorumlog_storage.foreign.source import CLEANED
 from quorumlog_storage.log_file import CorruptBatch
 from quorumlog_storage.names import BadDirectoryName, parse_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS
+from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.partition_metadata import BadPartitionMetadata
 from quorumlog_storage.producers.aborted import transactional
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint
@@ -97,21 +97,28 @@ class LogFiles:
     def _span(self, key: TopicPartition, reader: LogReader, above: dict[TopicPartition, str]) -> LogSpan:
         end = self._visible_end(key, reader, above)
         if self._options.client["isolation_level"] == "read_committed":
-            end = reader.last_stable_offset(end)
+            stable = reader.last_stable_offset(end)
+            if reader.damage is not None and stable < end:
+                raise reader.damage  # which may hide the end of the transaction that is open before it
+            end = stable
         topic_id = self._places[key].topic_id(key) or b""
         start = reader.start_offset
         return LogSpan(topic=key[0], topic_id=topic_id, partition=key[1], start=start, end=max(start, end))
 
     def _visible_end(self, key: TopicPartition, reader: LogReader, above: dict[TopicPartition, str]) -> Offset:
-        """Exclusive. above: takes a text for what is not shown."""
+        """Exclusive; beyond the reader's where it ends at damage, which a task tells that comes so far. above: takes a
+        text for what is not shown."""
         name, start, end = f"{key[0]}-{key[1]}", reader.start_offset, reader.end_offset
+        if start > end:
+            above[key] = f"{name} ends at {end}, before its log start {start} in {LOG_STARTS}: none of it is read"
+            return end
         if self._options.to_log_end:
             if reader.damage is not None:
                 raise reader.damage
             return end
         noted = self._places[key].high_watermarks
         if noted is None:
-            if end <= start:
+            if end == start:
                 return end
             raise ConfigError(
                 f"{reader.path}: no {HIGH_WATERMARKS} beside it says how far its records are committed; copy that file "
@@ -120,7 +127,7 @@ class LogFiles:
         high_watermark = noted.get(key, 0)
         if high_watermark > end:
             if reader.damage is not None:
-                raise reader.damage
+                return high_watermark
             above[key] = (
                 f"{name} ends at {end}, before its high watermark {high_watermark}: the rest is not in the files"
             )
@@ -307,9 +314,13 @@ def _check_topic_ids(spans: Sequence[LogSpan]) -> None:
         if other.topic_id != span.topic_id:
             raise ConfigError(
                 f"{other.topic}-{other.partition} and {span.topic}-{span.partition} are of two topics that have had "
-                f"this name, {show_uuid(other.topic_id)} and {show_uuid(span.topic_id)} (partition.metadata); "
+                f"this name, {_shown_id(other.topic_id)} and {_shown_id(span.topic_id)} (partition.metadata); "
                 "choose the partitions of one by assign"
             )
+
+
+def _shown_id(topic_id: Uuid) -> str:
+    return show_uuid(topic_id) if topic_id else "one whose id is not there"
 
 
 def _warn_of_gaps(wanted: Mapping[str, Sequence[int]]) -> None:
