@@ -73,6 +73,11 @@ class LogFiles:
         _warn_of(
             list(above.values()), "offsets are not shown", "readUpTo=logEnd shows what is above the high watermark"
         )
+        _warn_of(
+            list(filter(None, map(self._missing_before, spans))),
+            "offsets are not in the files",
+            "they were deleted a moment ago, or somebody lost files, or they are in remote storage, which is not read",
+        )
         return spans
 
     def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
@@ -104,6 +109,14 @@ class LogFiles:
         topic_id = self._places[key].topic_id(key) or b""
         start = reader.start_offset
         return LogSpan(topic=key[0], topic_id=topic_id, partition=key[1], start=start, end=max(start, end))
+
+    def _missing_before(self, span: LogSpan) -> str:
+        """What the log is noted to have before its first file; empty: nothing."""
+        key = (span.topic, span.partition)
+        noted = self._places[key].log_starts.get(key, span.start)
+        if noted >= span.start:
+            return ""
+        return f"{span.topic}-{span.partition} begins at {span.start}, behind its log start {noted} in {LOG_STARTS}"
 
     def _visible_end(self, key: TopicPartition, reader: LogReader, above: dict[TopicPartition, str]) -> Offset:
         """Exclusive; beyond the reader's where it ends at damage, which a task tells that comes so far. above: takes a

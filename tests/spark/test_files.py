@@ -221,6 +221,20 @@ def test_a_log_begins_where_its_broker_has_noted(tmp_path: Path) -> None:
             assert offsets(world.folder, **given) == []
 
 
+def test_a_log_whose_first_file_is_not_there_is_told(tmp_path: Path) -> None:
+    """Kafka notes a log start of 0 where older segments lie in remote storage."""
+    world = filled(tmp_path / "logs")
+    first, second, *_ = world.segments
+    (world.folder / LOG_STARTS).write_text("0\n1\norders 0 0\n")
+    assert offsets(world.folder) == list(range(40))
+    first.unlink()
+    start = int(second.stem)
+    with pytest.warns(UserWarning, match=rf"orders-0 begins at {start}, behind its log start 0 in .*remote storage"):
+        assert offsets(world.folder) == list(range(start, 40))
+    with pytest.raises(DataLoss, match=f"{start} offsets from 0 to {start}"), pytest.warns(UserWarning):
+        offsets(world.folder, startingOffsets='{"orders":{"0":0}}')
+
+
 def test_an_open_transaction_ends_what_is_committed(tmp_path: Path) -> None:
     world = World(tmp_path / "logs")
     number = {"producer_id": 5, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
