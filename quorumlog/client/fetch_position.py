@@ -75,10 +75,10 @@ class Position:
 
     def wanted_bytes(self, least: int, most: int) -> int:
         """What a fetch asks for: `most`, or less where the range ends soon, for a broker that is not told of the end
-        would send the records behind it, too. It gives one batch at least, however little is asked for; Kafka does so for
-        one partition of a fetch only, and nothing of the others whose next batch is larger than what is asked for. So
-        after such an answer `most` is asked for.
+        would send the records behind it, too.
 
+        A broker gives one batch at least, however little is asked for. Kafka does so for one partition of a fetch only,
+        and leaves out a larger batch of another one. So after such an answer `most` is asked for.
         least: for which the broker waits; asked for less, it would wait in vain.
         """
         if self.stop_offset is None:
