@@ -349,6 +349,27 @@ def test_a_directory_without_a_segment_is_told() -> None:
         LogReader(disk, PATH)
 
 
+@pytest.mark.parametrize("path", ["/data", PATH])
+def test_a_name_that_is_missing_from_one_listing_is_not_missed(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where it is changed during the listing: a swap file to its name, a directory that is moved in to its own."""
+    log = filled()
+    disk: SimDisk = log.disk  # type: ignore[assignment]
+    log.close()
+    listed, missed = disk.list, {log_name(0), "t-0"}
+
+    def once(where: str) -> list[str]:
+        names = listed(where)
+        if where == path:
+            names = [name for name in names if name not in missed]
+            missed.clear()
+        return names
+
+    monkeypatch.setattr(disk, "list", once)
+    directory = look_into(disk, "/data")
+    assert directory.partitions == {("t", 0)}
+    assert directory.open(("t", 0)).start_offset == 0 and not missed
+
+
 def test_what_a_log_directory_holds() -> None:
     disk = filled().disk
     for name in ("u.v-12", "gone-1." + "a" * 32 + "-delete", "lost+found", "u-0." + "b" * 32 + "-future"):

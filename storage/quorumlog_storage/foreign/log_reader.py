@@ -42,6 +42,7 @@ from quorumlog_storage.segment import Segment
 
 INDEX_INTERVAL_BYTES = 4096  # of indexes that are made again; the topic's own setting is not in these files
 RANGES_AT_ONCE = 1_000
+MAX_LISTINGS = 10  # of a directory that changes all the time; then the last one counts
 
 
 class NoSegment(Exception):
@@ -214,12 +215,25 @@ class Outcomes:
         return known[0]
 
 
+def names_in(disk: Disk, path: str) -> list[str]:
+    """Of a directory in which somebody may rename files while it is listed. Raises FileMissing, DiskError.
+
+    A listing may lack such a file under both of its names (POSIX, readdir). So it is done until two of them agree.
+    """
+    names = disk.list(path)
+    for _ in range(MAX_LISTINGS):
+        before, names = names, disk.list(path)
+        if names == before:
+            break
+    return names
+
+
 def _segments(disk: Disk, path: str) -> tuple[list[Segment], frozenset[Offset]]:
     """In order of base offset, and the bases of those that an interrupted compaction has made.
 
     Raises FileMissing, CorruptBatch, DiskError.
     """
-    names = disk.list(path)
+    names = names_in(disk, path)
     parsed = [found for name in names if (found := parse_segment_name(name)) is not None]
     live = [Segment(disk, path, base, INDEX_INTERVAL_BYTES) for base, suffix in parsed if suffix == LOG_SUFFIX]
     swaps = [Segment(disk, path, base, INDEX_INTERVAL_BYTES, SWAP_SUFFIX) for base in whole_swaps(names)]
