@@ -21,6 +21,7 @@ from quorumlog.records.legacy import in_format_2
 
 TopicPartition = tuple[str, int]
 ASSUMED_BYTES = 128.0  # of a record, before one is known; less is never asked for
+LARGE_BYTES = 2.0**31  # of a record that an answer was too small for: no batch is larger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,10 @@ class Position:
 
     def wanted_bytes(self, least: int, most: int) -> int:
         """What a fetch asks for: `most`, or less where the range ends soon, for a broker that is not told of the end
-        would send the records behind it, too. It gives one batch at least, however little is asked for.
+        would send the records behind it, too.
 
+        A broker gives one batch at least, however little is asked for. Kafka does so for one partition of a fetch only,
+        and leaves out a larger batch of another one. So after such an answer `most` is asked for.
         least: for which the broker waits; asked for less, it would wait in vain.
         """
         if self.stop_offset is None:
@@ -116,6 +119,8 @@ class Position:
             if next_offset == self.next_offset:
                 raise
         if next_offset == self.next_offset:
+            if next_offset < high_watermark:
+                self.bytes_of_offset = LARGE_BYTES
             return None
         if whole < len(records):
             records = memoryview(records)[:whole]

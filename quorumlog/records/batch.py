@@ -88,6 +88,13 @@ class BatchHeader:
     def last_offset(self) -> Offset:
         return self.base_offset + self.last_offset_delta
 
+    def lowest_offset(self, previous: Offset) -> Offset:
+        """No record lies before it. previous: where the batch before it ends, exclusive.
+
+        An entry of format 0 or 1 names its last offset only, and may begin there.
+        """
+        return previous if self.magic < MAGIC else self.base_offset
+
     @property
     def next_offset(self) -> Offset:
         """Exclusive end of the batch's offsets."""

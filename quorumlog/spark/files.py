@@ -22,7 +22,7 @@ from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.offsets import EARLIEST
 from quorumlog.client.ranges import RangeQuery
-from quorumlog.ids import Offset, show_uuid
+from quorumlog.ids import Offset, Uuid, show_uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.fetch import AbortedTransaction, OffsetRange
 from quorumlog.records import CorruptRecords, iter_headers
@@ -36,9 +36,10 @@ from quorumlog_storage.disk import Disk, DiskError, FileMissing, name_of, parent
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
 from quorumlog_storage.foreign.log_directory import LogDirectory, look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes, Part
+from quorumlog_storage.foreign.source import CLEANED
 from quorumlog_storage.log_file import CorruptBatch
 from quorumlog_storage.names import BadDirectoryName, parse_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS
+from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.partition_metadata import BadPartitionMetadata
 from quorumlog_storage.producers.aborted import transactional
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint
@@ -72,6 +73,11 @@ class LogFiles:
         _warn_of(
             list(above.values()), "offsets are not shown", "readUpTo=logEnd shows what is above the high watermark"
         )
+        _warn_of(
+            list(filter(None, map(self._missing_before, spans))),
+            "offsets are not in the files",
+            "they were deleted a moment ago, or somebody lost files, or they are in remote storage, which is not read",
+        )
         return spans
 
     def place(self, place: Place | TimePlace, spans: list[LogSpan]) -> Place:
@@ -96,21 +102,36 @@ class LogFiles:
     def _span(self, key: TopicPartition, reader: LogReader, above: dict[TopicPartition, str]) -> LogSpan:
         end = self._visible_end(key, reader, above)
         if self._options.client["isolation_level"] == "read_committed":
-            end = reader.last_stable_offset(end)
+            stable = reader.last_stable_offset(end)
+            if reader.damage is not None and stable < end:
+                raise reader.damage  # which may hide the end of the transaction that is open before it
+            end = stable
         topic_id = self._places[key].topic_id(key) or b""
         start = reader.start_offset
         return LogSpan(topic=key[0], topic_id=topic_id, partition=key[1], start=start, end=max(start, end))
 
+    def _missing_before(self, span: LogSpan) -> str:
+        """What the log is noted to have before its first file; empty: nothing."""
+        key = (span.topic, span.partition)
+        noted = self._places[key].log_starts.get(key, span.start)
+        if noted >= span.start:
+            return ""
+        return f"{span.topic}-{span.partition} begins at {span.start}, behind its log start {noted} in {LOG_STARTS}"
+
     def _visible_end(self, key: TopicPartition, reader: LogReader, above: dict[TopicPartition, str]) -> Offset:
-        """Exclusive. above: takes a text for what is not shown."""
+        """Exclusive; beyond the reader's where it ends at damage, which a task tells that comes so far. above: takes a
+        text for what is not shown."""
         name, start, end = f"{key[0]}-{key[1]}", reader.start_offset, reader.end_offset
+        if start > end:
+            above[key] = f"{name} ends at {end}, before its log start {start} in {LOG_STARTS}: none of it is read"
+            return end
         if self._options.to_log_end:
             if reader.damage is not None:
                 raise reader.damage
             return end
         noted = self._places[key].high_watermarks
         if noted is None:
-            if end <= start:
+            if end == start:
                 return end
             raise ConfigError(
                 f"{reader.path}: no {HIGH_WATERMARKS} beside it says how far its records are committed; copy that file "
@@ -119,7 +140,7 @@ class LogFiles:
         high_watermark = noted.get(key, 0)
         if high_watermark > end:
             if reader.damage is not None:
-                raise reader.damage
+                return high_watermark
             above[key] = (
                 f"{name} ends at {end}, before its high watermark {high_watermark}: the rest is not in the files"
             )
@@ -143,29 +164,25 @@ class Patience:
     """Around each try to read a log: takes what another look at the files may mend, and else says what to do.
 
     Raises UnreadableLog: for damage that is met twice at one place; for files that vanish again and again; for a disk.
+    Raises Hole, for offsets that are missing twice at one place: a cleaner may have come there since the first look.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._damage: tuple[str, int] | None = None
-        self._absent: object = None
+        self._met: tuple[str, int] | None = None  # the place of damage, or where offsets are missing
         self._missing = 0
 
     def moved_on(self) -> None:
-        self._damage, self._missing = None, 0
-
-    def is_met_again(self, absent: object) -> bool:
-        """What is not there was not there before. The first time it may have been on its way to another name."""
-        is_again, self._absent = self._absent == absent, absent
-        return is_again
+        self._met, self._missing = None, 0
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Hole):
+            return not self._is_met_twice(error.path, error.start)
         if isinstance(error, CorruptBatch):
-            is_twice, self._damage = self._damage == (error.path, error.position), (error.path, error.position)
-            if not is_twice:
+            if not self._is_met_twice(error.path, error.position):
                 return True
             raise UnreadableLog(
                 f"{error.path} at byte {error.position}: {error.reason}; read another replica's directory, or leave "
@@ -181,6 +198,10 @@ class Patience:
         if text:
             raise UnreadableLog(f"{self._path}: {text}" if isinstance(error, CorruptRecords) else text) from error
         return False
+
+    def _is_met_twice(self, path: str, place: int) -> bool:
+        is_twice, self._met = self._met == (path, place), (path, place)
+        return is_twice
 
 
 def text_of(error: BaseException) -> str:
@@ -306,9 +327,13 @@ def _check_topic_ids(spans: Sequence[LogSpan]) -> None:
         if other.topic_id != span.topic_id:
             raise ConfigError(
                 f"{other.topic}-{other.partition} and {span.topic}-{span.partition} are of two topics that have had "
-                f"this name, {show_uuid(other.topic_id)} and {show_uuid(span.topic_id)} (partition.metadata); "
+                f"this name, {_shown_id(other.topic_id)} and {_shown_id(span.topic_id)} (partition.metadata); "
                 "choose the partitions of one by assign"
             )
+
+
+def _shown_id(topic_id: Uuid) -> str:
+    return show_uuid(topic_id) if topic_id else "one whose id is not there"
 
 
 def _warn_of_gaps(wanted: Mapping[str, Sequence[int]]) -> None:
@@ -340,46 +365,43 @@ def read_files(wanted: PartitionRange, options: ReadOptions, disk: Disk | None =
     while not position.finished:
         try:
             with patience:
-                for chunk in _read_on(wanted, position, options, disk, patience):
+                for chunk in _read_on(wanted, position, options, disk):
                     patience.moved_on()
                     yield chunk
+        except Hole as hole:
+            position.reset(max(position.next_offset, hole.start))
+            loss = _lost(wanted, position, hole.end, hole_text(hole))
+            position.reset(after_loss(loss, options))
         except DataLoss as loss:
             position.reset(after_loss(loss, options))
 
 
-def _read_on(
-    wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk, patience: Patience
-) -> Iterator[Chunk]:
-    """From the position on, as the files are now. It ends where the range ends, or before what another look may mend:
-    a batch that is damaged, or files that are not there."""
-    directory = _place(wanted, options, disk)
-    if directory is None:
-        if not patience.is_met_again(wanted):
-            return
-        why = f"its directory is not in {', '.join(options.directories)} on {socket.gethostname()} any more"
-        raise _lost(wanted, position, wanted.end, why)
-    key = (wanted.topic, wanted.partition)
-    if (directory.topic_id(key) or b"") != wanted.topic_id:
-        raise _lost(wanted, position, wanted.end, "the topic was deleted and created again")
-    reader = directory.open(key)
+def hole_text(hole: Hole) -> str:
+    return (
+        f"they are missing between two segments of {hole.path}, and {CLEANED} does not say that a cleaner has come so "
+        "far; one of Apache Kafka that is at work there, or was interrupted, may have taken them all the same"
+    )
+
+
+def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> Iterator[Chunk]:
+    """From the position on, as the files are now. It ends where the range ends, or before a batch that is damaged."""
+    directory = _place(wanted, position, options, disk)
+    reader = directory.open((wanted.topic, wanted.partition))
     if position.next_offset < reader.start_offset:
         why = f"the log starts at {reader.start_offset} now, older records were deleted"
         raise _lost(wanted, position, reader.start_offset, why)
     is_committed = options.client["isolation_level"] == "read_committed"
     outcomes = Outcomes(reader, position.next_offset) if is_committed else None
-    try:
-        for part in reader.parts(position.next_offset, wanted.end, READ_BYTES):
-            chunk = _received(position, part, outcomes)
-            if chunk is not None:
-                yield chunk
-            if position.next_offset < part.next_offset:
-                return
-    except Hole as hole:
-        if not patience.is_met_again((hole.start, hole.end)):
+    for part in reader.parts(position.next_offset, wanted.end, READ_BYTES):
+        before = position.next_offset
+        chunk = _received(position, part, outcomes)
+        if _life(wanted, directory) != wanted.topic_id:
+            position.reset(before)
+            return  # the files may be of a topic that was made again since the look into the directory
+        if chunk is not None:
+            yield chunk
+        if position.next_offset < part.next_offset:
             return
-        position.reset(max(position.next_offset, hole.start))
-        why = f"they are missing between two segments of {hole.path}, and no cleaner has noted that it took them"
-        raise _lost(wanted, position, hole.end, why) from hole
     if reader.end_offset < wanted.end:
         if reader.damage is not None:
             raise reader.damage
@@ -388,9 +410,25 @@ def _read_on(
     position.reset(wanted.end)
 
 
-def _place(wanted: PartitionRange, options: ReadOptions, disk: Disk) -> LogDirectory | None:
+def _place(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> LogDirectory:
+    """Where the partition lies now. Raises DataLoss if it is gone, or another topic's."""
+    found = _look_for(wanted, options, disk) or _look_for(wanted, options, disk)  # a move may escape the first look
+    if found is None:
+        why = f"its directory is not in {', '.join(options.directories)} on {socket.gethostname()} any more"
+        raise _lost(wanted, position, wanted.end, why)
+    if _life(wanted, found) != wanted.topic_id:
+        raise _lost(wanted, position, wanted.end, "the topic was deleted and created again")
+    return found
+
+
+def _look_for(wanted: PartitionRange, options: ReadOptions, disk: Disk) -> LogDirectory | None:
     key = (wanted.topic, wanted.partition)
     return next((one for one in look_into_all(disk, options.directories) if key in one.partitions), None)
+
+
+def _life(wanted: PartitionRange, directory: LogDirectory) -> Uuid:
+    """The id of the topic that the partition is of now; empty where no file says it."""
+    return directory.topic_id((wanted.topic, wanted.partition)) or b""
 
 
 def _received(position: Position, part: Part, outcomes: Outcomes | None) -> Chunk | None:

@@ -24,7 +24,7 @@ from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog_storage.disk import Disk
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
 from quorumlog_storage.foreign.log_directory import LogDirectory
-from quorumlog_storage.foreign.log_reader import Part
+from quorumlog_storage.foreign.log_reader import Hole, Part
 from quorumlog_storage.log_file import CorruptBatch
 
 KEY = (METADATA_TOPIC, 0)
@@ -40,17 +40,22 @@ def metadata_rows(directories: tuple[str, ...], disk: Disk | None = None) -> Ite
     offset: Offset = -1  # of what is read next; -1: nothing was read yet
     is_over = False
     while not is_over:
-        with patience:
-            reader = directory.open(KEY)
-            if 0 <= offset < reader.start_offset:
-                raise UnreadableLog(f"{reader.path}: it begins at offset {reader.start_offset} now; read it again")
-            offset = max(offset, reader.start_offset)
-            for part in reader.parts(offset, reader.end_offset, READ_BYTES):
-                rows = [row for row in _rows(part) if row["offset"] >= offset]
-                offset = part.next_offset
-                patience.moved_on()
-                yield rows
-            is_over = True
+        try:
+            with patience:
+                reader = directory.open(KEY)
+                if 0 <= offset < reader.start_offset:
+                    raise UnreadableLog(f"{reader.path}: it begins at offset {reader.start_offset} now; read it again")
+                offset = max(offset, reader.start_offset)
+                for part in reader.parts(offset, reader.end_offset, READ_BYTES):
+                    rows = [row for row in _rows(part) if row["offset"] >= offset]
+                    offset = part.next_offset
+                    patience.moved_on()
+                    yield rows
+                if reader.damage is not None:
+                    raise reader.damage
+                is_over = True
+        except Hole as hole:
+            raise UnreadableLog(f"{hole}; read the directory of another node") from hole
 
 
 def _holder(disk: Disk, paths: tuple[str, ...]) -> LogDirectory:

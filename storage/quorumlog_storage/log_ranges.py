@@ -66,7 +66,7 @@ def _next_cut(segment: Segment, position: int, max_bytes: int, limit: int) -> tu
 def _position_behind(segment: Segment, end: Offset, size: int) -> int:
     """Where the batches end that hold offsets below `end`."""
     for position, header in segment.indexes.walk_from_offset(end - 1 - segment.base_offset, size):
-        if header.base_offset >= end:
+        if header.lowest_offset(end - 1) >= end:
             return position
         if header.last_offset >= end - 1:
             return position + header.size

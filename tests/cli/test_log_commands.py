@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from quorumlog.records import Codec, Record, encode_batch, headers
 from quorumlog.records.coordinator import GROUP_TYPES, encode_key
@@ -23,6 +24,7 @@ from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.meta_properties import MetaProperties
+from quorumlog_storage.names import log_name
 from quorumlog_storage.partition_directories import PartitionDirectories
 from quorumlog_storage.partition_log import PartitionLog
 
@@ -252,6 +254,17 @@ def test_grep(data: Path, words: list[str], offsets: list[int], capsys: pytest.C
     assert [record["offset"] for record in documents(capsys)] == offsets
     assert main(["log", "grep", str(data / "t-0"), *words, "--count"]) == Exit.DONE
     assert capsys.readouterr().out == f"{len(offsets)}\n"
+
+
+def test_grep_searches_an_old_wrapper_in_which_its_end_lies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its header says the last of its offsets only."""
+    builder = LegacyRecordBatchBuilder(1, Codec.GZIP, 1 << 20)
+    for number in range(10):
+        builder.append(number, 1_700_000_000_000, b"key", b"value")
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / log_name(0)).write_bytes((9).to_bytes(8) + bytes(builder.build())[8:])
+    assert main(["log", "grep", str(tmp_path / "t-0"), "--key", "key", "--end", "5", "--count"]) == Exit.DONE
+    assert capsys.readouterr().out.split() == ["5"]
 
 
 def test_grep_names_what_it_could_not_search(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, Unavailable
 from quorumlog.client.fetch_loop import TruncatedLog
+from quorumlog.client.fetch_position import Position
 from quorumlog.client.options import ConsumerOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import EpochEndOffset
@@ -96,6 +97,23 @@ def test_a_range_of_large_records_is_read_in_few_fetches() -> None:
 
     run(scenario())
     assert len(asked_bytes(cluster)) <= 3 and max(asked_bytes(cluster)) < 250_000
+
+
+def test_what_an_answer_had_no_room_for_is_asked_for_whole() -> None:
+    """Kafka gives a batch that is larger than what is asked for to the first partition of a fetch only. The others
+    would wait for all that the first one has."""
+    most = 1 << 20
+    position = Position("t", 0, 5, stop_offset=10)
+    position.received(b"", 5, check_crcs=True)  # at the end of what can be read
+    assert position.wanted_bytes(1, most) == 5 * 128
+    position.received(b"", 10, check_crcs=True)
+    assert position.wanted_bytes(1, most) == most
+    record = Record(offset=5, timestamp_ms=5, key=None, value=bytes(2_000))
+    data = encode_batch([record], base_offset=5)
+    position.received(data, 10, check_crcs=True)
+    assert position.wanted_bytes(1, most) == 4 * len(data)
+    position.received(data[:100], 10, check_crcs=True)  # as brokers answer that are older than KIP-74
+    assert position.wanted_bytes(1, most) == most
 
 
 @pytest.mark.parametrize("fetch_bytes", [1, 500, 10**6])

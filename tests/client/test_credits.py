@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.client.chunk_stream import Credits
 from quorumlog.errors import ApiError
-from quorumlog.messages.buffer import Pieces
+from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import (
     FetchChunkRequest,
@@ -41,6 +41,11 @@ def batch(first: int, records: int, *, epoch: int = 4) -> bytes:
     made[:8] = first.to_bytes(8, "big")
     made[12:16] = epoch.to_bytes(4, "big")
     return bytes(made)
+
+
+def in_parts(one: bytes, *, is_stamped: bool) -> list[Buffer]:
+    """As it lies in a leader's memory: stamped where it was received, or in one buffer."""
+    return [one[:17], memoryview(one)[17:]] if is_stamped else [one]
 
 
 def answer(records: bytes | Pieces = b"", **fields: object) -> FetchPartitionResponse:
@@ -143,11 +148,32 @@ def test_a_broker_reads_on_behind_the_last_batch_and_not_past_the_end(in_memory:
     broker.answered(answer())  # nothing came in time
     assert broker.next(FetchChunkRequest()) == fetch(5)
     two = [batch(3, 3), batch(6, 2)]
-    pieces = [part for one in two for part in (one[:17], memoryview(one)[17:])]
+    pieces = [part for one in two for part in in_parts(one, is_stamped=True)]
     broker.answered(answer(Pieces(pieces) if in_memory else b"".join(two)))
     assert broker.next(FetchChunkRequest()) == fetch(8, epoch=4)
     broker.answered(answer(batch(8, 2)))
     assert broker.next(FetchChunkRequest()) is None
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 3)), min_size=1, max_size=6), st.integers(-1, 20))
+def test_batches_from_memory_may_be_in_one_part_or_in_two(shapes: list[tuple[bool, int]], end: int) -> None:
+    """A marker lies behind what a producer wrote, and a batch that was copied behind one that was not."""
+    made: list[bytes] = []
+    pieces: list[Buffer] = []
+    offset = 5
+    for is_stamped, count in shapes:
+        made.append(batch(offset, count))
+        pieces += in_parts(made[-1], is_stamped=is_stamped)
+        offset += count
+    from_disk, from_memory = ChunkReader(), ChunkReader()
+    for broker in (from_disk, from_memory):
+        assert broker.next(FetchChunkRequest(fetch=fetch(5), end_offset=end)) == (None if 0 <= end <= 5 else fetch(5))
+    if 0 <= end <= 5:
+        return
+    assert from_memory.answered(answer(Pieces(pieces))) == from_disk.answered(answer(b"".join(made)))
+    goes_on = from_disk.next(FetchChunkRequest())
+    assert (goes_on is None) == (0 <= end <= offset)
+    assert from_memory.next(FetchChunkRequest()) == goes_on
 
 
 FOUR = [batch(3, 3), batch(6, 2), batch(8, 2), batch(10, 2)]
@@ -161,7 +187,7 @@ ENDS = [  # of the reader, and how many of the four batches it is sent
 def test_little_is_sent_behind_the_end(end: int, count: int, in_memory: bool) -> None:
     broker = ChunkReader()
     broker.next(FetchChunkRequest(fetch=fetch(4), end_offset=end))
-    pieces = [part for one in FOUR for part in (one[:17], memoryview(one)[17:])]
+    pieces = [part for one in FOUR for part in in_parts(one, is_stamped=True)]
     sent = broker.answered(answer(Pieces(pieces) if in_memory else b"".join(FOUR)))
     assert bytes(sent) == b"".join(FOUR[:count])
     assert (broker.next(FetchChunkRequest()) is None) == (end >= 0)

@@ -26,7 +26,7 @@ from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.foreign import log_reader
 from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS
+from quorumlog_storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.partition_directories import PartitionDirectories
 from quorumlog_storage.partition_log import PartitionLog
 from tests.formats.kafka_directory import (
@@ -218,6 +218,24 @@ def test_a_log_begins_where_its_broker_has_noted(tmp_path: Path) -> None:
     assert offsets(world.folder, startingTimestamp=str(FIRST_MS + 3)) == list(range(7, 40))
     with pytest.raises(DataLoss, match="7 offsets from 0 to 7"):
         offsets(world.folder, startingOffsets='{"orders":{"0":0}}')
+    (world.folder / LOG_STARTS).write_text("0\n1\norders 0 50\n")  # of a topic that had the name before
+    for given in ({}, {"readUpTo": "logEnd"}):
+        with pytest.warns(UserWarning, match="orders-0 ends at 40, before its log start 50 in log-start-offset"):
+            assert offsets(world.folder, **given) == []
+
+
+def test_a_log_whose_first_file_is_not_there_is_told(tmp_path: Path) -> None:
+    """Kafka notes a log start of 0 where older segments lie in remote storage."""
+    world = filled(tmp_path / "logs")
+    first, second, *_ = world.segments
+    (world.folder / LOG_STARTS).write_text("0\n1\norders 0 0\n")
+    assert offsets(world.folder) == list(range(40))
+    first.unlink()
+    start = int(second.stem)
+    with pytest.warns(UserWarning, match=rf"orders-0 begins at {start}, behind its log start 0 in .*remote storage"):
+        assert offsets(world.folder) == list(range(start, 40))
+    with pytest.raises(DataLoss, match=f"{start} offsets from 0 to {start}"), pytest.warns(UserWarning):
+        offsets(world.folder, startingOffsets='{"orders":{"0":0}}')
 
 
 def test_an_open_transaction_ends_what_is_committed(tmp_path: Path) -> None:
@@ -255,6 +273,9 @@ def test_several_directories_are_one_broker(tmp_path: Path) -> None:
     filled(tmp_path / "d", index=2, topic_id=OTHER_ID)
     with pytest.raises(ConfigError, match="orders-0 and orders-2 are of two topics"):
         offsets(f"{first.folder},{tmp_path / 'd'}")
+    (second.folder / "orders-1" / "partition.metadata").unlink()
+    with pytest.raises(ConfigError, match=r"this name, aWlp\w* and one whose id is not there \(partition\.metadata\)"):
+        offsets(f"{first.folder},{second.folder}")
 
 
 def test_what_is_no_log_directory_is_told_with_what_to_do(tmp_path: Path) -> None:
@@ -297,6 +318,44 @@ def test_damage_is_told_with_its_file_and_position(tmp_path: Path) -> None:
     start, stop = second.base_offset, second.next_offset
     assert offsets(world.folder, endingOffsets=f'{{"orders":{{"0":{start}}}}}') == list(range(start))
     assert offsets(world.folder, startingOffsets=f'{{"orders":{{"0":{stop}}}}}') == list(range(stop, 40))
+
+
+@pytest.mark.parametrize("isolation", [READ_COMMITTED, READ_UNCOMMITTED])
+def test_what_lies_before_damage_in_the_last_segment_can_be_read(tmp_path: Path, isolation: str) -> None:
+    """As the error says: the plan does not fail that ends before it."""
+    world = filled(tmp_path / "logs")
+    last = world.segments[-1]
+    data = bytearray(last.read_bytes())
+    second = headers(bytes(data))[1]
+    data[second.position + 16] = 9  # the magic
+    last.write_bytes(data)
+    last.with_suffix(".index").unlink(missing_ok=True)
+    place = f"{last} at byte {second.position}: magic"
+    with pytest.raises(UnreadableLog, match=place):
+        offsets(world.folder, isolationLevel=isolation)
+    with pytest.raises(UnreadableLog, match=place):
+        offsets(world.folder, isolationLevel=isolation, startingTimestamp=str(FIRST_MS + 3), minPartitions="5")
+    given = {"endingOffsets": f'{{"orders":{{"0":{second.base_offset}}}}}', "isolationLevel": isolation}
+    assert offsets(world.folder, **given) == list(range(second.base_offset))
+    assert offsets(world.folder, maxBytesPerPartition="300", **given) == list(range(second.base_offset))
+    with pytest.raises(UnreadableLog, match=place):
+        offsets(world.folder, readUpTo="logEnd", **given)
+
+
+def test_damage_that_may_hide_the_end_of_a_transaction_is_told(tmp_path: Path) -> None:
+    world = World(tmp_path / "logs")
+    world.write(2)
+    world.write(1, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+    world.end(5, committed=True)
+    world.note()
+    (last,) = world.segments
+    data = bytearray(last.read_bytes())
+    data[headers(bytes(data))[-1].position + 16] = 9
+    last.write_bytes(data)
+    last.with_suffix(".index").unlink(missing_ok=True)
+    with pytest.raises(UnreadableLog, match=f"{last} at byte"):
+        offsets(world.folder, endingOffsets='{"orders":{"0":2}}')
+    assert offsets(world.folder, endingOffsets='{"orders":{"0":2}}', isolationLevel=READ_UNCOMMITTED) == [0, 1]
 
 
 def test_a_torn_tail_below_the_high_watermark_ends_the_rows_with_a_warning(tmp_path: Path) -> None:
@@ -371,14 +430,14 @@ def test_what_is_missing_at_one_look_only_is_no_loss(tmp_path: Path, monkeypatch
     """A segment, or a whole partition, that gets another name just then."""
     world = filled(tmp_path / "logs")
     part, missed = world_part(world), world.segments[1].name
-    listed, look_into_all = log_reader._listed, files.look_into_all
+    listed, look_into_all = log_reader.names_in, files.look_into_all
     looks: list[str] = []
 
     def listed_without(disk: Any, path: str) -> list[str]:
         looks.append(path)
         return [name for name in listed(disk, path) if len(looks) > 1 or name != missed]
 
-    monkeypatch.setattr(log_reader, "_listed", listed_without)
+    monkeypatch.setattr(log_reader, "names_in", listed_without)
     reader = reader_of(world.folder, subscribe="orders", columns="offset")
     assert [row["offset"] for batch in reader.read(part) for row in batch.to_pylist()] == list(range(40))
     looks.clear()
@@ -388,7 +447,7 @@ def test_what_is_missing_at_one_look_only_is_no_loss(tmp_path: Path, monkeypatch
         found = look_into_all(disk, paths)
         return found if len(looks) > 1 else [replace(found[0], partitions=frozenset())]
 
-    monkeypatch.setattr(log_reader, "_listed", listed)
+    monkeypatch.setattr(log_reader, "names_in", listed)
     monkeypatch.setattr(files, "look_into_all", without_partition)
     assert sum(batch.num_rows for batch in reader.read(part)) == 40
 
@@ -418,6 +477,17 @@ def test_a_topic_that_is_made_again_is_a_loss(tmp_path: Path) -> None:
         read_after(world, anew)
 
 
+def test_a_topic_that_is_made_again_while_it_is_read_gives_no_row_of_the_new_one(tmp_path: Path) -> None:
+    """Its files have the same names."""
+    world = filled(tmp_path / "logs")
+    batches = reader_of(world.folder, subscribe="orders", columns="offset").read(world_part(world))
+    first = next(batches).num_rows
+    shutil.rmtree(world.folder / "orders-0")
+    filled(world.folder, topic_id=OTHER_ID)
+    with pytest.raises(DataLoss, match=f"from {first} to 40 .*deleted and created again"):
+        list(batches)
+
+
 def test_a_directory_that_a_worker_does_not_have_is_no_loss(tmp_path: Path) -> None:
     """An empty mount point must not be taken for deleted records."""
     world = filled(tmp_path / "logs")
@@ -439,6 +509,17 @@ def test_a_segment_that_somebody_lost_is_a_loss(tmp_path: Path) -> None:
         assert offsets(world.folder, failOnDataLoss="false") == [*range(start), *range(stop, 40)]
     (world.folder / CLEANER_OFFSETS).write_text(f"0\n1\norders 0 {stop}\n")
     assert offsets(world.folder) == [*range(start), *range(stop, 40)]  # compaction took them
+
+
+def test_a_cleaner_that_notes_meanwhile_what_it_took_makes_no_loss(tmp_path: Path) -> None:
+    world = filled(tmp_path / "logs")
+    lost, following = world.segments[1], world.segments[2]
+    batches = reader_of(world.folder, subscribe="orders", columns="offset").read(world_part(world))
+    lost.unlink()
+    found = [row["offset"] for row in next(batches).to_pylist()]
+    (world.folder / CLEANER_OFFSETS).write_text(f"0\n1\norders 0 {int(following.stem)}\n")
+    found += [row["offset"] for batch in batches for row in batch.to_pylist()]
+    assert found == [*range(int(lost.stem)), *range(int(following.stem), 40)]
 
 
 # --- options ---

@@ -90,6 +90,22 @@ def test_damage_is_told_with_its_place(logs: Path) -> None:
         rows(logs)
 
 
+def test_what_the_last_file_has_behind_its_records_is_told(logs: Path) -> None:
+    *_, full, last = sorted((logs / "__cluster_metadata-0").glob("*.log"))
+    last.write_bytes(bytes(8) + (60).to_bytes(4) + b"\x09" * 200)
+    with pytest.raises(UnreadableLog, match=f"{last} at byte 0: magic"):
+        rows(logs)
+    last.write_bytes(full.read_bytes()[:70])  # an append that never ended
+    assert len(rows(logs)) == 3
+
+
+def test_a_file_that_is_missing_is_told(logs: Path) -> None:
+    second = sorted((logs / "__cluster_metadata-0").glob("*.log"))[1]
+    second.unlink()
+    with pytest.raises(UnreadableLog, match="offsets 1 to 1 are missing between two segments; read the directory of"):
+        rows(logs)
+
+
 def test_other_options_are_refused() -> None:
     files = {"readFrom": "files", "path": "/mnt/a", "table": "metadata.records"}
     found = parse_table_options(files)

@@ -9,13 +9,14 @@ import pytest
 from cleaning_samples import CONFIG, add, add_marker, run_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from storage_samples import PATH, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.client.committed import committed_batches
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import AbortedTransaction
-from quorumlog.records import decode_batch, headers
+from quorumlog.records import Codec, decode_batch, headers
 from quorumlog_storage.foreign.log_directory import look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes
 from quorumlog_storage.log import Log
@@ -250,6 +251,28 @@ def test_what_lies_behind_the_end_that_is_asked_for_may_be_damaged() -> None:
     assert len(rows_by_files(LogReader(disk, PATH), 0, 4, committed=False)) == 4
 
 
+def wrapper(magic: int, first: Offset, count: int) -> bytes:
+    """A compressed entry of format 0 or 1: its header says the last of its offsets only."""
+    builder = LegacyRecordBatchBuilder(magic, Codec.GZIP, 1 << 20)
+    for number in range(count):
+        builder.append(number + (0 if magic else first), 1_700_000_000_000, None, b"v%d" % (first + number))
+    return (first + count - 1).to_bytes(8) + bytes(builder.build())[8:]
+
+
+@pytest.mark.parametrize("max_bytes", [1, 10_000])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_ranges_that_meet_inside_an_old_wrapper_lose_no_record(magic: int, max_bytes: int) -> None:
+    disk = disk_with_data()
+    disk.make_directory(PATH)
+    disk.open(f"{PATH}/{log_name(0)}", create=True).pwritev([wrapper(magic, 0, 10), wrapper(magic, 10, 10)], 0)
+    reader = LogReader(disk, PATH)
+    for at in range(1, 20):
+        found = rows_by_files(reader, 0, at, committed=False, max_bytes=max_bytes)
+        found += rows_by_files(reader, at, 20, committed=False, max_bytes=max_bytes)
+        assert [row[0] for row in found] == list(range(20))
+        assert sum(one.size for one in reader.ranges(0, at, 1 << 20)) >= len(wrapper(magic, 0, 10))
+
+
 def test_a_segment_that_is_not_there_is_told() -> None:
     log = filled()
     disk: SimDisk = log.disk  # type: ignore[assignment]
@@ -292,6 +315,30 @@ def test_a_file_that_is_renamed_while_the_directory_is_listed_is_there(monkeypat
     assert LogReader(disk, PATH).start_offset == 0
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_an_interrupted_compaction_of_kafka_that_has_kept_little_is_no_hole(kept: int) -> None:
+    """Its cleaner makes a segment also where no record is left, and notes how far it has come at its end only."""
+    log = filled()
+    disk: SimDisk = log.disk  # type: ignore[assignment]
+    log.close()
+    _, second, third, *_ = log.segment_bases
+    data = disk.read_bytes(f"{PATH}/{log_name(second)}")
+    every = headers(data)
+    assert len(every) > 1
+    left = data[: every[0].end] if kept else b""
+    disk.open(f"{PATH}/{log_name(second)}{SWAP_SUFFIX}", create=True).pwritev([left], 0)
+    gone = range(every[0].next_offset if kept else second, third)
+    wanted = [offset for offset in range(log.end_offset) if offset not in gone]
+    assert offsets_or_hole(LogReader(disk, PATH), log.end_offset) == wanted
+
+
+def offsets_or_hole(reader: LogReader, end: Offset) -> list[Offset] | str:
+    try:
+        return [row[0] for row in rows_by_files(reader, 0, end, committed=False)]
+    except Hole as hole:
+        return str(hole)
+
+
 def test_an_index_that_is_padded_as_kafkas_are_is_used() -> None:
     log = made([("plain", 1, 2)] * 3)
     disk: SimDisk = log.disk  # type: ignore[assignment]
@@ -311,6 +358,27 @@ def test_a_directory_without_a_segment_is_told() -> None:
     disk.make_directory(PATH)
     with pytest.raises(NoSegment, match="holds no segment"):
         LogReader(disk, PATH)
+
+
+@pytest.mark.parametrize("path", ["/data", PATH])
+def test_a_name_that_is_missing_from_one_listing_is_not_missed(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where it is changed during the listing: a swap file to its name, a directory that is moved in to its own."""
+    log = filled()
+    disk: SimDisk = log.disk  # type: ignore[assignment]
+    log.close()
+    listed, missed = disk.list, {log_name(0), "t-0"}
+
+    def once(where: str) -> list[str]:
+        names = listed(where)
+        if where == path:
+            names = [name for name in names if name not in missed]
+            missed.clear()
+        return names
+
+    monkeypatch.setattr(disk, "list", once)
+    directory = look_into(disk, "/data")
+    assert directory.partitions == {("t", 0)}
+    assert directory.open(("t", 0)).start_offset == 0 and not missed
 
 
 def test_what_a_log_directory_holds() -> None:

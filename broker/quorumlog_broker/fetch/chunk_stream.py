@@ -145,9 +145,13 @@ def _begun_below(end: Offset, records: Buffer | Pieces) -> Buffer | Pieces:
 
 
 def _last_of(records: Buffer | Pieces) -> BatchHeader | None:
-    """Raises CorruptRecords. From memory each batch is a stamp and a view: only the last two are put together."""
+    """Raises CorruptRecords. From memory a batch is a stamp and a view of the rest, or one buffer (a marker, or a batch
+    that was copied or made anew): only the last one is put together."""
     if isinstance(records, Pieces):
-        last = last_header(b"".join(records.buffers[-2:]))
-        if last is not None and last.size == sum(map(len, records.buffers[-2:])):
+        parts = records.buffers
+        is_stamped = len(parts) > 1 and len(parts[-2]) == STAMP.size  # no whole batch is as short
+        last_batch = b"".join(parts[-2:] if is_stamped else parts[-1:])
+        last = last_header(last_batch)
+        if last is not None and last.size == len(last_batch):
             return last
     return last_header(whole(records))

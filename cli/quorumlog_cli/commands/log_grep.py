@@ -83,13 +83,15 @@ def _records(places: list[Path], start: int, end: int | None, damaged: list[str]
     from quorumlog_cli.offline.batches import Damage, read_batches
 
     for path in _segments(places, start):
+        previous = start
         for found in read_batches(path):
             if isinstance(found, Damage):
                 damaged.append(f"{path} at byte {found.position}: {found.reason}")
                 continue
             if found.header.last_offset < start or found.header.is_control:
                 continue
-            if end is not None and found.header.base_offset >= end:
+            lowest, previous = found.header.lowest_offset(previous), found.header.next_offset
+            if end is not None and lowest >= end:
                 break
             if not found.crc_ok:
                 damaged.append(f"{path} at byte {found.position}: wrong checksum")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from quorumlog.ids import Offset, Uuid
 from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.foreign.log_reader import LogReader
+from quorumlog_storage.foreign.log_reader import LogReader, names_in
 from quorumlog_storage.foreign.source import CLEANED
 from quorumlog_storage.names import BadDirectoryName, PartitionName, parse_directory, partition_directory
 from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, TopicPartition, parse_offsets
@@ -58,7 +58,7 @@ def look_into(disk: Disk, path: str) -> LogDirectory:
     high_watermarks = _offsets(disk, f"{path}/{HIGH_WATERMARKS}")
     log_starts, cleaned = _offsets(disk, f"{path}/{LOG_STARTS}"), _offsets(disk, f"{path}/{CLEANED}")
     partitions, marked = set(), {}
-    for name in disk.list(path):
+    for name in names_in(disk, path):
         try:
             found = parse_directory(name)
         except BadDirectoryName:

@@ -2,10 +2,8 @@
 
 The broker may be stopped, or write, roll, delete and compact meanwhile. So a reader is of one moment. Rules:
 
-1. A directory is listed until two listings agree, for a file that gets another name meanwhile may be in neither place.
-   What a reader was made of may be gone: FileMissing, or CorruptBatch for a file that shrinks while it is freed. The
-   caller makes another reader, which sees what there is now, and goes on at its offset. What is damaged twice is
-   damaged, and what is missing twice is missing.
+1. What it was made of may be gone: FileMissing, or CorruptBatch for a file that shrinks while it is freed. The caller
+   makes another reader, which sees what there is now, and goes on at its offset; what is damaged twice is damaged.
 2. The last segment ends before an append that never ended. Other damage in it counts once somebody reads that far: a
    start would cut the log there, and what is above the high watermark was never promised.
 3. Indexes are hints, as everywhere. What is missing or wrong is made again in memory, and never written. The index of
@@ -13,7 +11,8 @@ The broker may be stopped, or write, roll, delete and compact meanwhile. So a re
    producer's next marker decides.
 4. Of an interrupted compaction those segments count that the next start would keep (cleaning/swap_files.py).
 5. Offsets that are missing inside a segment are the work of compaction. Between two segments they are so below the
-   cleaner's point only; above it somebody lost a segment.
+   cleaner's point, and behind a segment of an interrupted compaction, whose point was not noted; else somebody lost a
+   segment. A cleaner notes its point when it has done all of a log, so a hole may also be its work while it is at it.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from quorumlog_storage.segment import Segment
 
 INDEX_INTERVAL_BYTES = 4096  # of indexes that are made again; the topic's own setting is not in these files
 RANGES_AT_ONCE = 1_000
+MAX_LISTINGS = 10  # of a directory that changes all the time; then the last one counts
 
 
 class NoSegment(Exception):
@@ -89,7 +89,7 @@ class LogReader:
 
         Raises NoSegment, FileMissing, CorruptBatch, DiskError.
         """
-        found = _segments(disk, path)
+        found, self._swapped = _segments(disk, path)
         if not found:
             raise NoSegment(path)
         self.path = path
@@ -152,7 +152,8 @@ class LogReader:
             if read_from == position:
                 previous = segment.end_offset()
             missing = max(previous, offset)
-            if missing < min(following, end) and following > self._cleaned:
+            is_cleaned = following <= self._cleaned or segment.base_offset in self._swapped
+            if missing < min(following, end) and not is_cleaned:
                 raise Hole(self.path, missing, following)
             if following >= end:
                 return
@@ -214,25 +215,34 @@ class Outcomes:
         return known[0]
 
 
-def _segments(disk: Disk, path: str) -> list[Segment]:
-    """In order of base offset. Raises FileMissing, CorruptBatch, DiskError."""
-    names = _listed(disk, path)
+def names_in(disk: Disk, path: str) -> list[str]:
+    """Of a directory in which somebody may rename files while it is listed. Raises FileMissing, DiskError.
+
+    A listing may lack such a file under both of its names (POSIX, readdir). So it is done until two of them agree.
+    """
+    names = disk.list(path)
+    for _ in range(MAX_LISTINGS):
+        before, names = names, disk.list(path)
+        if names == before:
+            break
+    return names
+
+
+def _segments(disk: Disk, path: str) -> tuple[list[Segment], frozenset[Offset]]:
+    """In order of base offset, and the bases of those that an interrupted compaction has made.
+
+    Raises FileMissing, CorruptBatch, DiskError.
+    """
+    names = names_in(disk, path)
     parsed = [found for name in names if (found := parse_segment_name(name)) is not None]
     live = [Segment(disk, path, base, INDEX_INTERVAL_BYTES) for base, suffix in parsed if suffix == LOG_SUFFIX]
     swaps = [Segment(disk, path, base, INDEX_INTERVAL_BYTES, SWAP_SUFFIX) for base in whole_swaps(names)]
+    swapped = frozenset(segment.base_offset for segment in swaps)
     if swaps:
         first, end = swaps[0].base_offset, swaps[-1].end_offset()
-        live = [segment for segment in live if not first <= segment.base_offset < end]
-    return sorted([*live, *swaps], key=lambda segment: segment.base_offset)
-
-
-def _listed(disk: Disk, path: str) -> list[str]:
-    """Names of segments, twice the same: a file that is renamed while a directory is listed may be missing in it."""
-    names: list[str] = []
-    while True:
-        before, names = names, [name for name in disk.list(path) if LOG_SUFFIX in name]
-        if names == before:
-            return names
+        # one without a record takes its name from a source all the same
+        live = [one for one in live if one.base_offset not in swapped and not first <= one.base_offset < end]
+    return sorted([*live, *swaps], key=lambda segment: segment.base_offset), swapped
 
 
 def _load_padded(disk: Disk, file: IndexFile[I]) -> None:
@@ -281,7 +291,7 @@ def _part(
             data = log.read(position, header.size)
         size = 0
         for header in iter_headers(data, partial_tail=True):
-            if header.base_offset >= end:
+            if header.lowest_offset(previous) >= end:
                 break
             _check_order(header, previous, following)
             size, previous = header.end, header.next_offset
