@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import warnings
@@ -18,7 +19,7 @@ from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.job import in_this_process, run_load
 from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import commit_name
+from quorumlog.spark.load.names import commit_name, plan_name
 from quorumlog.spark.load.protocol import MAX_TRIES, Ended, StoreUnclear, newest
 from quorumlog.spark.load.records import BY_DAY, Commit
 from quorumlog.spark.load.store import DirectoryStore, open_store
@@ -166,11 +167,8 @@ def race(wanted: Request, place: Path | str) -> None:
         meeting.wait()
         return done
 
-    def die(task: Any, ranges: Any) -> Any:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        load(wanted, place, die)
+        load(wanted, place, dies)
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -257,6 +255,48 @@ def test_a_table_that_is_gone_is_not_begun_anew(wanted: Request, kind: TableKind
     (tmp_path / "_kept").rename(tmp_path / kind.log)
     load(wanted, tmp_path)
     assert kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_a_table_that_lost_a_load_is_not_added_to(
+    wanted: Request, kind: TableKind, tmp_path: Path, is_pending: bool
+) -> None:
+    """An older state was restored, or another table is there: a load would be committed upon rows that are gone."""
+    load(replace(wanted, until="10"), tmp_path)
+    shutil.copytree(tmp_path / kind.log, tmp_path / "_older")
+    load(replace(wanted, until="30"), tmp_path)
+    if is_pending:
+        with pytest.raises(KeyboardInterrupt):
+            load(wanted, tmp_path, dies)
+    (tmp_path / kind.log).rename(tmp_path / "_kept")
+    (tmp_path / "_older").rename(tmp_path / kind.log)
+    with pytest.raises(CannotLoad, match="load 2 is committed, and its table has load 1 as the newest"):
+        load(wanted, tmp_path)
+    assert kind.commits(str(tmp_path)) == 1 and (tmp_path / plan_name(3)).exists() is is_pending
+    shutil.rmtree(tmp_path / kind.log)
+    with pytest.raises(CannotLoad, match="its table is gone, and load 2 is committed"):
+        load(wanted, tmp_path)
+    (tmp_path / "_kept").rename(tmp_path / kind.log)
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_table_of_another_folder_is_not_added_to(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """Between the plan of the first load and its commit, too."""
+    folder, other = tmp_path / "mine", tmp_path / "other"
+    load(wanted, other)
+    with pytest.raises(KeyboardInterrupt):
+        load(wanted, folder, dies)
+    shutil.copytree(other / kind.log, folder / kind.log)
+    with pytest.raises(CannotLoad):
+        load(wanted, folder)
+    shutil.rmtree(folder / kind.log)
+    load(wanted, folder)
+    assert kind.rows(str(folder)) == once(COUNT, 20) and faults(folder) == ()
+
+
+def dies(task: Any, ranges: Any) -> Any:
+    raise KeyboardInterrupt
 
 
 def test_a_folder_stays_what_it_is(wanted: Request, kind: TableKind, tmp_path: Path) -> None:

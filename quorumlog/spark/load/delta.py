@@ -21,9 +21,10 @@ from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, replaced, take_out
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
+LOG = "_delta_log"
 HISTORY = 1_000  # commits of the table that are looked through for it
 T = TypeVar("T")
 
@@ -40,17 +41,11 @@ class Delta:
 
     def check(self, last: Commit | None, choice: Choice) -> None:
         table, address = self._open(), self._store.address
-        if last is None:
-            if table is not None and not table.history(HISTORY)[-1].get(COMMIT):
-                raise CannotLoad(
-                    f"{address} is no table of a load: something else has made it. Load into an empty folder"
-                )
-            return
-        if table is None:
-            raise CannotLoad(
-                f"{address}: its table is gone, and load {last.number} is committed: restore _delta_log, or load into "
-                "another folder"
-            )
+        if last is not None:
+            self._check_has(table, last.load_id, last.number)
+        elif table is not None:  # another loader may have been faster
+            done = 1 if table.history(HISTORY)[-1].get(COMMIT) else None
+            check_has(address, LOG, done, 0, is_there=True)
         if any(one.is_again for one in choice.ranges):
             _check_readable(table, address)
 
@@ -75,10 +70,16 @@ class Delta:
 
     def _told(self, plan: Plan) -> Told:
         table = self._open()
-        done = None if table is None else table.transaction_version(plan.load_id)
-        if table is None or done is None or done < plan.number:
+        done = self._check_has(table, plan.load_id, plan.number - 1)
+        if done < plan.number:
             return Told(has_it=False, base=table)
         return Told(has_it=True, base=table, commit=_committed(table, plan))
+
+    def _check_has(self, table: Any, load_id: str, number: int) -> int:
+        """The newest load that the table has, at least this one; 0: none. Raises CannotLoad."""
+        done = None if table is None else table.transaction_version(load_id)
+        check_has(self._store.address, LOG, done, number, is_there=table is not None)
+        return done or 0
 
     def _attempt(self, table: Any, plan: Plan, commit: Commit) -> bool:
         """In one commit that builds on this version of the table."""

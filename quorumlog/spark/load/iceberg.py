@@ -23,9 +23,10 @@ from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, replaced, take_out
 
 LOAD_ID, LOAD, COMMIT = "quorumlog.load-id", "quorumlog.load", "quorumlog.commit"  # properties of the table
+LOG = "the folder metadata"
 _TRIES = "commit.retry.num-retries"
 _DAY_0 = date(1970, 1, 1)
 T = TypeVar("T")
@@ -42,14 +43,11 @@ class Iceberg:
             raise ConfigError("a table of Apache Iceberg needs pyiceberg: pip install 'quorumlog[lake]'")
 
     def check(self, last: Commit | None, choice: Choice) -> None:
-        table, address = self._catalog.open(), self._store.address
-        if table is not None and LOAD_ID not in table.properties:
-            raise CannotLoad(f"{address} is no table of a load: something else has made it. Load into an empty folder")
-        if last is not None and table is None:
-            raise CannotLoad(
-                f"{address}: its table is gone, and load {last.number} is committed: restore the folder metadata, or "
-                "load into another folder"
-            )
+        table = self._catalog.open()
+        if last is not None:
+            self._check_has(table, last.load_id, last.number)
+        elif table is not None:  # another loader may have been faster
+            self._check_has(table, table.properties.get(LOAD_ID, ""), 0)
         if table is not None:
             _check_partitions(table)
 
@@ -71,13 +69,20 @@ class Iceberg:
 
     def _told(self, plan: Plan) -> Told:
         table = self._catalog.open()
-        found = {} if table is None else table.properties
-        done = int(found.get(LOAD, 0)) if found.get(LOAD_ID) == plan.load_id else 0
-        if done < plan.number:
+        done = self._check_has(table, plan.load_id, plan.number - 1)
+        if table is None or done < plan.number:
             return Told(has_it=False, base=table)
         self._catalog.point_to(table)  # whoever has committed may have died before it
-        commit = parse_commit("the table's commit", found[COMMIT].encode()) if done == plan.number else None
+        text = table.properties[COMMIT]
+        commit = parse_commit("the table's commit", text.encode()) if done == plan.number else None
         return Told(has_it=True, base=table, commit=commit)
+
+    def _check_has(self, table: Any, load_id: str, number: int) -> int:
+        """The newest load that the table has, at least this one; 0: none. Raises CannotLoad."""
+        found = {} if table is None else table.properties
+        done = int(found.get(LOAD, 0)) if LOAD_ID in found and found[LOAD_ID] == load_id else None
+        check_has(self._store.address, LOG, done, number, is_there=table is not None)
+        return done or 0
 
     def _create(self, plan: Plan) -> Any:
         """Without rows, and with the load's id, so that nobody takes it for another's."""

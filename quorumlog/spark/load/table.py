@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
-from quorumlog.spark.load.choosing import Choice
+from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import range_of, rest_name
 from quorumlog.spark.load.protocol import StoreUnclear, Told
 from quorumlog.spark.load.records import DELTA, Commit, LoadedFile, LoadedRange, Plan, at
@@ -49,7 +49,7 @@ class LakeTable(Protocol):
         """
 
     def ask(self, plan: Plan) -> Told | None:
-        """The step AskTable."""
+        """The step AskTable. Raises CannotLoad for a table that has not what was committed before this plan."""
 
     def add(self, plan: Plan, commit: Commit, base: Any) -> bool:
         """The step AddToTable."""
@@ -64,6 +64,28 @@ def table_of(kind: str, store: Store) -> LakeTable:
     from quorumlog.spark.load.iceberg import Iceberg
 
     return Delta(store) if kind == DELTA else Iceberg(store)
+
+
+def check_has(address: str, log: str, done: int | None, number: int, *, is_there: bool) -> None:
+    """log: where the table says what is in it. done: the newest load of this folder that it has, or None. number: of
+    the newest load that is committed, or 0.
+
+    Raises CannotLoad unless the table is there and has all these loads: one more would be committed upon rows that are
+    gone. Before the first one there may be no table, and none of somebody else.
+    """
+    if not number:
+        if is_there and done is None:
+            raise CannotLoad(f"{address} is no table of a load: something else has made it. Load into an empty folder")
+    elif not is_there:
+        raise CannotLoad(
+            f"{address}: its table is gone, and load {number} is committed: restore {log}, or load into another folder"
+        )
+    elif done is None or done < number:
+        raise CannotLoad(
+            f"{address}: load {number} is committed, and its table has {f'load {done}' if done else 'no load'} as the "
+            f"newest: an older state, or another table, is in its place. Restore {log} as load {number} left it, or "
+            "load into another folder"
+        )
 
 
 class Share(Enum):
