@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from pyiceberg.types import LongType, NestedField
 
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.iceberg import LOAD, LOAD_ID, Iceberg
-from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO
+from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO, is_same_place
 from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.names import commit_name, plan_name
 from quorumlog.spark.load.protocol import Ended, StoreUnclear
@@ -181,6 +182,55 @@ def test_the_files_are_the_loads_own(wanted: Request, tmp_path: Path) -> None:
     table = iceberg_table(str(tmp_path))
     assert [task.file.record_count for task in table.scan("partition == 0 and offset >= 45").plan_files()] == [20]
     assert table.scan("offset >= 45").to_arrow().num_rows == 15
+
+
+def test_a_copy_of_the_folder_is_no_table(
+    cluster: LocalCluster, wanted: Request, kind: TableKind, tmp_path: Path
+) -> None:
+    """Its readers follow the addresses in it, to the files of the original."""
+    folder, copy, link = (tmp_path / name for name in ("folder", "copy", "link"))
+    load(replace(wanted, until="10"), folder)
+    shutil.copytree(folder, copy)
+    for call in (lambda: load(wanted, copy), lambda: faults(copy)):
+        with pytest.raises(CannotLoad, match=f"the table in it is that of {folder}, where its readers look"):
+            call()
+    assert not (copy / plan_name(2)).exists()
+    link.symlink_to(folder)
+    load(wanted, link)
+    assert kind.rows(str(folder)) == kind.rows(str(link)) == once(COUNT, 20) and faults(link) == ()
+
+
+@pytest.mark.parametrize(
+    ("location", "address", "is_same"),
+    [
+        ("/lake/orders", "/lake/orders", True),
+        ("file:/lake/orders/", "/lake/orders", True),
+        ("file:///lake/orders", "/lake/orders", True),
+        ("/lake/orders", "/lake/others", False),
+        ("s3://lake/orders", "s3a://lake/orders", True),
+        ("s3://lake/orders/", "s3://lake/orders", True),
+        ("s3://lake/orders", "gs://lake/orders", False),
+        ("s3://lake/orders", "/lake/orders", False),
+    ],
+)
+def test_an_address_has_several_names(location: str, address: str, is_same: bool) -> None:
+    assert is_same_place(location, address) is is_same
+
+
+def test_a_state_that_is_there_by_half_is_named(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    state = tmp_path / "metadata" / "v2.metadata.json"
+    whole = state.read_bytes()
+    compressed = state.with_name("v3.gz.metadata.json")
+    for path, data in ((state, whole[:100]), (state, b""), (compressed, gzip.compress(whole)[:-20])):
+        path.write_bytes(data)
+        for call in (lambda: load(wanted, tmp_path), lambda: faults(tmp_path)):
+            with pytest.raises(CannotLoad, match=rf"metadata/{path.name} is no state of a table"):
+                call()
+        state.write_bytes(whole)
+    compressed.unlink()
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
 def rejects(*given: Any) -> Any:
