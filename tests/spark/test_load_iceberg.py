@@ -13,6 +13,7 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.schema import Schema
+from pyiceberg.transforms import DayTransform
 from pyiceberg.types import LongType, NestedField
 
 from quorumlog.spark.load.choosing import CannotLoad
@@ -92,12 +93,64 @@ def test_a_foreign_table_is_refused(wanted: Request, tmp_path: Path) -> None:
     assert states(tmp_path) == ["v1.metadata.json"] and not (tmp_path / plan_name(1)).exists()
 
 
-def test_a_table_that_is_partitioned_anew_is_refused(wanted: Request, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("partition_by", "change", "found"),
+    [
+        ("", lambda update: update.add_identity("timestampType"), "topic, timestampType; a load needs topic"),
+        (
+            "",
+            lambda update: update.add_field("timestamp", DayTransform(), "dt"),
+            r"topic, dt \(day\); a load needs topic",
+        ),
+        (BY_DAY, lambda update: update.remove_field("dt"), "topic; a load needs topic, dt"),
+    ],
+    ids=["one more", "a day that no file has", "without days"],
+)
+def test_a_table_that_is_partitioned_anew_is_refused(
+    wanted: Request, tmp_path: Path, partition_by: str, change: Any, found: str
+) -> None:
+    """Also between a plan and its commit."""
+    wanted = replace(wanted, partition_by=partition_by)
     load(replace(wanted, until="10"), tmp_path)
     with iceberg_writer(str(tmp_path)).update_spec() as update:
-        update.add_identity("timestampType")
-    with pytest.raises(CannotLoad, match="has partitioned this table by topic, timestampType; a load needs topic"):
+        change(update)
+    with pytest.raises(CannotLoad, match=f"has partitioned this table by {found}"):
         load(wanted, tmp_path)
+
+
+def test_columns_may_be_renamed_but_for_those_of_the_place(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    with iceberg_writer(str(tmp_path)).update_schema() as update:
+        update.rename_column("value", "payload").rename_column("offset", "at")
+    with pytest.raises(CannotLoad, match="the table has no column offset any more"):
+        load(wanted, tmp_path)
+    assert not (tmp_path / plan_name(2)).exists()
+    with iceberg_writer(str(tmp_path)).update_schema() as update:
+        update.rename_column("at", "offset")
+    load(wanted, tmp_path)
+    kind.rewrite(str(tmp_path))
+    load(replace(wanted, start="15"), tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+    assert iceberg_table(str(tmp_path)).scan("payload is not null").to_arrow().num_rows == COUNT + 20
+
+
+def test_new_rows_are_added_without_a_look_at_what_is_there(
+    wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a manifest of each former load."""
+    load(replace(wanted, until="10"), tmp_path)
+    read, names = DirectoryStore.read, []
+
+    def noted(self: DirectoryStore, name: str) -> bytes | None:
+        names.append(name)
+        return read(self, name)
+
+    monkeypatch.setattr(DirectoryStore, "read", noted)
+    load(wanted, tmp_path)
+    assert not [name for name in names if name.endswith("-m0.avro")]
+    load(replace(wanted, start="0"), tmp_path)
+    assert [name for name in names if name.endswith("-m0.avro")]
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
 def test_days_that_no_calendar_has_are_null(cluster: LocalCluster, wanted: Request, tmp_path: Path) -> None:

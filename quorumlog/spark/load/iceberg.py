@@ -21,7 +21,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
-from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
+from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.table import TableFile, added, check_has, replaced, take_out
 
@@ -49,7 +49,7 @@ class Iceberg:
         elif table is not None:  # another loader may have been faster
             self._check_has(table, table.properties.get(LOAD_ID, ""), 0)
         if table is not None:
-            _check_partitions(table)
+            _check_columns(table, choice.layout)
 
     def ask(self, plan: Plan) -> Told | None:
         return _heard(self._store.address, lambda: self._told(plan))
@@ -93,8 +93,9 @@ class Iceberg:
 
     def _attempt(self, table: Any, plan: Plan, commit: Commit) -> bool:
         """In one commit that builds on this state of the table."""
-        _check_partitions(table)
-        ranges, live = replaced(plan, commit), _files(table)
+        _check_columns(table, plan.layout)
+        ranges = replaced(plan, commit)
+        live = _files(table) if ranges else []  # it reads a manifest of each former load
         leaving, rests = take_out((file for file, _ in live), ranges, self._store) if ranges else ([], [])
         gone = {file.path for file in leaving}
         adds = [_data_file(table, file, one.partition) for one, file in added(commit) if file.rows]
@@ -128,14 +129,26 @@ def _heard(address: str, ask: Callable[[], T]) -> T | None:
         return None
 
 
-def _check_partitions(table: Any) -> None:
-    """Raises CannotLoad. Files of a former partitioning count too, until they are rewritten."""
+def _check_columns(table: Any, layout: Layout) -> None:
+    """Raises CannotLoad. Files of a former partitioning count too, until they are rewritten.
+
+    Another partition would be told as null of each new file, and readers that ask for one would pass over its rows.
+    """
+    wanted = ["topic", "dt"] if layout.by_day else ["topic"]
     for spec in table.specs().values():
-        names = [field.name for field in spec.fields]
-        if names not in (["topic"], ["topic", "dt"]):
+        found = [
+            one.name if str(one.transform) == "identity" else f"{one.name} ({one.transform})" for one in spec.fields
+        ]
+        if found != wanted:
             raise CannotLoad(
-                f"{table.location()}: something else has partitioned this table by {', '.join(names) or 'nothing'}; a "
-                "load needs topic, or topic and dt. Load into another folder"
+                f"{table.location()}: something else has partitioned this table by {', '.join(found) or 'nothing'}; a "
+                f"load needs {', '.join(wanted)}. Load into another folder"
+            )
+    for name in ("partition", "offset"):
+        if name not in table.schema().column_names:
+            raise CannotLoad(
+                f"{table.location()}: the table has no column {name} any more, by which a load knows its rows. Give "
+                "the column its former name, or load into another folder"
             )
 
 
