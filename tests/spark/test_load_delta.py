@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import string
+import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, Schema
+from deltalake import DeltaTable, Schema, TableFeatures
 from deltalake.exceptions import DeltaError, DeltaProtocolError
 
 from quorumlog.spark.load.choosing import CannotLoad
@@ -19,7 +21,7 @@ from quorumlog.spark.load.protocol import Ended
 from quorumlog.spark.load.records import DELTA
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load import once
-from tests.spark.test_load_tables import COUNT, cluster, last_commit, load, wanted
+from tests.spark.test_load_tables import COUNT, cluster, faults, last_commit, load, wanted
 
 __all__ = ["cluster", "wanted"]
 
@@ -74,6 +76,41 @@ def test_what_cannot_be_replaced_is_not_planned(
         with pytest.raises(CannotLoad, match=r"cannot be replaced \(deletionVectors\)"):
             load(replace(wanted, start="0"), tmp_path)
     assert load(wanted, tmp_path).ended is Ended.NOTHING
+
+
+def test_rows_behind_a_deletion_vector_are_a_fault(wanted: Request, tmp_path: Path) -> None:
+    """The library commits to such a table, and does not read it."""
+    load(replace(wanted, until="10"), tmp_path)
+    delete_by_vector(tmp_path, "p=1/", [3])
+    load(wanted, tmp_path)
+    vector, count = faults(tmp_path)
+    assert "p=1/" in vector and "cannot be read" in vector and "deletionVectors" in vector
+    assert count.startswith("orders-1, offsets 0 to 10: the table has 0 rows, and its commit counts 10")
+
+
+def delete_by_vector(folder: Path, part: str, rows: list[int]) -> None:
+    """As Spark does: these rows of the file whose path has this part. The vector is a RoaringBitmapArray, in Z85."""
+    DeltaTable(folder).alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)
+    lines = [line for path in sorted(folder.glob("_delta_log/*.json")) for line in path.read_text().splitlines()]
+    add = next(entry["add"] for entry in map(json.loads, lines) if part in entry.get("add", {}).get("path", ""))
+    bitmap = struct.pack(f"<IIHHI{len(rows)}H", 12346, 1, 0, len(rows) - 1, 16, *rows)
+    data = struct.pack("<iqi", 1681511377, 1, 0) + bitmap
+    text = z85(data)
+    vector = {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(data), "cardinality": len(rows)}
+    remove = {"path": add["path"], "deletionTimestamp": 1, "dataChange": True}
+    entries = [
+        {"commitInfo": {"timestamp": 1, "operation": "DELETE"}}, {"remove": remove},
+        {"add": {**add, "deletionVector": vector}},
+    ]  # fmt: skip
+    name = f"{DeltaTable(folder).version() + 1:020}.json"
+    (folder / "_delta_log" / name).write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def z85(data: bytes) -> str:
+    """ZeroMQ's RFC 32, of data filled up with zeros."""
+    signs = string.digits + string.ascii_lowercase + string.ascii_uppercase + ".-:+=^!/*?&<>()[]{}@%$#"
+    words = struct.unpack(f">{-(-len(data) // 4)}I", data + b"\0" * (-len(data) % 4))
+    return "".join(signs[word // 85**place % 85] for word in words for place in range(4, -1, -1))
 
 
 def test_the_columns_are_those_of_the_files(wanted: Request, tmp_path: Path) -> None:

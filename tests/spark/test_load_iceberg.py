@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestWriterV2
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform
 from pyiceberg.types import LongType, NestedField
@@ -284,6 +287,51 @@ def test_a_state_that_is_there_by_half_is_named(wanted: Request, kind: TableKind
     compressed.unlink()
     load(wanted, tmp_path)
     assert kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
+def test_verify_counts_a_file_as_often_as_the_table_names_it(wanted: Request, tmp_path: Path) -> None:
+    load(wanted, tmp_path)
+    table = iceberg_writer(str(tmp_path))
+    twice = next(task.file for task in table.scan("partition == 1").plan_files())
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as made:
+        made.append_data_file(twice)
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("orders-1, offsets 0 to 20: the table has 40 rows, and its commit counts 20")
+
+
+def test_verify_sees_rows_that_a_file_of_deletes_hides(wanted: Request, tmp_path: Path) -> None:
+    """As engines that merge on read write them; pyiceberg reads them."""
+    load(wanted, tmp_path)
+    table = iceberg_writer(str(tmp_path))
+    of = next(task.file for task in table.scan("partition == 1").plan_files())
+    hidden = tmp_path / "data" / "deletes.parquet"
+    hidden.parent.mkdir()
+    schema = pa.schema(
+        [
+            pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": "2147483546"}),
+            pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"}),
+        ]
+    )
+    pq.write_table(pa.table({"file_path": [of.file_path] * 2, "pos": [3, 4]}, schema), hidden)
+    add_deletes(table, str(hidden), of)
+    assert iceberg_table(str(tmp_path)).scan().to_arrow().num_rows == COUNT + 18
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("orders-1, offsets 0 to 20: the table has 18 rows, and its commit counts 20")
+    load(replace(wanted, start="0"), tmp_path)
+    assert iceberg_table(str(tmp_path)).scan().to_arrow().num_rows == COUNT + 20 and faults(tmp_path) == ()
+
+
+def add_deletes(table: Any, path: str, of: DataFile) -> None:
+    """The library writes manifests of data alone."""
+    deletes = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES, file_path=path, file_format=FileFormat.PARQUET,
+        partition=of.partition, record_count=2, file_size_in_bytes=Path(path).stat().st_size,
+    )  # fmt: skip
+    deletes.spec_id = of.spec_id
+    with pytest.MonkeyPatch.context() as patched, table.transaction() as transaction:
+        patched.setattr(ManifestWriterV2, "content", lambda self: ManifestContent.DELETES)
+        with transaction.update_snapshot().fast_append() as made:
+            made.append_data_file(deletes)
 
 
 def rejects(*given: Any) -> Any:

@@ -131,6 +131,32 @@ def test_verify_counts_what_the_table_names(wanted: Request, kind: TableKind, tm
     assert faults(tmp_path) == () and kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
+def test_verify_sees_rows_that_nobody_has_loaded(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(wanted, tmp_path)
+    kind.append(str(tmp_path), (1_000, 1_001, None))
+    assert faults(tmp_path) == (
+        "topic orders: the table has 3 rows that no commit has; look at what has written them",
+    )  # fmt: skip
+
+
+def test_verify_names_a_file_of_the_table_that_is_gone(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(wanted, tmp_path)
+    kind.rewrite(str(tmp_path))
+    lost = table_of(kind.name, open_store(str(tmp_path))).files()[0]
+    (tmp_path / lost.path).unlink()
+    first, *others = faults(tmp_path)
+    assert first.startswith(f"{lost.path}, which the table names, cannot be read (")
+    assert others and all("the table has 0 rows" in other for other in others)
+
+
+def test_a_load_that_is_under_way_is_no_fault(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """Its rows may be in the table, and its commit file not yet."""
+    load(replace(wanted, until="10"), tmp_path)
+    load(wanted, tmp_path)
+    (tmp_path / commit_name(2)).unlink()
+    assert faults(tmp_path) == ()
+
+
 def test_a_commit_file_that_is_missing_is_written_from_the_table(
     wanted: Request, kind: TableKind, tmp_path: Path
 ) -> None:

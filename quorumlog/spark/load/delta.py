@@ -47,7 +47,7 @@ class Delta:
             done = 1 if table.history(HISTORY)[-1].get(COMMIT) else None
             check_has(address, LOG, done, 0, is_there=True)
         if any(one.is_again for one in choice.ranges):
-            _check_readable(table, address)
+            _dataset_of(table, address)
 
     def ask(self, plan: Plan) -> Told | None:
         return _heard(self._store.address, lambda: self._told(plan))
@@ -57,7 +57,7 @@ class Delta:
 
     def files(self) -> list[TableFile]:
         table = self._open()
-        return [] if table is None else _files(table)
+        return [] if table is None else _files(table, self._store.address)
 
     def _open(self) -> Any:
         from deltalake import DeltaTable
@@ -100,7 +100,7 @@ class Delta:
             )
             return True
         ranges = replaced(plan, commit)
-        leaving, rests = take_out(_files(table), ranges, self._store) if ranges else ([], [])
+        leaving, rests = take_out(_files(table, self._store.address), ranges, self._store) if ranges else ([], [])
         adds += [_add(file, None) for _, file in rests]
         removes = [_remove(file) for file in leaving]
         table.create_write_transaction(
@@ -122,11 +122,12 @@ def _heard(address: str, ask: Callable[[], T]) -> T | None:
         return None
 
 
-def _check_readable(table: Any, address: str) -> None:
+def _dataset_of(table: Any, address: str) -> Any:
+    """Raises CannotLoad where the library cannot read the table."""
     from deltalake.exceptions import DeltaProtocolError
 
     try:
-        table.to_pyarrow_dataset()
+        return table.to_pyarrow_dataset()
     except DeltaProtocolError as error:
         raise CannotLoad(
             f"{address}: its rows cannot be replaced ({error}). Rewrite the table without that feature, as "
@@ -134,7 +135,7 @@ def _check_readable(table: Any, address: str) -> None:
         ) from error
 
 
-def _files(table: Any) -> list[TableFile]:
+def _files(table: Any, address: str) -> list[TableFile]:
     import pyarrow as pa
 
     listed = pa.table(table.get_add_actions(flatten=True))
@@ -143,22 +144,38 @@ def _files(table: Any) -> list[TableFile]:
     paths: list[Any]
     topics: list[Any]
     paths, topics = (listed.column(name).to_pylist() for name in ("path", "partition.topic"))
-    rows = _Rows(table)
+    rows, cut = _Rows(table, address), _cut_by_vectors(table)
     return [
-        TableFile(path=path, topic=topics[i], day=days[i] if by_day else "", read=partial(rows.read, path))
+        TableFile(
+            path=path,
+            topic=topics[i],
+            day=days[i] if by_day else "",
+            read=partial(rows.read, path),
+            is_whole=path not in cut,
+        )
         for i, path in enumerate(paths)
     ]
+
+
+def _cut_by_vectors(table: Any) -> set[str]:
+    """Files of which something has deleted rows by deletion vectors."""
+    import pyarrow as pa
+
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return set()
+    paths: list[Any] = pa.table(table.deletion_vectors()).column("filepath").to_pylist()
+    return {path.removeprefix(table.table_uri) for path in paths}
 
 
 class _Rows:
     """Of the table's files. Its dataset is made when one is read: there is a folder's worth of them in it."""
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __init__(self, table: Any, address: str) -> None:
+        self._table, self._address = table, address
 
     @cached_property
     def _dataset(self) -> Any:
-        return self._table.to_pyarrow_dataset()
+        return _dataset_of(self._table, self._address)
 
     @cached_property
     def _fragments(self) -> dict[str, Any]:

@@ -160,7 +160,8 @@ def _files(table: Any) -> list[tuple[TableFile, Any]]:
         place = {field.name: task.file.partition[i] for i, field in enumerate(fields)}
         path = task.file.file_path.removeprefix(f"{table.location()}/")
         day = "" if "dt" not in place else _day(place["dt"])
-        file = TableFile(path=path, topic=place["topic"], day=day, read=partial(_read, table, task))
+        read, is_whole = partial(_read, table, task), not task.delete_files
+        file = TableFile(path=path, topic=place["topic"], day=day, read=read, is_whole=is_whole)
         found.append((file, task.file))
     return found
 

@@ -19,7 +19,7 @@ from quorumlog.ids import Offset
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import range_of, rest_name
 from quorumlog.spark.load.protocol import StoreUnclear, Told
-from quorumlog.spark.load.records import DELTA, Commit, LoadedFile, LoadedRange, Plan, at
+from quorumlog.spark.load.records import DELTA, Commit, LoadedFile, LoadedRange, Plan, PlannedRange, at
 from quorumlog.spark.load.store import Store
 
 
@@ -28,12 +28,14 @@ class TableFile:
     """One live file. path: below the folder. day: as of `name_of_day`; empty in a table without days.
 
     read: its rows as an Arrow table, as the folder's table has them: these columns, or all that such a file has.
+    is_whole: all rows of the file are the table's: nothing has deleted some by a file or a vector beside it.
     """
 
     path: str
     topic: str
     day: str
     read: Callable[[Sequence[str] | None], Any]
+    is_whole: bool = True
 
 
 class LakeTable(Protocol):
@@ -173,16 +175,32 @@ def _write(store: Store, file: TableFile, rows: Any) -> LoadedFile:
     return described
 
 
-def count_rows(files: Iterable[TableFile], ranges: Sequence[LoadedRange]) -> Counter[tuple[str, int, Offset]]:
+def of_no_range(topic: str) -> tuple[str, int, Offset]:
+    """The key of `count_rows` for rows of a topic that are in no range, as those without an offset."""
+    return topic, -1, Offset(-1)
+
+
+def no_rows() -> Any:
+    """An Arrow table with what is counted of each row."""
+    import pyarrow as pa
+
+    return pa.table({"partition": pa.array([], pa.int32()), "offset": pa.array([], pa.int64())})
+
+
+def count_rows(
+    files: Iterable[TableFile], ranges: Sequence[LoadedRange | PlannedRange]
+) -> Counter[tuple[str, int, Offset]]:
     """Rows of each range in these files, by topic, partition and start. One file at a time is in memory."""
     import numpy as np
 
-    by_place: dict[TopicPartition, list[LoadedRange]] = {}
+    by_place: dict[TopicPartition, list[LoadedRange | PlannedRange]] = {}
     for one in sorted(ranges, key=lambda one: one.start):
         by_place.setdefault(at(one), []).append(one)
     found: Counter[tuple[str, int, Offset]] = Counter()
     for file in files:
-        rows = file.read(("partition", "offset")).drop_null()
+        all_rows = file.read(("partition", "offset"))
+        rows = all_rows.drop_null()
+        found[of_no_range(file.topic)] += all_rows.num_rows
         partitions, offsets = rows.column("partition").to_numpy(), rows.column("offset").to_numpy()
         for partition in np.unique(partitions):
             there = by_place.get((file.topic, int(partition)), [])
@@ -190,5 +208,7 @@ def count_rows(files: Iterable[TableFile], ranges: Sequence[LoadedRange]) -> Cou
             which = np.searchsorted([one.start for one in there], mine, side="right") - 1
             for index in np.unique(which[which >= 0]):
                 one = there[index]
-                found[(*at(one), one.start)] += int(np.count_nonzero((which == index) & (mine < one.end)))
+                count = int(np.count_nonzero((which == index) & (mine < one.end)))
+                found[(*at(one), one.start)] += count
+                found[of_no_range(file.topic)] -= count
     return found
