@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Schema, TableFeatures
-from deltalake.exceptions import DeltaError, DeltaProtocolError
+from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.delta import Delta
+from quorumlog.spark.load.job import in_this_process
 from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.protocol import Ended
+from quorumlog.spark.load.protocol import Ended, StoreUnclear
 from quorumlog.spark.load.records import DELTA
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load import once
@@ -76,6 +78,51 @@ def test_what_cannot_be_replaced_is_not_planned(
         with pytest.raises(CannotLoad, match=r"cannot be replaced \(deletionVectors\)"):
             load(replace(wanted, start="0"), tmp_path)
     assert load(wanted, tmp_path).ended is Ended.NOTHING
+
+
+def test_a_table_that_is_only_appended_to_is_not_replaced_in(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="50"), tmp_path)
+    DeltaTable(tmp_path).alter.set_table_properties({"delta.appendOnly": "true"})
+    with pytest.raises(CannotLoad, match=r"property delta\.appendOnly is true"):
+        load(replace(wanted, start="0"), tmp_path)
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "changes", "why"),
+    [
+        (lambda folder: delete_by_vector(folder, "p=0/", [3]), 2, "deletionVectors"),
+        (lambda folder: DeltaTable(folder).alter.set_table_properties({"delta.appendOnly": "true"}), 1, "appendOnly"),
+    ],
+    ids=["a vector", "append only"],
+)
+def test_what_cannot_be_replaced_behind_a_plan_is_named(
+    wanted: Request, tmp_path: Path, change: Callable[[Path], None], changes: int, why: str
+) -> None:
+    """A file that leaves without its vector stays in the table, and its rows would be there twice."""
+    load(wanted, tmp_path)
+
+    def changed_meanwhile(task: Any, ranges: Any) -> Any:
+        change(tmp_path)
+        return list(in_this_process(task, ranges))
+
+    before = DeltaTable(tmp_path).version()
+    with pytest.raises(CannotLoad, match=why):
+        load(replace(wanted, start="0"), tmp_path, changed_meanwhile)
+    assert DeltaTable(tmp_path).version() == before + changes  # those of something else
+
+
+def test_what_a_table_refuses_is_told(wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the library's error for conflicts, while nobody else has committed."""
+
+    def refuses(*given: Any) -> bool:
+        raise CommitFailedError("it has a feature that is unknown")
+
+    load(replace(wanted, until="10"), tmp_path)
+    monkeypatch.setattr(Delta, "_attempt", refuses)
+    with pytest.warns(UserWarning, match="a feature that is unknown"), pytest.raises(StoreUnclear):
+        load(wanted, tmp_path)
 
 
 def test_rows_behind_a_deletion_vector_are_a_fault(wanted: Request, tmp_path: Path) -> None:

@@ -149,6 +149,22 @@ def test_verify_names_a_file_of_the_table_that_is_gone(wanted: Request, kind: Ta
     assert others and all("the table has 0 rows" in other for other in others)
 
 
+def test_what_stands_in_a_file_that_is_gone_is_not_planned_again(
+    wanted: Request, kind: TableKind, tmp_path: Path
+) -> None:
+    """The plan would stand before every later load."""
+    load(replace(wanted, until="50"), tmp_path)
+    kind.rewrite(str(tmp_path))
+    lost = tmp_path / table_of(kind.name, open_store(str(tmp_path))).files()[0].path
+    lost.rename(tmp_path / "_kept")
+    with pytest.raises(CannotLoad, match=rf"{lost.name}, which may have rows .* and is not there"):
+        load(replace(wanted, start="25"), tmp_path)
+    load(wanted, tmp_path)
+    (tmp_path / "_kept").rename(lost)
+    load(replace(wanted, start="25"), tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
 def test_a_load_that_is_under_way_is_no_fault(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
     """Its rows may be in the table, and its commit file not yet."""
     load(replace(wanted, until="10"), tmp_path)

@@ -21,7 +21,7 @@ from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, check_has, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, replaced, take_out
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
 LOG = "_delta_log"
@@ -47,13 +47,14 @@ class Delta:
             done = 1 if table.history(HISTORY)[-1].get(COMMIT) else None
             check_has(address, LOG, done, 0, is_there=True)
         if any(one.is_again for one in choice.ranges):
-            _dataset_of(table, address)
+            _check_replaceable(table, address)
+            check_readable(address, _files(table, address), choice, self._store)
 
     def ask(self, plan: Plan) -> Told | None:
-        return _heard(self._store.address, lambda: self._told(plan))
+        return self._heard(lambda: self._told(plan))
 
     def add(self, plan: Plan, commit: Commit, base: Any) -> bool:
-        return bool(_heard(self._store.address, lambda: self._attempt(base, plan, commit)))
+        return bool(self._heard(lambda: self._attempt(base, plan, commit), base))
 
     def files(self) -> list[TableFile]:
         table = self._open()
@@ -66,6 +67,24 @@ class Delta:
         try:
             return DeltaTable(self._store.address)
         except TableNotFoundError:
+            return None
+
+    def _heard(self, ask: Callable[[], T], base: Any = None) -> T | None:
+        """None: there was a conflict, or no answer, of which there is a warning. The table tells what has become of it.
+
+        base: of an attempt. What the table refuses while nobody else has committed to it is no conflict, and is told.
+        """
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        try:
+            try:
+                return ask()
+            except CommitFailedError:
+                if base is None or self._open().version() != base.version():
+                    return None
+                raise
+        except (DeltaError, OSError) as error:  # a network's failure is an OSError
+            warnings.warn(f"{self._store.address}: {error}", stacklevel=3)
             return None
 
     def _told(self, plan: Plan) -> Told:
@@ -100,6 +119,8 @@ class Delta:
             )
             return True
         ranges = replaced(plan, commit)
+        if ranges:
+            _check_replaceable(table, self._store.address)
         leaving, rests = take_out(_files(table, self._store.address), ranges, self._store) if ranges else ([], [])
         adds += [_add(file, None) for _, file in rests]
         removes = [_remove(file) for file in leaving]
@@ -109,17 +130,14 @@ class Delta:
         return True
 
 
-def _heard(address: str, ask: Callable[[], T]) -> T | None:
-    """None: there was a conflict, or no answer, of which there is a warning. The table tells what has become of it."""
-    from deltalake.exceptions import CommitFailedError, DeltaError
-
-    try:
-        return ask()
-    except CommitFailedError:
-        return None  # another has committed meanwhile
-    except (DeltaError, OSError) as error:  # a network's failure is an OSError
-        warnings.warn(f"{address}: {error}", stacklevel=4)
-        return None
+def _check_replaceable(table: Any, address: str) -> None:
+    """Raises CannotLoad. A file that leaves the table without its deletion vector would stay there."""
+    _dataset_of(table, address)
+    if table.metadata().configuration.get("delta.appendOnly", "").lower() == "true":
+        raise CannotLoad(
+            f"{address}: its rows cannot be replaced, for the table's property delta.appendOnly is true. Set it to "
+            "false, or leave --from out"
+        )
 
 
 def _dataset_of(table: Any, address: str) -> Any:

@@ -23,7 +23,7 @@ from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, check_has, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, replaced, take_out
 
 LOAD_ID, LOAD, COMMIT = "quorumlog.load-id", "quorumlog.load", "quorumlog.commit"  # properties of the table
 LOG = "the folder metadata"
@@ -50,6 +50,8 @@ class Iceberg:
             self._check_has(table, table.properties.get(LOAD_ID, ""), 0)
         if table is not None:
             _check_columns(table, choice.layout)
+            if any(one.is_again for one in choice.ranges):
+                check_readable(self._store.address, (file for file, _ in _files(table)), choice, self._store)
 
     def ask(self, plan: Plan) -> Told | None:
         return _heard(self._store.address, lambda: self._told(plan))

@@ -90,6 +90,20 @@ def check_has(address: str, log: str, done: int | None, number: int, *, is_there
         )
 
 
+def check_readable(address: str, files: Iterable[TableFile], choice: Choice, store: Store) -> None:
+    """Raises CannotLoad for a file whose other rows would have to be read, and which is not there.
+
+    A plan that cannot be carried out would stand before all that come later.
+    """
+    again = [one for one in choice.ranges if one.is_again]
+    for file in files:
+        if share_of(file.path, file.topic, again) is Share.SOME and store.size(file.path) is None:
+            raise CannotLoad(
+                f"{address}: the table names {file.path}, which may have rows that are to be loaded again, and is not "
+                "there. Restore it, or take it out of the table (of Delta Lake: FSCK REPAIR TABLE), or leave --from out"
+            )
+
+
 class Share(Enum):
     """How much of a file is to be replaced."""
 
@@ -109,7 +123,7 @@ def added(commit: Commit) -> list[tuple[LoadedRange, LoadedFile]]:
     return [(one, file) for one in commit.ranges if not one.is_kept for file in one.files]
 
 
-def share_of(path: str, topic: str, ranges: Iterable[LoadedRange]) -> Share:
+def share_of(path: str, topic: str, ranges: Iterable[LoadedRange | PlannedRange]) -> Share:
     """By the names alone."""
     named = range_of(path)
     of_topic = [one for one in ranges if one.topic == topic]
