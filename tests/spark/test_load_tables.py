@@ -21,7 +21,7 @@ from quorumlog.spark.load.job import in_this_process, run_load
 from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.names import commit_name, plan_name
 from quorumlog.spark.load.protocol import MAX_TRIES, Ended, StoreUnclear, newest
-from quorumlog.spark.load.records import BY_DAY, Commit
+from quorumlog.spark.load.records import BY_DAY, DELTA, Commit
 from quorumlog.spark.load.store import DirectoryStore, open_store
 from quorumlog.spark.load.table import table_of
 from quorumlog.spark.load.verifying import verify
@@ -162,6 +162,24 @@ def test_what_stands_in_a_file_that_is_gone_is_not_planned_again(
     load(wanted, tmp_path)
     (tmp_path / "_kept").rename(lost)
     load(replace(wanted, start="25"), tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_log_of_the_table_that_has_holes_is_named(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """A copy by half, or a file that something has cleaned away."""
+    load(replace(wanted, until="10"), tmp_path)
+    lost = max((tmp_path / kind.log).glob("*.json" if kind.name == DELTA else "*-m0.avro"))
+    whole = lost.read_bytes()
+    if kind.name == DELTA:
+        lost.write_bytes(whole[:100])
+    else:
+        lost.unlink()
+    for call in (lambda: load(replace(wanted, start="0"), tmp_path), lambda: faults(tmp_path)):
+        with pytest.raises(CannotLoad, match=r"its table cannot be opened|what is in the table cannot be told") as told:
+            call()
+        assert "\n" not in str(told.value)
+    lost.write_bytes(whole)
+    load(replace(wanted, start="0"), tmp_path)
     assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
 
 

@@ -40,7 +40,7 @@ class Delta:
             raise ConfigError("a table of Delta Lake needs deltalake: pip install 'quorumlog[lake]'")
 
     def check(self, last: Commit | None, choice: Choice) -> None:
-        table, address = self._open(), self._store.address
+        table, address = self._found(), self._store.address
         if last is not None:
             self._check_has(table, last.load_id, last.number)
         elif table is not None:  # another loader may have been faster
@@ -57,7 +57,7 @@ class Delta:
         return bool(self._heard(lambda: self._attempt(base, plan, commit), base))
 
     def files(self) -> list[TableFile]:
-        table = self._open()
+        table = self._found()
         return [] if table is None else _files(table, self._store.address)
 
     def _open(self) -> Any:
@@ -84,8 +84,20 @@ class Delta:
                     return None
                 raise
         except (DeltaError, OSError) as error:  # a network's failure is an OSError
-            warnings.warn(f"{self._store.address}: {error}", stacklevel=3)
+            warnings.warn(f"{self._store.address}: {_first_line(error)}", stacklevel=3)
             return None
+
+    def _found(self) -> Any:
+        """As `_open`. Raises CannotLoad where the library cannot tell."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            return self._open()
+        except DeltaError as error:
+            raise CannotLoad(
+                f"{self._store.address}: its table cannot be opened ({_first_line(error)}). Look at {LOG}, and restore "
+                "what is damaged or missing, then load again"
+            ) from error
 
     def _told(self, plan: Plan) -> Told:
         table = self._open()
@@ -128,6 +140,11 @@ class Delta:
             [*removes, *adds], "append", schema, partition_by=by, commit_properties=properties
         )
         return True
+
+
+def _first_line(error: Exception) -> str:
+    """Behind it the library may tell its own stack."""
+    return str(error).partition("\n")[0]
 
 
 def _check_replaceable(table: Any, address: str) -> None:

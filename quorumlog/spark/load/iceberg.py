@@ -155,9 +155,16 @@ def _check_columns(table: Any, layout: Layout) -> None:
 
 
 def _files(table: Any) -> list[tuple[TableFile, Any]]:
-    """The live files, each with the library's own description."""
+    """The live files, each with the library's own description. Raises CannotLoad for what the library cannot read."""
+    try:
+        tasks = list(table.scan().plan_files())
+    except (ValueError, NotImplementedError, FileNotFoundError) as error:  # equality deletes; a manifest that is gone
+        raise CannotLoad(
+            f"{table.location()}: what is in the table cannot be told ({error}). Rewrite its files without deletes, as "
+            "rewrite_data_files does, or restore what is missing; loads without --from go on"
+        ) from error
     found = []
-    for task in table.scan().plan_files():
+    for task in tasks:
         fields = table.specs()[task.file.spec_id].fields
         place = {field.name: task.file.partition[i] for i, field in enumerate(fields)}
         path = task.file.file_path.removeprefix(f"{table.location()}/")
