@@ -19,7 +19,7 @@ from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.job import in_this_process, run_load
 from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import commit_name, plan_name
+from quorumlog.spark.load.names import NO_DAY, commit_name, plan_name
 from quorumlog.spark.load.protocol import MAX_TRIES, Ended, StoreUnclear, newest
 from quorumlog.spark.load.records import BY_DAY, DELTA, Commit
 from quorumlog.spark.load.store import DirectoryStore, open_store
@@ -181,6 +181,21 @@ def test_a_log_of_the_table_that_has_holes_is_named(wanted: Request, kind: Table
     lost.write_bytes(whole)
     load(replace(wanted, start="0"), tmp_path)
     assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_topic_may_have_the_name_of_null(
+    cluster: LocalCluster, wanted: Request, kind: TableKind, tmp_path: Path
+) -> None:
+    """Rows of a topic null would stay beside those that are loaded again."""
+    topic, place = NO_DAY, str(tmp_path)
+    if topic not in {one.name for one in cluster.client.admin.list_topics()}:
+        cluster.client.admin.create_topic(topic, 1, 1)
+        send(cluster, topic, 30)
+    wanted = replace(wanted, topics=(topic,))
+    load(wanted, place)
+    assert {file.topic for file in table_of(kind.name, open_store(place)).files()} == {topic}
+    load(replace(wanted, start="0"), place)
+    assert kind.rows(place) == once(30) and faults(place) == ()
 
 
 def test_a_load_that_is_under_way_is_no_fault(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
