@@ -12,13 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, Schema, TableFeatures
+from deltalake import DeltaTable, Schema, TableFeatures, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolError
 
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.delta import Delta
 from quorumlog.spark.load.job import in_this_process
 from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.names import plan_name
 from quorumlog.spark.load.protocol import Ended, StoreUnclear
 from quorumlog.spark.load.records import DELTA
 from tests.spark.table_kinds import KINDS, TableKind
@@ -111,6 +112,33 @@ def test_what_cannot_be_replaced_behind_a_plan_is_named(
     with pytest.raises(CannotLoad, match=why):
         load(replace(wanted, start="0"), tmp_path, changed_meanwhile)
     assert DeltaTable(tmp_path).version() == before + changes  # those of something else
+
+
+@pytest.mark.parametrize(
+    ("without", "by", "why"),
+    [
+        (["offset"], ["topic"], "has no column offset any more"),
+        ([], [], "partitioned this table by nothing; a load needs topic"),
+    ],
+)
+def test_a_table_that_was_overwritten_with_other_columns_is_refused(
+    wanted: Request, kind: TableKind, tmp_path: Path, without: list[str], by: list[str], why: str
+) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    rows = DeltaTable(tmp_path).to_pyarrow_table().drop(without)
+    write_deltalake(tmp_path, rows, mode="overwrite", schema_mode="overwrite", partition_by=by)
+    with pytest.raises(CannotLoad, match=why):
+        load(wanted, tmp_path)
+    DeltaTable(tmp_path).restore(0)
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_folder_that_the_library_takes_for_another_is_refused(wanted: Request, tmp_path: Path) -> None:
+    folder = tmp_path / "a%20b"
+    with pytest.raises(CannotLoad, match="takes %20 in a folder's name for one character"):
+        load(wanted, folder)
+    assert not (folder / plan_name(1)).exists() and not (tmp_path / "a b").exists()
 
 
 def test_what_a_table_refuses_is_told(wanted: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

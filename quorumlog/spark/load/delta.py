@@ -8,6 +8,7 @@ next file of the table's log by a conditional PUT, as the load does with its own
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,12 +20,13 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
-from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
+from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, replaced, take_out
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
 LOG = "_delta_log"
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 HISTORY = 1_000  # commits of the table that are looked through for it
 T = TypeVar("T")
 
@@ -40,12 +42,16 @@ class Delta:
             raise ConfigError("a table of Delta Lake needs deltalake: pip install 'quorumlog[lake]'")
 
     def check(self, last: Commit | None, choice: Choice) -> None:
-        table, address = self._found(), self._store.address
+        address = self._store.address
+        _check_address(address)
+        table = self._found()
         if last is not None:
             self._check_has(table, last.load_id, last.number)
         elif table is not None:  # another loader may have been faster
             done = 1 if table.history(HISTORY)[-1].get(COMMIT) else None
             check_has(address, LOG, done, 0, is_there=True)
+        if table is not None:
+            _check_columns(table, address, choice.layout)
         if any(one.is_again for one in choice.ranges):
             _check_replaceable(table, address)
             check_readable(address, _files(table, address), choice, self._store)
@@ -123,13 +129,14 @@ class Delta:
             app_transactions=[Transaction(plan.load_id, plan.number)],
         )
         adds = [_add(file, one.partition) for one, file in added(commit)]
-        by = ["dt", "topic"] if plan.layout.by_day else ["topic"]
+        by = _folders(plan.layout)
         schema = Schema.from_arrow(_schema(plan))
         if table is None:
             create_table_with_add_actions(
                 self._store.address, schema, adds, mode="error", partition_by=by, commit_properties=properties
             )
             return True
+        _check_columns(table, self._store.address, plan.layout)
         ranges = replaced(plan, commit)
         if ranges:
             _check_replaceable(table, self._store.address)
@@ -140,6 +147,36 @@ class Delta:
             [*removes, *adds], "append", schema, partition_by=by, commit_properties=properties
         )
         return True
+
+
+def _check_address(address: str) -> None:
+    """Raises CannotLoad."""
+    if (found := _ESCAPE.search(address)) is not None:
+        raise CannotLoad(
+            f"{address}: the library of Delta Lake takes {found[0]} in a folder's name for one character, as in a URL, "
+            "and keeps the table in another folder. Load into a folder without it in its name"
+        )
+
+
+def _check_columns(table: Any, address: str, layout: Layout) -> None:
+    """Raises CannotLoad for a table that something else has given other columns, as an overwrite may."""
+    names, by = {field.name for field in table.schema().fields}, table.metadata().partition_columns
+    missing = [name for name in ("partition", "offset") if name not in names]
+    if missing:
+        raise CannotLoad(
+            f"{address}: the table has no column {missing[0]} any more, by which a load knows its rows. Restore its "
+            "columns (of Delta Lake: RESTORE TABLE), or load into another folder"
+        )
+    if sorted(by) != sorted(_folders(layout)):
+        raise CannotLoad(
+            f"{address}: something else has partitioned this table by {', '.join(by) or 'nothing'}; a load needs "
+            f"{', '.join(_folders(layout))}. Restore it (of Delta Lake: RESTORE TABLE), or load into another folder"
+        )
+
+
+def _folders(layout: Layout) -> list[str]:
+    """What the table is partitioned by."""
+    return ["dt", "topic"] if layout.by_day else ["topic"]
 
 
 def _first_line(error: Exception) -> str:
