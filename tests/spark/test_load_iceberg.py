@@ -185,6 +185,17 @@ def test_a_hint_that_is_old_or_gone_is_only_a_hint(wanted: Request, kind: TableK
     assert load(wanted, tmp_path).ended is Ended.NOTHING and faults(tmp_path) == ()
 
 
+def test_a_slow_loader_tells_no_older_state(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """DuckDB and pyiceberg read what the hint says, and a load without news would not correct it."""
+    load(replace(wanted, until="10"), tmp_path)
+    catalog, hint = FolderCatalog(DirectoryStore(str(tmp_path))), tmp_path / "metadata" / "version-hint.text"
+    older = catalog.open()
+    load(wanted, tmp_path)
+    assert older is not None and hint.read_text() == "3"
+    catalog.point_to(older)
+    assert hint.read_text() == "3" and kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
 def test_a_state_that_spark_has_compressed_is_read(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
     load(replace(wanted, until="10"), tmp_path)
     newest = tmp_path / "metadata" / "v2.metadata.json"

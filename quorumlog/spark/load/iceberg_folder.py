@@ -44,7 +44,7 @@ class FolderCatalog(NoopCatalog):
 
     def open(self) -> Table | None:
         """The table in its newest state, or None. Raises CannotLoad for one of another place."""
-        states = [name for name in self._store.list("metadata/v") if _number_of(name)]
+        states = self._states()
         if not states:
             return None
         name = max(states, key=_number_of)
@@ -59,6 +59,9 @@ class FolderCatalog(NoopCatalog):
                 "another folder"
             )
         return self._table(metadata, name)
+
+    def _states(self) -> list[str]:
+        return [name for name in self._store.list("metadata/v") if _number_of(name)]
 
     def create(self, schema: Any, partitions: Any, properties: dict[str, str]) -> Table:
         """A table without rows. Raises CommitFailedException if there is one, StoreUnclear."""
@@ -93,9 +96,16 @@ class FolderCatalog(NoopCatalog):
         return made
 
     def point_to(self, table: Table) -> None:
-        """Tells readers that this is the newest state. Of two at once the older one may be told: both are whole."""
-        number = _number_of(table.metadata_location.removeprefix(f"{table.location()}/"))
-        _put(self._store, HINT, str(number).encode())
+        """Tells readers that this is the newest state, or which one is by now.
+
+        Whoever makes a state tells it afterwards, and whoever has told one looks whether there is a newer: so of two at
+        once the slower one does not leave the older state told.
+        """
+        told, newest = 0, _number_of(table.metadata_location.removeprefix(f"{table.location()}/"))
+        while told < newest:
+            told = newest
+            _put(self._store, HINT, str(told).encode())
+            newest = max(map(_number_of, self._states()), default=told)
 
     def _table(self, metadata: TableMetadata, name: str) -> Table:
         return Table(
