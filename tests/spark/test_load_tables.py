@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-import sys
 import threading
+import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,6 +16,7 @@ from uuid import uuid4
 import pytest
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.spark.load import delta, iceberg, table
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.job import in_this_process, run_load
@@ -22,14 +24,14 @@ from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.names import NO_DAY, commit_name, plan_name
 from quorumlog.spark.load.protocol import MAX_TRIES, Ended, StoreUnclear, newest
 from quorumlog.spark.load.records import BY_DAY, DELTA, Commit
-from quorumlog.spark.load.store import DirectoryStore, open_store
+from quorumlog.spark.load.store import open_store
 from quorumlog.spark.load.table import table_of
 from quorumlog.spark.load.verifying import verify
 from quorumlog.testing import LocalCluster
 from tests.spark.object_server import s3
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load import once
-from tests.spark.test_load_kills import fill, start, wait_for_death
+from tests.spark.test_load_kills import ROOT, fill, start, wait_for_death
 
 __all__ = ["s3"]
 COUNT = 60
@@ -288,8 +290,8 @@ def send(cluster: LocalCluster, topic: str, count: int) -> None:
 def test_an_answer_that_is_unclear_is_looked_up(
     wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = type(table_of(kind.name, open_store(str(tmp_path))))
-    really = table._attempt  # type: ignore[attr-defined]
+    made_by = type(table_of(kind.name, open_store(str(tmp_path))))
+    really = made_by._attempt  # type: ignore[attr-defined]
     made: list[int] = []
 
     def unclear(*given: Any) -> bool:
@@ -297,7 +299,7 @@ def test_an_answer_that_is_unclear_is_looked_up(
         made.append(1)
         raise OSError("the answer is lost")  # as where a network fails
 
-    monkeypatch.setattr(table, "_attempt", unclear)
+    monkeypatch.setattr(made_by, "_attempt", unclear)
     with pytest.warns(UserWarning, match="the answer is lost"):
         load(wanted, tmp_path)
     assert made == [1] and kind.rows(str(tmp_path)) == once(COUNT, 20)
@@ -306,14 +308,14 @@ def test_an_answer_that_is_unclear_is_looked_up(
 def test_a_table_that_never_answers_ends_a_load_by_name(
     wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = type(table_of(kind.name, open_store(str(tmp_path))))
+    made_by = type(table_of(kind.name, open_store(str(tmp_path))))
 
     def never(*given: Any) -> bool:
         raise OSError("no route")
 
     with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        patched.setattr(table, "_attempt", never)
+        patched.setattr(made_by, "_attempt", never)
         with pytest.raises(StoreUnclear, match=f"in {MAX_TRIES} tries"):
             load(wanted, tmp_path)
     assert sum("no route" in str(one.message) for one in told) == MAX_TRIES
@@ -385,13 +387,27 @@ def test_a_library_that_is_missing_is_named(
     wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(wanted, tmp_path)
-    monkeypatch.setattr(
-        sys.modules[type(table_of(kind.name, DirectoryStore("x"))).__module__], "find_spec", lambda _: None
-    )
+    monkeypatch.setattr(table, "find_spec", lambda _: None)
     again = replace(wanted, table=None, start="0")
     for call in (lambda: load(wanted, tmp_path / "new"), lambda: load(again, tmp_path), lambda: faults(tmp_path)):
         with pytest.raises(ConfigError, match=r"needs .*: pip install 'quorumlog\[lake\]'"):
             call()
+
+
+@pytest.mark.parametrize("older", ["0.11.9", "0.9.0rc1", "0.0"])
+def test_a_library_that_is_too_old_is_named_before_a_plan(
+    wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: str
+) -> None:
+    monkeypatch.setattr(table, "version", lambda _: older)
+    with pytest.raises(ConfigError, match=rf"needs .* or newer, and {re.escape(older)} is here: pip install --upgrade"):
+        load(wanted, tmp_path)
+    assert not (tmp_path / plan_name(1)).exists()
+
+
+def test_the_oldest_libraries_are_those_of_the_extra() -> None:
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["lake"]
+    for name, (major, minor) in (("deltalake", delta.SINCE), ("pyiceberg", iceberg.SINCE)):
+        assert f"{name}>={major}.{minor}" in extra
 
 
 class TestInAnObjectStore:

@@ -13,19 +13,18 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, need_library, replaced, take_out
 
 COMMIT = "quorumlog"  # among the custom metadata of the table's commit: what commit-N.json says
 LOG = "_delta_log"
+SINCE = (1, 6)  # of deltalake: as in pyproject.toml
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 HISTORY = 1_000  # commits of the table that are looked through for it
 T = TypeVar("T")
@@ -38,8 +37,7 @@ class Delta:
         self._store = store
 
     def need(self) -> None:
-        if find_spec("deltalake") is None:
-            raise ConfigError("a table of Delta Lake needs deltalake: pip install 'quorumlog[lake]'")
+        need_library("deltalake", SINCE, "Delta Lake")
 
     def check(self, last: Commit | None, choice: Choice) -> None:
         address = self._store.address

@@ -14,19 +14,18 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, need_library, replaced, take_out
 
 LOAD_ID, LOAD, COMMIT = "quorumlog.load-id", "quorumlog.load", "quorumlog.commit"  # properties of the table
 LOG = "the folder metadata"
+SINCE = (0, 12)  # of pyiceberg: as in pyproject.toml
 _TRIES = "commit.retry.num-retries"
 _DAY_0 = date(1970, 1, 1)
 T = TypeVar("T")
@@ -39,8 +38,7 @@ class Iceberg:
         self._store = store
 
     def need(self) -> None:
-        if find_spec("pyiceberg") is None:
-            raise ConfigError("a table of Apache Iceberg needs pyiceberg: pip install 'quorumlog[lake]'")
+        need_library("pyiceberg", SINCE, "Apache Iceberg")
 
     def check(self, last: Commit | None, choice: Choice) -> None:
         table = self._catalog.open()

@@ -7,13 +7,17 @@ table; of another one what stays is written to a new file, and both changes are 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any, Protocol
 from uuid import uuid4
 
+from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
 from quorumlog.spark.load.choosing import CannotLoad, Choice
@@ -42,7 +46,7 @@ class LakeTable(Protocol):
     """Its methods raise QuorumlogError."""
 
     def need(self) -> None:
-        """Raises ConfigError if the library is not installed."""
+        """Raises ConfigError if the library is not installed, or is too old."""
 
     def check(self, last: Commit | None, choice: Choice) -> None:
         """Before a plan is made of this choice, for what is planned must be done before anything else.
@@ -66,6 +70,18 @@ def table_of(kind: str, store: Store) -> LakeTable:
     from quorumlog.spark.load.iceberg import Iceberg
 
     return Delta(store) if kind == DELTA else Iceberg(store)
+
+
+def need_library(name: str, since: tuple[int, int], of: str) -> None:
+    """of: what needs it. Raises ConfigError, also for a version that is older: it would fail behind a plan."""
+    if find_spec(name) is None:
+        raise ConfigError(f"a table of {of} needs {name}: pip install 'quorumlog[lake]'")
+    found = version(name)
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < since:
+        raise ConfigError(
+            f"a table of {of} needs {name} {since[0]}.{since[1]} or newer, and {found} is here: "
+            "pip install --upgrade 'quorumlog[lake]'"
+        )
 
 
 def check_has(address: str, log: str, done: int | None, number: int, *, is_there: bool) -> None:
