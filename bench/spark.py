@@ -4,14 +4,14 @@
 
 Three nodes hold a topic of six partitions with records of 100 bytes. A round of reads is five sessions, each in a fresh
 process: our source with Numba's cache in place, Spark's Kafka source, our source with an empty cache, as right after
-an installation, our source with our daemon for Spark's Python processes, and the same by Kafka's protocol
+an installation, our source after `quorumlog.spark.quick_start()`, and the same by Kafka's protocol
 (`transport=lane`) and not by gRPC, as the others of ours read; the brokers count which one it was. Each round begins
 with another one. A session reads the topic several times; the first read is the cold one, and counts from `spark.read`
 in a session that is ready, because starting Java is equal on both sides.
 
-With the newest version a round has six more sessions, ours with our daemon: a stream with Trigger.AvailableNow counts
-the topic by partition, a stream of 1,000 records a second runs batch after batch, and the topic is loaded into Parquet
-files, by `quorumlog spark load` and by Spark's source and sink.
+With the newest version a round has six more sessions, ours after `quick_start`: a stream with Trigger.AvailableNow
+counts the topic by partition, a stream of 1,000 records a second runs batch after batch, and the topic is loaded into
+Parquet files, by `quorumlog spark load` and by Spark's source and sink.
 
 Both sides run under the same pyspark, in an environment that is made once (out/spark). Needs Java 17 or newer and mvn;
 without them, or without the packages, it says so and exits with 0. A quick run states no goals: it reads too little to
@@ -35,7 +35,7 @@ from bench.folders import new_folder
 from bench.kafka_tools import Unavailable
 from bench.loads import make_load
 from bench.report import Report, print_heading
-from bench.spark_jobs import DAEMON, LANE, OURS, THEIRS, Job, Sessions, steadily_written
+from bench.spark_jobs import LANE, OURS, THEIRS, Job, Sessions, steadily_written
 from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
 from bench.spark_rows import Round, Session, check_answers, rows
 from bench.spark_tools import NEWEST, OLDEST, SparkTools, get_spark
@@ -150,15 +150,15 @@ def _round(sessions: Sessions, filled: Path, number: int, reads: int) -> Round:
         "ours": lambda: session("ours", filled, kind=OURS),
         "theirs": lambda: session("theirs", None, kind=THEIRS),
         "empty": fresh,
-        "daemon": lambda: session("daemon", filled, kind=OURS, settings=DAEMON),
-        "lane": lambda: session("lane", filled, kind=OURS, settings=DAEMON, options=LANE),
+        "quick": lambda: session("quick", filled, kind=OURS, is_quick=True),
+        "lane": lambda: session("lane", filled, kind=OURS, is_quick=True, options=LANE),
     }
     return Round(**{kind: kinds[kind]() for kind in rotated(list(kinds), number)})
 
 
 def _pipeline_round(sessions: Sessions, filled: Path, number: int, runs: int) -> PipelineRound:
     def session(work: str, kind: str, topic: str = TOPIC) -> Session:
-        job = Job(work=work, kind=kind, topic=topic, runs=runs, settings=DAEMON if kind == OURS else {})
+        job = Job(work=work, kind=kind, topic=topic, runs=runs, is_quick=kind == OURS)
         found = sessions.run(f"{work}-{kind}-{number}", job, filled if kind == OURS else None)
         shutil.rmtree(sessions.folder / f"{work}-{kind}-{number}-written")
         return found

@@ -18,7 +18,6 @@ from bench.subject import Subject
 SCRIPT = Path(__file__).with_name("spark_session.py")
 SESSION_TIMEOUT_S = 900.0
 OURS, THEIRS = "quorumlog", "kafka"  # the formats
-DAEMON: Mapping[str, str] = {"spark.python.daemon.module": "quorumlog.spark.daemon"}
 LANE: Mapping[str, str] = {"transport": "lane"}  # options of a read
 SENT_BYTES = "quorumlog_fetch_chunk_bytes"  # of records by gRPC; the brokers' metric
 STEADY_ROWS, STEADY_PAUSE_S = 10, 0.01  # 1,000 records a second
@@ -30,14 +29,14 @@ class SessionFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a session does `runs` times. work: of spark_session.WORKS. kind: the format. settings: of the session;
+    """What a session does `runs` times. work: of spark_session.WORKS. kind: the format. is_quick: after `quick_start`.
     options: of its reads."""
 
     work: str
     kind: str
     topic: str
     runs: int
-    settings: Mapping[str, str] = field(default_factory=dict)
+    is_quick: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -61,19 +60,20 @@ class Sessions:
         servers = self.subject.nodes.layout.bootstrap_servers
         given = {**asdict(job), "servers": servers, "folder": str(written), "classpath": classpath}
         sent_before = self.subject.nodes.metric(SENT_BYTES)
-        found = self._output(name, [str(self.tools.python), str(SCRIPT), json.dumps(given)], installed)
+        environment = self.tools.environment(installed, is_quick=job.is_quick)
+        found = self._output(name, [str(self.tools.python), str(SCRIPT), json.dumps(given)], environment)
         least = sum(answer[0] for answer in found.answers) * self.record_bytes if job.is_by_grpc else 0
         check_way(name, self.subject.nodes.metric(SENT_BYTES) - sent_before, least)
         used = f", processor time {found.used_s[0]:.1f} and {found.warm_used_s:.1f} s" if found.used_s[0] else ""
         print(f"{name}: first {job.work} {found.reads_s[0]:.2f} s, later {found.warm_s:.2f} s{used}", flush=True)
         return found
 
-    def _output(self, name: str, command: list[str], installed: Path | None) -> Session:
+    def _output(self, name: str, command: list[str], environment: Mapping[str, str]) -> Session:
         log = self.folder / f"{name}.log"
         with log.open("w") as errors:
             try:
                 done = subprocess.run(
-                    command, env=self.tools.environment(installed), stdout=subprocess.PIPE, stderr=errors, text=True,
+                    command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True,
                     timeout=SESSION_TIMEOUT_S, check=False,
                 )  # fmt: skip
             except subprocess.TimeoutExpired:

@@ -48,19 +48,19 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """One session of each. empty: ours without Numba's cache, as right after an installation. daemon: ours with the
-    cache, and with our daemon for Spark's Python processes (quorumlog/spark/daemon.py). lane: as daemon, but by Kafka's
-    protocol; the other three of ours read by gRPC."""
+    """One session of each. empty: ours without Numba's cache, as right after an installation. quick: ours with the
+    cache, after `quorumlog.spark.quick_start`. lane: as quick, but by Kafka's protocol; the other three of ours read by
+    gRPC."""
 
     ours: Session
     theirs: Session
     empty: Session
-    daemon: Session
+    quick: Session
     lane: Session
 
     @property
     def all(self) -> tuple[Session, ...]:
-        return self.ours, self.theirs, self.empty, self.daemon, self.lane
+        return self.ours, self.theirs, self.empty, self.quick, self.lane
 
 
 def parse_session(output: str) -> Session:
@@ -96,8 +96,8 @@ def rows(rounds: Sequence[Round], records: int, *, judged: bool) -> list[Row]:
         of_ours = {
             name: [value(turn.ours) for turn in rounds],
             f"{name}, empty cache": [value(turn.empty) for turn in rounds],
-            f"{name}, our daemon": [value(turn.daemon) for turn in rounds],
-            f"{name}, our daemon, lane": [value(turn.lane) for turn in rounds],
+            f"{name}, quick start": [value(turn.quick) for turn in rounds],
+            f"{name}, quick start, lane": [value(turn.lane) for turn in rounds],
         }
         return [
             Row(name=f"Spark's: {name}", unit="s", rounds=theirs),
@@ -112,10 +112,10 @@ def rows(rounds: Sequence[Round], records: int, *, judged: bool) -> list[Row]:
         theirs = [records / turn.theirs.warm_s for turn in rounds]
         of_ours = {
             "later reads": [records / turn.ours.warm_s for turn in rounds],
-            "later reads, our daemon": [records / turn.daemon.warm_s for turn in rounds],
-            "later reads, our daemon, lane": [records / turn.lane.warm_s for turn in rounds],
+            "later reads, quick start": [records / turn.quick.warm_s for turn in rounds],
+            "later reads, quick start, lane": [records / turn.lane.warm_s for turn in rounds],
         }
-        by_grpc, by_lane = of_ours["later reads, our daemon"], of_ours["later reads, our daemon, lane"]
+        by_grpc, by_lane = of_ours["later reads, quick start"], of_ours["later reads, quick start, lane"]
         return [
             Row(name="Spark's: later reads", unit="records/s", rounds=theirs),
             *(
@@ -123,7 +123,7 @@ def rows(rounds: Sequence[Round], records: int, *, judged: bool) -> list[Row]:
                 for which, ours in of_ours.items()
             ),
             Row(
-                name="later reads by gRPC, our daemon", unit="records/s", rounds=by_grpc,
+                name="later reads by gRPC, quick start", unit="records/s", rounds=by_grpc,
                 shares=_shares(by_grpc, by_lane), of=OF_LANE, goal=GRPC_GOAL if judged else None,
             ),
         ]  # fmt: skip

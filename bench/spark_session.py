@@ -37,7 +37,7 @@ def main(job: Job) -> None:
 
     builder = SparkSession.builder.master("local[2]")
     classpath = {"spark.driver.extraClassPath": job["classpath"]} if job["classpath"] else {}
-    for name, value in {**SETTINGS, **job["settings"], **classpath}.items():
+    for name, value in {**SETTINGS, **classpath}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     session_s = time.perf_counter() - START_S

@@ -70,11 +70,13 @@ class SparkTools:
     python: Path
     jars: Path
 
-    def environment(self, installed: Path | None) -> dict[str, str]:
-        """For a process that starts Spark. installed: our packages (`install`), or None for Spark's source alone."""
+    def environment(self, installed: Path | None, *, is_quick: bool = False) -> dict[str, str]:
+        """For a process that starts Spark. installed: our packages (`install`), or None for Spark's source alone.
+        is_quick: as `quorumlog.spark.quick_start` leaves it."""
         others = ("PYTHON", "PYSPARK", "SPARK", "NUMBA")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
-        own = {"PYTHONPATH": str(installed)} if installed else {}
+        early = [str(installed / "quorumlog" / "spark" / "early")] if installed and is_quick else []
+        own = {"PYTHONPATH": os.pathsep.join([*early, str(installed)])} if installed else {}
         python = str(self.python)
         return kept | own | {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
 

@@ -60,6 +60,7 @@ LEFT_OUT: dict[str, str] = {  # test functions, by what their names begin with, 
     "tests/lint/test_suites.py": "it starts pytest again and again, for whoever changes the runner",
     "tests/lint/test_tidy.py::test_tidy": "`./dev check` runs it",
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": _SCALE,
+    "tests/records/test_compiled_code.py": "it compiles again and again, in processes of its own",
     "tests/storage/test_open_files.py::test_3000": _SCALE,
 }
 SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine tenths are nightly, not in the rest
@@ -83,6 +84,7 @@ _SEEDS = "the simulation plays it with more seeds"
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
+_PLAN = "test_streaming.py plans any batches and restarts without Spark"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
 _APPLICATION = "the other applications run as groups, too"
 _RUNNER = "whoever changes the runner of tests runs it"
@@ -143,6 +145,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[6": _SEEDS,
     "tests/losses/test_loss_0_earlier_life.py::test_the_logs_of_all_replicas_match_after_the_power_has_gone[1": _SEEDS,
     "tests/quorum/controller/test_unclean_recovery.py::test_many_partitions": "it looks at 1,500 partitions",
+    "tests/records/test_compiled_code.py::test_a_damaged_file_is_compiled_anew_once[garble": "the others are truncated",
     "tests/spark/test_load_command.py::test_a_load_by_spark": "test_load.py loads by Spark, and the command without it",
     "tests/spark/test_load_kills.py::test_a_killed_job_of_spark": "Spark's jobs and deaths are in the rest",
     "tests/spark/test_load_kills.py::test_a_killed_load_is_done_again[create-1-before]": _DEATH,
@@ -159,6 +162,10 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_session_processes.py::test_a_session_leaves": "CI runs the demo, and looks at what it leaves",
     "tests/spark/test_spark_commands.py::test_the_doctor": "tests/spark reads topics in the same way",
     "tests/spark/test_spark_commands.py::test_the_shell": "tests/spark reads topics in the same way",
+    "tests/spark/test_spark_places.py": "tests/records/test_compiled_code.py compiles where nothing can be written",
+    "tests/spark/test_spark_kills.py": "test_spark_streams.py repeats batches and starts, without a death",
+    "tests/spark/test_spark_streams.py::test_two_streams": _PLAN,
+    "tests/spark/test_spark_streams.py::test_a_stream_that_is_joined": _PLAN,
     "tests/spark/test_spark_connect.py": "tests/spark reads in the same way, in a classic session",
 }
 # Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from quorumlog.spark.python_path import quick_start
+
 JAVA_END_LIMIT_S = 20.0  # Java takes about one second: it removes its temporary files
 SUBMITTED = "PYSPARK_GATEWAY_PORT"  # environment variable that spark-submit sets: its session is there already
 
@@ -22,6 +24,7 @@ def session(log: Path, app: str, master: str) -> Iterator[Any]:
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    quick_start()
     settings = {
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

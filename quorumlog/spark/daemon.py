@@ -1,16 +1,18 @@
-"""Starts Spark's Python processes sooner, if a session asks for it: spark.python.daemon.module=quorumlog.spark.daemon.
+"""Prepares Spark's Python processes: they start sooner, and each task does less.
 
 For the first read of a session, Spark starts four Python processes one after the other: to find the format, to ask for
 its schema, to plan and to read. Each imports pyspark, and each is the parent of the processes that do the work. Spark
 puts pyspark's zip archive first on their path. An archive holds no bytecode, so each of them compiles pyspark again;
-this module takes the installed pyspark of the same Spark instead. It also imports what its children will need, so that
-they do not import it after every fork. Then pyspark's own daemon runs.
+here the installed pyspark of the same Spark is taken instead. What the children will need is imported before they are
+forked, too.
 
 A child does two more things for each task: it looks for garbage among all objects, and it reads anew the list of files
 of each archive on its path. One of these is Spark's own jar, with 5,000 files and none of Python. Both together took
 0.2 s of processor time, as much as 200,000 rows. So what is loaded is left out of the search, and the jar of the path.
 
-Without this setting everything works in the same way, only later.
+All four are prepared by `quick_start`. Where an environment variable cannot be set, the setting
+spark.python.daemon.module=quorumlog.spark.daemon prepares the last of them. Without either all works in the same way,
+only later.
 """
 
 from __future__ import annotations
@@ -37,12 +39,16 @@ NEEDED: Mapping[str, Sequence[str]] = {
 _imported = 0  # modules, when this process last settled
 
 
-def main(worker: str) -> None:
+def prepare(worker: str) -> None:
     """worker: the module of pyspark that the children run, as Spark names it."""
     leave_archives_out()
     for name in (worker, *(f"quorumlog.spark.{one}" for one in NEEDED.get(worker, ()))):
         importlib.import_module(name)
     gc.freeze()
+
+
+def main(worker: str) -> None:
+    prepare(worker)
     runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
 
 

@@ -148,10 +148,16 @@ class Patience:
     def __init__(self, path: str) -> None:
         self._path = path
         self._damage: tuple[str, int] | None = None
+        self._absent: object = None
         self._missing = 0
 
     def moved_on(self) -> None:
         self._damage, self._missing = None, 0
+
+    def is_met_again(self, absent: object) -> bool:
+        """What is not there was not there before. The first time it may have been on its way to another name."""
+        is_again, self._absent = self._absent == absent, absent
+        return is_again
 
     def __enter__(self) -> None:
         return None
@@ -334,16 +340,28 @@ def read_files(wanted: PartitionRange, options: ReadOptions, disk: Disk | None =
     while not position.finished:
         try:
             with patience:
-                for chunk in _read_on(wanted, position, options, disk):
+                for chunk in _read_on(wanted, position, options, disk, patience):
                     patience.moved_on()
                     yield chunk
         except DataLoss as loss:
             position.reset(after_loss(loss, options))
 
 
-def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> Iterator[Chunk]:
-    """From the position on, as the files are now. It ends where the range ends, or before a batch that is damaged."""
-    reader = _open(wanted, position, options, disk)
+def _read_on(
+    wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk, patience: Patience
+) -> Iterator[Chunk]:
+    """From the position on, as the files are now. It ends where the range ends, or before what another look may mend:
+    a batch that is damaged, or files that are not there."""
+    directory = _place(wanted, options, disk)
+    if directory is None:
+        if not patience.is_met_again(wanted):
+            return
+        why = f"its directory is not in {', '.join(options.directories)} on {socket.gethostname()} any more"
+        raise _lost(wanted, position, wanted.end, why)
+    key = (wanted.topic, wanted.partition)
+    if (directory.topic_id(key) or b"") != wanted.topic_id:
+        raise _lost(wanted, position, wanted.end, "the topic was deleted and created again")
+    reader = directory.open(key)
     if position.next_offset < reader.start_offset:
         why = f"the log starts at {reader.start_offset} now, older records were deleted"
         raise _lost(wanted, position, reader.start_offset, why)
@@ -357,8 +375,10 @@ def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, d
             if position.next_offset < part.next_offset:
                 return
     except Hole as hole:
+        if not patience.is_met_again((hole.start, hole.end)):
+            return
         position.reset(max(position.next_offset, hole.start))
-        why = f"they are missing between two segments of {hole.path}, and no cleaner took them"
+        why = f"they are missing between two segments of {hole.path}, and no cleaner has noted that it took them"
         raise _lost(wanted, position, hole.end, why) from hole
     if reader.end_offset < wanted.end:
         if reader.damage is not None:
@@ -368,15 +388,9 @@ def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, d
     position.reset(wanted.end)
 
 
-def _open(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> LogReader:
+def _place(wanted: PartitionRange, options: ReadOptions, disk: Disk) -> LogDirectory | None:
     key = (wanted.topic, wanted.partition)
-    places = [one for one in look_into_all(disk, options.directories) if key in one.partitions]
-    if not places:
-        why = f"its directory is not in {', '.join(options.directories)} on {socket.gethostname()} any more"
-        raise _lost(wanted, position, wanted.end, why)
-    if (places[0].topic_id(key) or b"") != wanted.topic_id:
-        raise _lost(wanted, position, wanted.end, "the topic was deleted and created again")
-    return places[0].open(key)
+    return next((one for one in look_into_all(disk, options.directories) if key in one.partitions), None)
 
 
 def _received(position: Position, part: Part, outcomes: Outcomes | None) -> Chunk | None:

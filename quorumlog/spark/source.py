@@ -1,12 +1,13 @@
 """The classes that Spark calls: the format `quorumlog`, a batch read in ranges of partitions.
 
-No method runs in the script's process. Spark finds the class in one process, calls `schema` in a second, `partitions`
-in a third and `read` in its workers. The first read of a session starts them one after the other. So a method imports
-what only it needs: the client to plan, the client and Arrow to read.
+No method but `name` runs in the script's process. Spark finds the class in one process, calls `schema` in a second,
+`partitions` in a third and `read` in its workers. The first read of a session starts them one after the other. So a
+method imports what only it needs: the client to plan, the client and Arrow to read.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -26,11 +27,20 @@ if TYPE_CHECKING:
     from quorumlog.spark.splitting import Logs
 
 
+NOT_NEEDED = (
+    "format quorumlog: spark.dataSource.register is not needed, Spark finds the format by itself; Spark 4.0 refuses to "
+    "register what it has found (DATA_SOURCE_ALREADY_EXISTS), so leave the line out"
+)
+
+
 class DefaultSource(DataSource):
     """Spark looks for this class name in modules named pyspark_*."""
 
     @classmethod
     def name(cls) -> str:
+        """Asked in the script's process only by `spark.dataSource.register`, which Spark 4.0 refuses (SPARK-51919)."""
+        if pyspark.__version__.startswith("4.0.") and sys._getframe(1).f_code.co_name == "register":
+            warnings.warn(NOT_NEEDED, stacklevel=3)
         return "quorumlog"
 
     def schema(self) -> StructType:

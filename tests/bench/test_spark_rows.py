@@ -49,7 +49,7 @@ TURN = Round(
     ours=session(6.0, 3.0, 2.0, 1.0),
     theirs=session(10.0, 6.0, 6.0, 6.0),
     empty=session(7.0, 2.0),
-    daemon=session(5.0, 1.5),
+    quick=session(5.0, 1.5),
     lane=session(5.0, 1.4),
 )
 
@@ -90,7 +90,7 @@ def test_each_run_of_a_stream_and_of_a_load_counts_all_records(work: str) -> Non
 
 def test_a_cold_read_is_the_first_and_its_share_is_of_the_same_round() -> None:
     other = Round(
-        ours=session(9.0, 2.0), theirs=session(30.0, 6.0), empty=session(27.0, 2.0), daemon=session(6.0, 1.0),
+        ours=session(9.0, 2.0), theirs=session(30.0, 6.0), empty=session(27.0, 2.0), quick=session(6.0, 1.0),
         lane=session(6.0, 1.0),
     )  # fmt: skip
     found = rows([TURN, other], RECORDS, judged=True)
@@ -112,11 +112,11 @@ COLD = [("at the goal", 10 * COLD_GOAL, True), ("above the goal", 10 * COLD_GOAL
 @pytest.mark.parametrize(("ours_s", "reached"), [case[1:] for case in COLD], ids=[case[0] for case in COLD])
 def test_the_goal_of_a_cold_read(ours_s: float, reached: bool) -> None:
     ours = session(ours_s, 1.0)
-    turn = Round(ours=ours, theirs=session(10.0, 1.0), empty=ours, daemon=ours, lane=ours)
+    turn = Round(ours=ours, theirs=session(10.0, 1.0), empty=ours, quick=ours, lane=ours)
     found = rows([turn], RECORDS, judged=True)
     assert named(found, "first read of a session").reached is reached
     assert named(found, "first read of a session, empty cache").reached is reached
-    assert named(found, "first read of a session, our daemon").reached is reached
+    assert named(found, "first read of a session, quick start").reached is reached
 
 
 WARM = [("at the goal", 5 / WARM_GOAL, True), ("slower", 5 / WARM_GOAL + 0.1, False)]
@@ -125,25 +125,25 @@ WARM = [("at the goal", 5 / WARM_GOAL, True), ("slower", 5 / WARM_GOAL + 0.1, Fa
 @pytest.mark.parametrize(("ours_s", "reached"), [case[1:] for case in WARM], ids=[case[0] for case in WARM])
 def test_the_goal_of_later_reads(ours_s: float, reached: bool) -> None:
     ours = session(1.0, ours_s)
-    found = rows([Round(ours=ours, theirs=session(1.0, 5.0), empty=ours, daemon=ours, lane=ours)], RECORDS, judged=True)
+    found = rows([Round(ours=ours, theirs=session(1.0, 5.0), empty=ours, quick=ours, lane=ours)], RECORDS, judged=True)
     assert named(found, "later reads").reached is reached
-    assert named(found, "later reads, our daemon").reached is reached
+    assert named(found, "later reads, quick start").reached is reached
 
 
 @pytest.mark.parametrize(("by_grpc_s", "reached"), [(2.0, True), (2.3, False)])
 def test_the_goal_of_grpc_is_of_the_lane_in_the_same_round(by_grpc_s: float, reached: bool) -> None:
-    turn = dataclasses.replace(TURN, daemon=session(5.0, by_grpc_s), lane=session(5.0, 2.0 * GRPC_GOAL + 0.05))
-    found = named(rows([turn], RECORDS, judged=True), "later reads by gRPC, our daemon")
+    turn = dataclasses.replace(TURN, quick=session(5.0, by_grpc_s), lane=session(5.0, 2.0 * GRPC_GOAL + 0.05))
+    found = named(rows([turn], RECORDS, judged=True), "later reads by gRPC, quick start")
     assert found.rounds == [RECORDS / by_grpc_s] and found.of == "the lane" and found.reached is reached
 
 
 def test_a_session_has_to_be_read_the_way_that_its_name_says() -> None:
     check_way("lane-0", 0, 0)
-    check_way("daemon-0", 1_001, 1_000)
+    check_way("quick-0", 1_001, 1_000)
     with pytest.raises(WrongWay, match="lane-0: the brokers sent 1 bytes by gRPC, and should have sent none"):
         check_way("lane-0", 1, 0)
-    with pytest.raises(WrongWay, match=r"daemon-0: the brokers sent 999 bytes by gRPC, .* at least 1,000"):
-        check_way("daemon-0", 999, 1_000)
+    with pytest.raises(WrongWay, match=r"quick-0: the brokers sent 999 bytes by gRPC, .* at least 1,000"):
+        check_way("quick-0", 999, 1_000)
 
 
 def test_a_run_that_is_not_judged_states_no_goal() -> None:

@@ -15,7 +15,7 @@ class Query:
 
     def __init__(self, spark: Any, servers: str, folder: Path, **options: str) -> None:
         given = {"kafka.bootstrap.servers": servers, **options}
-        self._frame = spark.readStream.format("quorumlog").options(**given).load()
+        self.frame = spark.readStream.format("quorumlog").options(**given).load()
         self._folder = folder
         self.batches: dict[int, list[tuple[int, int]]] = {}
 
@@ -30,7 +30,7 @@ class Query:
                 raise RuntimeError(f"batch {batch} is refused")
             self.batches[batch] = sorted((row.partition, row.offset) for row in rows.collect())
 
-        writer = self._frame.writeStream.option("checkpointLocation", str(self._folder))
+        writer = self.frame.writeStream.option("checkpointLocation", str(self._folder))
         query = writer.foreachBatch(take).trigger(availableNow=True).start()
         assert query.awaitTermination(WAIT_S), "the query did not end"
         return query

@@ -7,12 +7,16 @@ import os
 import pkgutil
 import subprocess
 import sys
+import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
 import pytest
 
+from quorumlog.spark import quick_start
 from quorumlog.spark.daemon import NEEDED, leave_archives_out, without_archives
+from quorumlog.spark.python_path import with_early
 
 HEAVY = ("pyarrow", "grpc", "numba")
 IMPORT = """
@@ -76,6 +80,58 @@ def test_what_a_task_has_imported_is_left_out_of_the_search_for_garbage() -> Non
     assert said("of pyspark's daemon") == "[False, False, False]"
 
 
+LOOK = """
+import json, sys
+import pyspark
+archives = [one for one in sys.path if one.endswith((".zip", ".jar"))]
+print(json.dumps([pyspark.__file__, archives, "quorumlog" in sys.modules]))
+"""
+
+
+def started(python: str, path: Sequence[str], cwd: Path) -> tuple[str, list[str], bool]:
+    """Of a process with this PYTHONPATH: where its pyspark is, the archives on its path, whether it loaded ours."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    command = [python, "-c", LOOK]
+    done = subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    file, archives, has_ours = json.loads(done.stdout.splitlines()[-1])
+    return file, [os.path.basename(one) for one in archives], has_ours
+
+
+def test_any_process_of_spark_leaves_the_archives_out_after_a_quick_start(tmp_path: Path) -> None:
+    (jar,) = Path(INSTALLED, "pyspark", "jars").glob("spark-core_*.jar")
+    archive = os.path.join(INSTALLED, ZIP)
+    early = [archive, str(jar), with_early("")]
+    file, archives, _ = started(sys.executable, early, tmp_path)
+    assert not file.startswith(archive) and archive not in archives and jar.name not in archives
+    file, archives, _ = started(sys.executable, [archive, str(jar)], tmp_path)
+    assert file.startswith(archive) and {"pyspark.zip", jar.name} <= set(archives)
+    later = tmp_path / "later"
+    later.mkdir()
+    (later / "sitecustomize.py").write_text("import sys; sys.path.append('its.zip')")
+    assert "its.zip" in started(sys.executable, [*early, str(later)], tmp_path)[1]
+
+
+def test_other_processes_are_left_alone(tmp_path: Path) -> None:
+    """One without Spark's archive, and one of a Python that has no quorumlog."""
+    assert not started(sys.executable, [with_early("")], tmp_path)[2]
+    venv.create(tmp_path / "bare", with_pip=False)
+    archive = os.path.join(INSTALLED, ZIP)
+    (py4j,) = Path(archive).parent.glob("py4j*.zip")
+    file, _, has_ours = started(
+        str(tmp_path / "bare" / "bin" / "python"), [archive, str(py4j), with_early("")], tmp_path
+    )
+    assert file.startswith(archive) and not has_ours
+
+
+def test_a_quick_start_changes_the_path_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["a", "b"]))
+    for _ in range(2):
+        quick_start()
+        folder, *others = os.environ["PYTHONPATH"].split(os.pathsep)
+        assert others == ["a", "b"] and Path(folder, "sitecustomize.py").is_file()
+
+
 def imported(*names: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", IMPORT, *names], capture_output=True, text=True, check=True, timeout=60
@@ -95,10 +151,14 @@ def test_a_planner_of_spark_loads_no_more_than_it_needs() -> None:
     assert "grpc" not in read and "numba" not in read and "pyarrow" in read
 
 
+@pytest.mark.parametrize("module", ["pyspark.daemon", "quorumlog.spark.daemon"])
 @pytest.mark.parametrize("worker", sorted(NEEDED))
-def test_it_becomes_the_daemon_of_pyspark(worker: str) -> None:
+def test_it_becomes_the_daemon_of_pyspark(worker: str, module: str) -> None:
     """Which first writes the port that it listens at, and ends at the end of its standard input."""
-    command = [sys.executable, "-m", "quorumlog.spark.daemon", worker]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    command = [sys.executable, "-m", module, worker]
+    environment = {**os.environ, "PYTHONPATH": with_early(os.path.join(INSTALLED, ZIP))}
+    done = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
     assert len(done.stdout) == 4, done.stderr.decode()
     assert 0 < int.from_bytes(done.stdout, "big") < 65536

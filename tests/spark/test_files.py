@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual
 from quorumlog.client.errors import ConfigError
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
+from quorumlog.spark import files
 from quorumlog.spark.files import UnreadableLog
 from quorumlog.spark.options import parse_read_options, parse_stream_options, parse_table_options
 from quorumlog.spark.planning import DataLoss
 from quorumlog.spark.source import DefaultSource
 from quorumlog_storage.batch import stamped_batches
 from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.foreign import log_reader
 from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from quorumlog_storage.log_config import LogConfig
 from quorumlog_storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS
@@ -362,6 +365,32 @@ def world_part(world: World) -> Any:
     """The only task of a plan for everything."""
     (part,) = reader_of(world.folder, subscribe="orders", columns="offset").partitions()
     return part
+
+
+def test_what_is_missing_at_one_look_only_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment, or a whole partition, that gets another name just then."""
+    world = filled(tmp_path / "logs")
+    part, missed = world_part(world), world.segments[1].name
+    listed, look_into_all = log_reader._listed, files.look_into_all
+    looks: list[str] = []
+
+    def listed_without(disk: Any, path: str) -> list[str]:
+        looks.append(path)
+        return [name for name in listed(disk, path) if len(looks) > 1 or name != missed]
+
+    monkeypatch.setattr(log_reader, "_listed", listed_without)
+    reader = reader_of(world.folder, subscribe="orders", columns="offset")
+    assert [row["offset"] for batch in reader.read(part) for row in batch.to_pylist()] == list(range(40))
+    looks.clear()
+
+    def without_partition(disk: Any, paths: Any) -> Any:
+        looks.append(paths)
+        found = look_into_all(disk, paths)
+        return found if len(looks) > 1 else [replace(found[0], partitions=frozenset())]
+
+    monkeypatch.setattr(log_reader, "_listed", listed)
+    monkeypatch.setattr(files, "look_into_all", without_partition)
+    assert sum(batch.num_rows for batch in reader.read(part)) == 40
 
 
 CHANGES = [

@@ -62,7 +62,10 @@ def test_a_load_is_in_the_tables_properties(wanted: Request, kind: TableKind, tm
     assert kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
-def test_two_commits_upon_one_state(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_late", [True, False], ids=["at another time", "at the same moment"])
+def test_two_commits_upon_one_state(
+    wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
+) -> None:
     """The library would try the second one again, on top of the first; nobody removes the first one's files."""
     load(wanted, tmp_path)
     store = DirectoryStore(str(tmp_path))
@@ -79,8 +82,12 @@ def test_two_commits_upon_one_state(wanted: Request, kind: TableKind, tmp_path: 
         number=2,
         ranges=tuple(replace(one, files=(new,)) for one, new in zip(commit.ranges, files, strict=True)),
     )
+    seen = FolderCatalog(store).open()
     assert table.add(later, moved, first.base) is True
-    assert table.add(later, moved, second.base) is False
+    with monkeypatch.context() as patched:
+        if not is_late:  # it has looked at the newest state before the first one has made another
+            patched.setattr(FolderCatalog, "load_table", lambda self, identifier: seen)
+        assert table.add(later, moved, second.base) is False
     assert sum(kind.rows(str(tmp_path)).values()) == 2 * (COUNT + 20)
     told = table.ask(later)
     assert told is not None and told.has_it and told.commit == moved

@@ -17,7 +17,8 @@ from quorumlog.spark.pins import TOPIC, TRANSACTIONAL_ID, Pins, PinsUnreadable
 from quorumlog.testing import LocalCluster
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
-from tests.spark.query import Query
+from tests.spark.query import WAIT_S, Query
+from tests.spark.versions import NEEDS_LIMITS
 
 STARTS = 6  # at once
 
@@ -99,7 +100,7 @@ def test_available_now_reads_in_batches_and_meets_new_partitions(
     assert query.batches == before
 
 
-@pytest.mark.skipif(not stream_source.HAS_LIMITS, reason="a limit needs Spark 4.2")
+@pytest.mark.skipif(not stream_source.HAS_LIMITS, reason=NEEDS_LIMITS)
 def test_available_now_keeps_to_bytes(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
     cluster.client.admin.create_topic("wide", 2, 3)
     cluster.wait_healthy()
@@ -113,6 +114,48 @@ def test_available_now_keeps_to_bytes(spark: Any, cluster: LocalCluster, tmp_pat
     query.run()
     assert query.rows() == [(p, offset) for p, count in ((0, 90), (1, 10)) for offset in range(count)]
     assert all(len(batch) <= 50 for batch in query.batches.values()) and 2 <= len(query.batches) <= 4
+
+
+def test_two_streams_in_one_query_of_which_one_is_silent(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    """SPARK-22956: after a restart and a repeated batch the silent one is where it was, and its first records come."""
+    for topic in ("talks", "silent"):
+        cluster.client.admin.create_topic(topic, 1, 3)
+    cluster.wait_healthy()
+    limits = {"maxOffsetsPerTrigger": "20"} if stream_source.HAS_LIMITS else {}
+
+    def frame(topic: str) -> Any:
+        given = {"bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest"}
+        return spark.readStream.format("quorumlog").options(**given, **limits).load().select("topic", "offset")
+
+    def run() -> list[tuple[str, int]]:
+        writer = frame("talks").union(frame("silent")).writeStream.format("parquet")
+        places = {"path": str(tmp_path / "rows"), "checkpointLocation": str(tmp_path / "c")}
+        assert writer.options(**places).trigger(availableNow=True).start().awaitTermination(WAIT_S)
+        return sorted((row.topic, row.offset) for row in spark.read.parquet(places["path"]).collect())
+
+    write(cluster, "talks", 0, 100)
+    talked = [("talks", offset) for offset in range(100)]
+    assert run() == talked
+    commits = sorted((tmp_path / "c" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+    assert len(commits) == (5 if limits else 1)
+    commits[-1].unlink()
+    commits[-1].with_name(f".{commits[-1].name}.crc").unlink()
+    assert run() == talked
+    write(cluster, "silent", 0, 50)
+    write(cluster, "talks", 0, 1)
+    talked.append(("talks", 100))
+    assert run() == sorted([*talked, *(("silent", offset) for offset in range(50))])
+
+
+def test_a_stream_that_is_joined_to_itself(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    """Each record exactly twice."""
+    cluster.client.admin.create_topic("twice", 2, 3)
+    cluster.wait_healthy()
+    write(cluster, "twice", 1, 30)
+    query = Query(spark, cluster.bootstrap_servers, tmp_path / "c", subscribe="twice", startingOffsets="earliest")
+    query.frame = query.frame.union(query.frame)
+    query.run()
+    assert query.rows() == sorted([(1, offset) for offset in range(30)] * 2)
 
 
 def test_mistakes_are_reported_in_spark(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:

@@ -281,6 +281,17 @@ def test_an_interrupted_compaction_shows_what_the_next_start_would() -> None:
     assert rows_by_files(LogReader(disk, PATH), 0, log.end_offset, committed=False) == rows
 
 
+def test_a_file_that_is_renamed_while_the_directory_is_listed_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a compacted segment gets its name: a listing may have neither the old name nor the new one."""
+    log = filled()
+    disk: SimDisk = log.disk  # type: ignore[assignment]
+    log.close()
+    listings = [[name for name in disk.list(PATH) if not name.startswith(log_name(0)[:20])]]
+    every = disk.list
+    monkeypatch.setattr(disk, "list", lambda path: listings.pop() if listings else every(path))
+    assert LogReader(disk, PATH).start_offset == 0
+
+
 def test_an_index_that_is_padded_as_kafkas_are_is_used() -> None:
     log = made([("plain", 1, 2)] * 3)
     disk: SimDisk = log.disk  # type: ignore[assignment]
@@ -304,7 +315,7 @@ def test_a_directory_without_a_segment_is_told() -> None:
 
 def test_what_a_log_directory_holds() -> None:
     disk = filled().disk
-    for name in ("u.v-12", "gone-1." + "a" * 32 + "-delete", "lost+found", "u-0." + "b" * 32 + "-future"):
+    for name in ("u.v-12", "t-00", "gone-1." + "a" * 32 + "-delete", "lost+found", "u-0." + "b" * 32 + "-future"):
         disk.make_directory(f"/data/{name}")
     disk.open("/data/file-3", create=True)
     found = look_into(disk, "/data")

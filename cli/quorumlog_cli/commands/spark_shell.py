@@ -15,8 +15,6 @@ from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, fi
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
 
-DAEMON = "spark.python.daemon.module=quorumlog.spark.daemon"  # with which the connector starts soonest
-
 MasterOption = Annotated[str, typer.Option(metavar="URL", help="Where Spark runs: local[2], spark://HOST:7077.")]
 ConfOption = Annotated[
     list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.")
@@ -36,6 +34,7 @@ def shell(
     -o json starts nothing: it prints the command and the environment variables, for a notebook or an editor.
     """
     from quorumlog.spark.java import NoJava, use_java
+    from quorumlog.spark.python_path import with_early
 
     target = find_target(servers, profile, options)
     beside = str(Path(sys.executable).parent)
@@ -46,12 +45,12 @@ def shell(
         use_java()
     except NoJava as error:
         raise CliError(Exit.PRECONDITION, str(error), "quorumlog spark doctor looks at the rest") from error
-    settings = [DAEMON, *(conf or [])]
-    command = [program, "--master", master, *(word for setting in settings for word in ("--conf", setting))]
+    command = [program, "--master", master, *(word for setting in conf or [] for word in ("--conf", setting))]
     environment = {
         "JAVA_HOME": os.environ["JAVA_HOME"],
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": with_early(os.environ.get("PYTHONPATH", "")),
         "PYTHONSTARTUP": str(spark_startup.__file__),
         spark_startup.SERVERS: target.bootstrap_servers,
     }

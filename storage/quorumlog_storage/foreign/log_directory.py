@@ -67,7 +67,7 @@ def look_into(disk: Disk, path: str) -> LogDirectory:
             continue
         if found.mark:
             marked[name] = found
-        else:
+        elif name == partition_directory(found.topic, found.partition):  # not t-00
             partitions.add((found.topic, found.partition))
     return LogDirectory(disk, path, frozenset(partitions), marked, high_watermarks, log_starts or {}, cleaned or {})
 

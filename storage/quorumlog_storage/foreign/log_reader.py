@@ -2,8 +2,10 @@
 
 The broker may be stopped, or write, roll, delete and compact meanwhile. So a reader is of one moment. Rules:
 
-1. What it was made of may be gone: FileMissing, or CorruptBatch for a file that shrinks while it is freed. The caller
-   makes another reader, which sees what there is now, and goes on at its offset; what is damaged twice is damaged.
+1. A directory is listed until two listings agree, for a file that gets another name meanwhile may be in neither place.
+   What a reader was made of may be gone: FileMissing, or CorruptBatch for a file that shrinks while it is freed. The
+   caller makes another reader, which sees what there is now, and goes on at its offset. What is damaged twice is
+   damaged, and what is missing twice is missing.
 2. The last segment ends before an append that never ended. Other damage in it counts once somebody reads that far: a
    start would cut the log there, and what is above the high watermark was never promised.
 3. Indexes are hints, as everywhere. What is missing or wrong is made again in memory, and never written. The index of
@@ -214,7 +216,7 @@ class Outcomes:
 
 def _segments(disk: Disk, path: str) -> list[Segment]:
     """In order of base offset. Raises FileMissing, CorruptBatch, DiskError."""
-    names = disk.list(path)
+    names = _listed(disk, path)
     parsed = [found for name in names if (found := parse_segment_name(name)) is not None]
     live = [Segment(disk, path, base, INDEX_INTERVAL_BYTES) for base, suffix in parsed if suffix == LOG_SUFFIX]
     swaps = [Segment(disk, path, base, INDEX_INTERVAL_BYTES, SWAP_SUFFIX) for base in whole_swaps(names)]
@@ -222,6 +224,15 @@ def _segments(disk: Disk, path: str) -> list[Segment]:
         first, end = swaps[0].base_offset, swaps[-1].end_offset()
         live = [segment for segment in live if not first <= segment.base_offset < end]
     return sorted([*live, *swaps], key=lambda segment: segment.base_offset)
+
+
+def _listed(disk: Disk, path: str) -> list[str]:
+    """Names of segments, twice the same: a file that is renamed while a directory is listed may be missing in it."""
+    names: list[str] = []
+    while True:
+        before, names = names, [name for name in disk.list(path) if LOG_SUFFIX in name]
+        if names == before:
+            return names
 
 
 def _load_padded(disk: Disk, file: IndexFile[I]) -> None:
