@@ -8,12 +8,14 @@ table; of another one what stays is written to a new file, and both changes are 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import accumulate, takewhile
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -111,9 +113,9 @@ def check_readable(address: str, files: Iterable[TableFile], choice: Choice, sto
 
     A plan that cannot be carried out would stand before all that come later.
     """
-    again = [one for one in choice.ranges if one.is_again]
+    shares = Shares(one for one in choice.ranges if one.is_again)
     for file in files:
-        if share_of(file.path, file.topic, again) is Share.SOME and store.size(file.path) is None:
+        if shares.of(file.path, file.topic) is Share.SOME and store.size(file.path) is None:
             raise CannotLoad(
                 f"{address}: the table names {file.path}, which may have rows that are to be loaded again, and is not "
                 "there. Restore it, or take it out of the table (of Delta Lake: FSCK REPAIR TABLE), or leave --from out"
@@ -139,17 +141,29 @@ def added(commit: Commit) -> list[tuple[LoadedRange, LoadedFile]]:
     return [(one, file) for one in commit.ranges if not one.is_kept for file in one.files]
 
 
-def share_of(path: str, topic: str, ranges: Iterable[LoadedRange | PlannedRange]) -> Share:
-    """By the names alone."""
-    named = range_of(path)
-    of_topic = [one for one in ranges if one.topic == topic]
-    if named is None:
-        return Share.SOME if of_topic else Share.NONE
-    _, partition, start, end = named
-    cut = [one for one in of_topic if one.partition == partition and one.start < end and one.end > start]
-    if any(one.start <= start and end <= one.end for one in cut):
-        return Share.ALL
-    return Share.SOME if cut else Share.NONE
+class Shares:
+    """Of many files, by their names alone: each is compared with the ranges that it cuts, not with all of them."""
+
+    def __init__(self, ranges: Iterable[LoadedRange | PlannedRange]) -> None:
+        self._by_place: dict[TopicPartition, list[LoadedRange | PlannedRange]] = {}
+        for one in sorted(ranges, key=lambda one: one.start):
+            self._by_place.setdefault(at(one), []).append(one)
+        self._ends = {key: list(accumulate((one.end for one in there), max)) for key, there in self._by_place.items()}
+        self._topics = {topic for topic, _ in self._by_place}
+
+    def of(self, path: str, topic: str) -> Share:
+        """topic: of the file's rows."""
+        named = range_of(path)
+        if named is None:
+            return Share.SOME if topic in self._topics else Share.NONE
+        _, partition, start, end = named
+        there, ends = self._by_place.get((topic, partition), []), self._ends.get((topic, partition), [])
+        behind = range(bisect_right(ends, start), len(there))  # all before end at or before the file's start
+        from_start = (there[index] for index in behind)
+        cut = [one for one in takewhile(lambda one: one.start < end, from_start) if one.end > start]
+        if any(one.start <= start and end <= one.end for one in cut):
+            return Share.ALL
+        return Share.SOME if cut else Share.NONE
 
 
 def take_out(
@@ -159,9 +173,9 @@ def take_out(
 
     One file at a time is in memory, and only of those that a load has not named.
     """
-    leaving, rests = [], []
+    leaving, rests, shares = [], [], Shares(ranges)
     for file in files:
-        share = share_of(file.path, file.topic, ranges)
+        share = shares.of(file.path, file.topic)
         if share is Share.NONE:
             continue
         if share is Share.SOME:
