@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.table import StaticTable
 
 from quorumlog.spark.load.iceberg_folder import FolderCatalog
@@ -22,7 +23,7 @@ Rows = Counter[tuple[int, int]]
 class TableKind:
     """Each call takes the folder's address. rows: partitions and offsets. commits: of loads and of others.
 
-    rewrite: into other files, as OPTIMIZE does. remove: the rows of one offset.
+    rewrite: into other files, as OPTIMIZE does. remove: the rows of one offset. append: rows of these offsets.
     """
 
     name: str
@@ -30,6 +31,7 @@ class TableKind:
     commits: Callable[[str], int]
     rewrite: Callable[[str], None]
     remove: Callable[[str, int], None]
+    append: Callable[[str, Sequence[int | None]], None]
     log: str  # the folder of the table's own files
     creates: int = 0  # of the store, for the first load's commit
 
@@ -54,6 +56,17 @@ def delta_remove(place: str, offset: int) -> None:
     DeltaTable(place).delete(f'"offset" = {offset}')
 
 
+def delta_append(place: str, offsets: Sequence[int | None]) -> None:
+    write_deltalake(place, with_offsets(DeltaTable(place).to_pyarrow_table(), offsets), mode="append")
+
+
+def with_offsets(rows: Any, offsets: Sequence[int | None]) -> Any:
+    """As many of these rows, moved there."""
+    index = rows.column_names.index("offset")
+    field = rows.schema.field(index)
+    return rows.slice(0, len(offsets)).set_column(index, field, pa.array(offsets, field.type))
+
+
 def iceberg_table(place: str) -> Any:
     """As a reader that has no catalog finds it, by its own way into the store."""
     found = {"s3.endpoint": "AWS_ENDPOINT_URL", "s3.access-key-id": "AWS_ACCESS_KEY_ID"}
@@ -76,6 +89,11 @@ def iceberg_rewrite(place: str) -> None:
     table.overwrite(table.scan().to_arrow())
 
 
+def iceberg_append(place: str, offsets: Sequence[int | None]) -> None:
+    table = iceberg_writer(place)
+    table.append(with_offsets(table.scan().to_arrow(), offsets))
+
+
 def iceberg_remove(place: str, offset: int) -> None:
     iceberg_writer(place).delete(f"offset == {offset}")
 
@@ -88,10 +106,10 @@ def iceberg_commits(place: str) -> int:
 KINDS = [
     TableKind(
         name=DELTA, rows=delta_rows, commits=lambda place: DeltaTable(place).version() + 1, rewrite=delta_rewrite,
-        remove=delta_remove, log="_delta_log",
+        remove=delta_remove, append=delta_append, log="_delta_log",
     ),
     TableKind(
         name=ICEBERG, rows=iceberg_rows, commits=iceberg_commits, rewrite=iceberg_rewrite, remove=iceberg_remove,
-        log="metadata", creates=2,
+        append=iceberg_append, log="metadata", creates=2,
     ),
 ]  # fmt: skip

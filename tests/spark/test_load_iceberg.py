@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent, ManifestWriterV2
 from pyiceberg.schema import Schema
+from pyiceberg.transforms import DayTransform
 from pyiceberg.types import LongType, NestedField
 
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.iceberg import LOAD, LOAD_ID, Iceberg
-from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO
+from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO, is_same_place
 from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.names import commit_name, plan_name
 from quorumlog.spark.load.protocol import Ended, StoreUnclear
@@ -98,12 +103,64 @@ def test_a_foreign_table_is_refused(wanted: Request, tmp_path: Path) -> None:
     assert states(tmp_path) == ["v1.metadata.json"] and not (tmp_path / plan_name(1)).exists()
 
 
-def test_a_table_that_is_partitioned_anew_is_refused(wanted: Request, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("partition_by", "change", "found"),
+    [
+        ("", lambda update: update.add_identity("timestampType"), "topic, timestampType; a load needs topic"),
+        (
+            "",
+            lambda update: update.add_field("timestamp", DayTransform(), "dt"),
+            r"topic, dt \(day\); a load needs topic",
+        ),
+        (BY_DAY, lambda update: update.remove_field("dt"), "topic; a load needs topic, dt"),
+    ],
+    ids=["one more", "a day that no file has", "without days"],
+)
+def test_a_table_that_is_partitioned_anew_is_refused(
+    wanted: Request, tmp_path: Path, partition_by: str, change: Any, found: str
+) -> None:
+    """Also between a plan and its commit."""
+    wanted = replace(wanted, partition_by=partition_by)
     load(replace(wanted, until="10"), tmp_path)
     with iceberg_writer(str(tmp_path)).update_spec() as update:
-        update.add_identity("timestampType")
-    with pytest.raises(CannotLoad, match="has partitioned this table by topic, timestampType; a load needs topic"):
+        change(update)
+    with pytest.raises(CannotLoad, match=f"has partitioned this table by {found}"):
         load(wanted, tmp_path)
+
+
+def test_columns_may_be_renamed_but_for_those_of_the_place(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    with iceberg_writer(str(tmp_path)).update_schema() as update:
+        update.rename_column("value", "payload").rename_column("offset", "at")
+    with pytest.raises(CannotLoad, match="the table has no column offset any more"):
+        load(wanted, tmp_path)
+    assert not (tmp_path / plan_name(2)).exists()
+    with iceberg_writer(str(tmp_path)).update_schema() as update:
+        update.rename_column("at", "offset")
+    load(wanted, tmp_path)
+    kind.rewrite(str(tmp_path))
+    load(replace(wanted, start="15"), tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+    assert iceberg_table(str(tmp_path)).scan("payload is not null").to_arrow().num_rows == COUNT + 20
+
+
+def test_new_rows_are_added_without_a_look_at_what_is_there(
+    wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a manifest of each former load."""
+    load(replace(wanted, until="10"), tmp_path)
+    read, names = DirectoryStore.read, []
+
+    def noted(self: DirectoryStore, name: str) -> bytes | None:
+        names.append(name)
+        return read(self, name)
+
+    monkeypatch.setattr(DirectoryStore, "read", noted)
+    load(wanted, tmp_path)
+    assert not [name for name in names if name.endswith("-m0.avro")]
+    load(replace(wanted, start="0"), tmp_path)
+    assert [name for name in names if name.endswith("-m0.avro")]
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
 def test_days_that_no_calendar_has_are_null(cluster: LocalCluster, wanted: Request, tmp_path: Path) -> None:
@@ -133,6 +190,17 @@ def test_a_hint_that_is_old_or_gone_is_only_a_hint(wanted: Request, kind: TableK
     assert hint.read_text() == "3" and kind.rows(str(tmp_path)) == once(COUNT, 20)
     hint.unlink()
     assert load(wanted, tmp_path).ended is Ended.NOTHING and faults(tmp_path) == ()
+
+
+def test_a_slow_loader_tells_no_older_state(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """DuckDB and pyiceberg read what the hint says, and a load without news would not correct it."""
+    load(replace(wanted, until="10"), tmp_path)
+    catalog, hint = FolderCatalog(DirectoryStore(str(tmp_path))), tmp_path / "metadata" / "version-hint.text"
+    older = catalog.open()
+    load(wanted, tmp_path)
+    assert older is not None and hint.read_text() == "3"
+    catalog.point_to(older)
+    assert hint.read_text() == "3" and kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
 def test_a_state_that_spark_has_compressed_is_read(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
@@ -188,6 +256,101 @@ def test_the_files_are_the_loads_own(wanted: Request, tmp_path: Path) -> None:
     table = iceberg_table(str(tmp_path))
     assert [task.file.record_count for task in table.scan("partition == 0 and offset >= 45").plan_files()] == [20]
     assert table.scan("offset >= 45").to_arrow().num_rows == 15
+
+
+def test_a_copy_of_the_folder_is_no_table(
+    cluster: LocalCluster, wanted: Request, kind: TableKind, tmp_path: Path
+) -> None:
+    """Its readers follow the addresses in it, to the files of the original."""
+    folder, copy, link = (tmp_path / name for name in ("folder", "copy", "link"))
+    load(replace(wanted, until="10"), folder)
+    shutil.copytree(folder, copy)
+    for call in (lambda: load(wanted, copy), lambda: faults(copy)):
+        with pytest.raises(CannotLoad, match=f"the table in it is that of {folder}, where its readers look"):
+            call()
+    assert not (copy / plan_name(2)).exists()
+    link.symlink_to(folder)
+    load(wanted, link)
+    assert kind.rows(str(folder)) == kind.rows(str(link)) == once(COUNT, 20) and faults(link) == ()
+
+
+@pytest.mark.parametrize(
+    ("location", "address", "is_same"),
+    [
+        ("/lake/orders", "/lake/orders", True),
+        ("file:/lake/orders/", "/lake/orders", True),
+        ("file:///lake/orders", "/lake/orders", True),
+        ("/lake/orders", "/lake/others", False),
+        ("s3://lake/orders", "s3a://lake/orders", True),
+        ("s3://lake/orders/", "s3://lake/orders", True),
+        ("s3://lake/orders", "gs://lake/orders", False),
+        ("s3://lake/orders", "/lake/orders", False),
+    ],
+)
+def test_an_address_has_several_names(location: str, address: str, is_same: bool) -> None:
+    assert is_same_place(location, address) is is_same
+
+
+def test_a_state_that_is_there_by_half_is_named(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(replace(wanted, until="10"), tmp_path)
+    state = tmp_path / "metadata" / "v2.metadata.json"
+    whole = state.read_bytes()
+    compressed = state.with_name("v3.gz.metadata.json")
+    for path, data in ((state, whole[:100]), (state, b""), (compressed, gzip.compress(whole)[:-20])):
+        path.write_bytes(data)
+        for call in (lambda: load(wanted, tmp_path), lambda: faults(tmp_path)):
+            with pytest.raises(CannotLoad, match=rf"metadata/{path.name} is no state of a table"):
+                call()
+        state.write_bytes(whole)
+    compressed.unlink()
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
+def test_verify_counts_a_file_as_often_as_the_table_names_it(wanted: Request, tmp_path: Path) -> None:
+    load(wanted, tmp_path)
+    table = iceberg_writer(str(tmp_path))
+    twice = next(task.file for task in table.scan("partition == 1").plan_files())
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as made:
+        made.append_data_file(twice)
+    found = faults(tmp_path)
+    assert len(found) == 1
+    assert found[0].startswith("orders-1, offsets 0 to 20: the table has 40 rows, and its commit counts 20")
+
+
+def test_verify_sees_rows_that_a_file_of_deletes_hides(wanted: Request, tmp_path: Path) -> None:
+    """As engines that merge on read write them; pyiceberg reads them."""
+    load(wanted, tmp_path)
+    table = iceberg_writer(str(tmp_path))
+    of = next(task.file for task in table.scan("partition == 1").plan_files())
+    hidden = tmp_path / "data" / "deletes.parquet"
+    hidden.parent.mkdir()
+    schema = pa.schema(
+        [
+            pa.field("file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": "2147483546"}),
+            pa.field("pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": "2147483545"}),
+        ]
+    )
+    pq.write_table(pa.table({"file_path": [of.file_path] * 2, "pos": [3, 4]}, schema), hidden)
+    add_deletes(table, str(hidden), of)
+    assert iceberg_table(str(tmp_path)).scan().to_arrow().num_rows == COUNT + 18
+    (fault,) = faults(tmp_path)
+    assert fault.startswith("orders-1, offsets 0 to 20: the table has 18 rows, and its commit counts 20")
+    load(replace(wanted, start="0"), tmp_path)
+    assert iceberg_table(str(tmp_path)).scan().to_arrow().num_rows == COUNT + 20 and faults(tmp_path) == ()
+
+
+def add_deletes(table: Any, path: str, of: DataFile) -> None:
+    """The library writes manifests of data alone."""
+    deletes = DataFile.from_args(
+        content=DataFileContent.POSITION_DELETES, file_path=path, file_format=FileFormat.PARQUET,
+        partition=of.partition, record_count=2, file_size_in_bytes=Path(path).stat().st_size,
+    )  # fmt: skip
+    deletes.spec_id = of.spec_id
+    with pytest.MonkeyPatch.context() as patched, table.transaction() as transaction:
+        patched.setattr(ManifestWriterV2, "content", lambda self: ManifestContent.DELETES)
+        with transaction.update_snapshot().fast_append() as made:
+            made.append_data_file(deletes)
 
 
 def rejects(*given: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+import re
+import shutil
 import threading
+import tomllib
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,21 +16,22 @@ from uuid import uuid4
 import pytest
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.spark.load import delta, iceberg, table
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.job import in_this_process, run_load
 from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import commit_name
+from quorumlog.spark.load.names import NO_DAY, commit_name, plan_name
 from quorumlog.spark.load.protocol import MAX_TRIES, Ended, StoreUnclear, newest
-from quorumlog.spark.load.records import BY_DAY, Commit
-from quorumlog.spark.load.store import DirectoryStore, open_store
+from quorumlog.spark.load.records import BY_DAY, DELTA, Commit
+from quorumlog.spark.load.store import open_store
 from quorumlog.spark.load.table import table_of
 from quorumlog.spark.load.verifying import verify
 from quorumlog.testing import LocalCluster
 from tests.spark.object_server import s3
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load import once
-from tests.spark.test_load_kills import fill, start, wait_for_death
+from tests.spark.test_load_kills import ROOT, fill, start, wait_for_death
 
 __all__ = ["s3"]
 COUNT = 60
@@ -130,6 +133,81 @@ def test_verify_counts_what_the_table_names(wanted: Request, kind: TableKind, tm
     assert faults(tmp_path) == () and kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
+def test_verify_sees_rows_that_nobody_has_loaded(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(wanted, tmp_path)
+    kind.append(str(tmp_path), (1_000, 1_001, None))
+    assert faults(tmp_path) == (
+        "topic orders: the table has 3 rows that no commit has; look at what has written them",
+    )  # fmt: skip
+
+
+def test_verify_names_a_file_of_the_table_that_is_gone(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    load(wanted, tmp_path)
+    kind.rewrite(str(tmp_path))
+    lost = table_of(kind.name, open_store(str(tmp_path))).files()[0]
+    (tmp_path / lost.path).unlink()
+    first, *others = faults(tmp_path)
+    assert first.startswith(f"{lost.path}, which the table names, cannot be read (")
+    assert others and all("the table has 0 rows" in other for other in others)
+
+
+def test_what_stands_in_a_file_that_is_gone_is_not_planned_again(
+    wanted: Request, kind: TableKind, tmp_path: Path
+) -> None:
+    """The plan would stand before every later load."""
+    load(replace(wanted, until="50"), tmp_path)
+    kind.rewrite(str(tmp_path))
+    lost = tmp_path / table_of(kind.name, open_store(str(tmp_path))).files()[0].path
+    lost.rename(tmp_path / "_kept")
+    with pytest.raises(CannotLoad, match=rf"{lost.name}, which may have rows .* and is not there"):
+        load(replace(wanted, start="25"), tmp_path)
+    load(wanted, tmp_path)
+    (tmp_path / "_kept").rename(lost)
+    load(replace(wanted, start="25"), tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_log_of_the_table_that_has_holes_is_named(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """A copy by half, or a file that something has cleaned away."""
+    load(replace(wanted, until="10"), tmp_path)
+    lost = max((tmp_path / kind.log).glob("*.json" if kind.name == DELTA else "*-m0.avro"))
+    whole = lost.read_bytes()
+    if kind.name == DELTA:
+        lost.write_bytes(whole[:100])
+    else:
+        lost.unlink()
+    for call in (lambda: load(replace(wanted, start="0"), tmp_path), lambda: faults(tmp_path)):
+        with pytest.raises(CannotLoad, match=r"its table cannot be opened|what is in the table cannot be told") as told:
+            call()
+        assert "\n" not in str(told.value)
+    lost.write_bytes(whole)
+    load(replace(wanted, start="0"), tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_topic_may_have_the_name_of_null(
+    cluster: LocalCluster, wanted: Request, kind: TableKind, tmp_path: Path
+) -> None:
+    """Rows of a topic null would stay beside those that are loaded again."""
+    topic, place = NO_DAY, str(tmp_path)
+    if topic not in {one.name for one in cluster.client.admin.list_topics()}:
+        cluster.client.admin.create_topic(topic, 1, 1)
+        send(cluster, topic, 30)
+    wanted = replace(wanted, topics=(topic,))
+    load(wanted, place)
+    assert {file.topic for file in table_of(kind.name, open_store(place)).files()} == {topic}
+    load(replace(wanted, start="0"), place)
+    assert kind.rows(place) == once(30) and faults(place) == ()
+
+
+def test_a_load_that_is_under_way_is_no_fault(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """Its rows may be in the table, and its commit file not yet."""
+    load(replace(wanted, until="10"), tmp_path)
+    load(wanted, tmp_path)
+    (tmp_path / commit_name(2)).unlink()
+    assert faults(tmp_path) == ()
+
+
 def test_a_commit_file_that_is_missing_is_written_from_the_table(
     wanted: Request, kind: TableKind, tmp_path: Path
 ) -> None:
@@ -166,11 +244,8 @@ def race(wanted: Request, place: Path | str) -> None:
         meeting.wait()
         return done
 
-    def die(task: Any, ranges: Any) -> Any:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        load(wanted, place, die)
+        load(wanted, place, dies)
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -215,8 +290,8 @@ def send(cluster: LocalCluster, topic: str, count: int) -> None:
 def test_an_answer_that_is_unclear_is_looked_up(
     wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = type(table_of(kind.name, open_store(str(tmp_path))))
-    really = table._attempt  # type: ignore[attr-defined]
+    made_by = type(table_of(kind.name, open_store(str(tmp_path))))
+    really = made_by._attempt  # type: ignore[attr-defined]
     made: list[int] = []
 
     def unclear(*given: Any) -> bool:
@@ -224,7 +299,7 @@ def test_an_answer_that_is_unclear_is_looked_up(
         made.append(1)
         raise OSError("the answer is lost")  # as where a network fails
 
-    monkeypatch.setattr(table, "_attempt", unclear)
+    monkeypatch.setattr(made_by, "_attempt", unclear)
     with pytest.warns(UserWarning, match="the answer is lost"):
         load(wanted, tmp_path)
     assert made == [1] and kind.rows(str(tmp_path)) == once(COUNT, 20)
@@ -233,14 +308,14 @@ def test_an_answer_that_is_unclear_is_looked_up(
 def test_a_table_that_never_answers_ends_a_load_by_name(
     wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = type(table_of(kind.name, open_store(str(tmp_path))))
+    made_by = type(table_of(kind.name, open_store(str(tmp_path))))
 
     def never(*given: Any) -> bool:
         raise OSError("no route")
 
     with monkeypatch.context() as patched, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        patched.setattr(table, "_attempt", never)
+        patched.setattr(made_by, "_attempt", never)
         with pytest.raises(StoreUnclear, match=f"in {MAX_TRIES} tries"):
             load(wanted, tmp_path)
     assert sum("no route" in str(one.message) for one in told) == MAX_TRIES
@@ -259,6 +334,48 @@ def test_a_table_that_is_gone_is_not_begun_anew(wanted: Request, kind: TableKind
     assert kind.rows(str(tmp_path)) == once(COUNT, 20)
 
 
+@pytest.mark.parametrize("is_pending", [False, True])
+def test_a_table_that_lost_a_load_is_not_added_to(
+    wanted: Request, kind: TableKind, tmp_path: Path, is_pending: bool
+) -> None:
+    """An older state was restored, or another table is there: a load would be committed upon rows that are gone."""
+    load(replace(wanted, until="10"), tmp_path)
+    shutil.copytree(tmp_path / kind.log, tmp_path / "_older")
+    load(replace(wanted, until="30"), tmp_path)
+    if is_pending:
+        with pytest.raises(KeyboardInterrupt):
+            load(wanted, tmp_path, dies)
+    (tmp_path / kind.log).rename(tmp_path / "_kept")
+    (tmp_path / "_older").rename(tmp_path / kind.log)
+    with pytest.raises(CannotLoad, match="load 2 is committed, and its table has load 1 as the newest"):
+        load(wanted, tmp_path)
+    assert kind.commits(str(tmp_path)) == 1 and (tmp_path / plan_name(3)).exists() is is_pending
+    shutil.rmtree(tmp_path / kind.log)
+    with pytest.raises(CannotLoad, match="its table is gone, and load 2 is committed"):
+        load(wanted, tmp_path)
+    (tmp_path / "_kept").rename(tmp_path / kind.log)
+    load(wanted, tmp_path)
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+
+
+def test_a_table_of_another_folder_is_not_added_to(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """Between the plan of the first load and its commit, too."""
+    folder, other = tmp_path / "mine", tmp_path / "other"
+    load(wanted, other)
+    with pytest.raises(KeyboardInterrupt):
+        load(wanted, folder, dies)
+    shutil.copytree(other / kind.log, folder / kind.log)
+    with pytest.raises(CannotLoad):
+        load(wanted, folder)
+    shutil.rmtree(folder / kind.log)
+    load(wanted, folder)
+    assert kind.rows(str(folder)) == once(COUNT, 20) and faults(folder) == ()
+
+
+def dies(task: Any, ranges: Any) -> Any:
+    raise KeyboardInterrupt
+
+
 def test_a_folder_stays_what_it_is(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
     load(wanted, tmp_path)
     with pytest.raises(ConfigError, match=f"--table is {kind.name} in this folder"):
@@ -270,13 +387,27 @@ def test_a_library_that_is_missing_is_named(
     wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(wanted, tmp_path)
-    monkeypatch.setattr(
-        sys.modules[type(table_of(kind.name, DirectoryStore("x"))).__module__], "find_spec", lambda _: None
-    )
+    monkeypatch.setattr(table, "find_spec", lambda _: None)
     again = replace(wanted, table=None, start="0")
     for call in (lambda: load(wanted, tmp_path / "new"), lambda: load(again, tmp_path), lambda: faults(tmp_path)):
         with pytest.raises(ConfigError, match=r"needs .*: pip install 'quorumlog\[lake\]'"):
             call()
+
+
+@pytest.mark.parametrize("older", ["0.11.9", "0.9.0rc1", "0.0"])
+def test_a_library_that_is_too_old_is_named_before_a_plan(
+    wanted: Request, kind: TableKind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, older: str
+) -> None:
+    monkeypatch.setattr(table, "version", lambda _: older)
+    with pytest.raises(ConfigError, match=rf"needs .* or newer, and {re.escape(older)} is here: pip install --upgrade"):
+        load(wanted, tmp_path)
+    assert not (tmp_path / plan_name(1)).exists()
+
+
+def test_the_oldest_libraries_are_those_of_the_extra() -> None:
+    extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["lake"]
+    for name, (major, minor) in (("deltalake", delta.SINCE), ("pyiceberg", iceberg.SINCE)):
+        assert f"{name}>={major}.{minor}" in extra
 
 
 class TestInAnObjectStore:

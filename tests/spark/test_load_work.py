@@ -9,9 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from quorumlog.client.errors import Unavailable
 from quorumlog.ids import NO_EPOCH, Offset
+from quorumlog.spark.load.job import LoadFailed, in_spark
 from quorumlog.spark.load.records import Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.work import Failed, Task
@@ -48,12 +51,16 @@ def reads_nothing(wanted: PartitionRange, options: ReadOptions, schema: Any) -> 
 
 
 def task(folder: Path, read: Any, planned: PlannedRange, *, skip_lost: bool = False) -> LoadedRange | Failed:
+    return task_of(folder, read, planned, skip_lost=skip_lost)(planned)
+
+
+def task_of(folder: Path, read: Any, planned: PlannedRange, *, skip_lost: bool = False) -> Task:
     options = ReadOptions(client={}, subscription=Subscription(names=(TOPIC,)), fail_on_data_loss=not skip_lost)
     position = StreamOffset(offsets={(TOPIC, 0): Offset(10)}, topic_ids={TOPIC: TOPIC_ID})
     plan = Plan(
         number=1, load_id="l", token="t", layout=Layout(), position=position, ranges=(planned,), metadata_offsets={}
     )  # fmt: skip
-    return Task(plan, DirectoryStore(str(folder)), options, read)(planned)
+    return Task(plan, DirectoryStore(str(folder)), options, read)
 
 
 def again(done: LoadedRange) -> PlannedRange:
@@ -93,3 +100,31 @@ def test_files_never_lose_what_the_log_has_lost(tmp_path: Path, skip_lost: bool)
 
 def test_an_error_of_the_client_is_a_value(tmp_path: Path) -> None:
     assert task(tmp_path, reads_nothing, NEW) == Failed(NEW.where, "Unavailable: no leader")
+
+
+class FakeSpark:
+    """Whose every job ends with this error."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    @property
+    def sparkContext(self) -> FakeSpark:
+        return self
+
+    def parallelize(self, *given: Any) -> FakeSpark:
+        return self
+
+    def map(self, *given: Any) -> FakeSpark:
+        return self
+
+    def collect(self) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize("kind", [Py4JError, PySparkException])
+def test_tasks_that_spark_gives_up_are_a_load_that_failed(tmp_path: Path, kind: type[Exception]) -> None:
+    """So that --every goes on behind a worker that was killed."""
+    spark = FakeSpark(kind("An error occurred\n: Job aborted\n\tat org.apache.spark"))
+    with pytest.raises(LoadFailed, match=r"load 1: Spark gave its tasks up \(.*: Job aborted\). Nothing of it is"):
+        in_spark(spark)(task_of(tmp_path, reads_all, NEW), [NEW])

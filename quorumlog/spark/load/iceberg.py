@@ -14,18 +14,18 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
-from quorumlog.spark.load.records import Commit, LoadedFile, Plan, parse_commit
+from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, added, replaced, take_out
+from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, need_library, replaced, take_out
 
 LOAD_ID, LOAD, COMMIT = "quorumlog.load-id", "quorumlog.load", "quorumlog.commit"  # properties of the table
+LOG = "the folder metadata"
+SINCE = (0, 12)  # of pyiceberg: as in pyproject.toml
 _TRIES = "commit.retry.num-retries"
 _DAY_0 = date(1970, 1, 1)
 T = TypeVar("T")
@@ -38,20 +38,18 @@ class Iceberg:
         self._store = store
 
     def need(self) -> None:
-        if find_spec("pyiceberg") is None:
-            raise ConfigError("a table of Apache Iceberg needs pyiceberg: pip install 'quorumlog[lake]'")
+        need_library("pyiceberg", SINCE, "Apache Iceberg")
 
     def check(self, last: Commit | None, choice: Choice) -> None:
-        table, address = self._catalog.open(), self._store.address
-        if table is not None and LOAD_ID not in table.properties:
-            raise CannotLoad(f"{address} is no table of a load: something else has made it. Load into an empty folder")
-        if last is not None and table is None:
-            raise CannotLoad(
-                f"{address}: its table is gone, and load {last.number} is committed: restore the folder metadata, or "
-                "load into another folder"
-            )
+        table = self._catalog.open()
+        if last is not None:
+            self._check_has(table, last.load_id, last.number)
+        elif table is not None:  # another loader may have been faster
+            self._check_has(table, table.properties.get(LOAD_ID, ""), 0)
         if table is not None:
-            _check_partitions(table)
+            _check_columns(table, choice.layout)
+            if any(one.is_again for one in choice.ranges):
+                check_readable(self._store.address, (file for file, _ in _files(table)), choice, self._store)
 
     def ask(self, plan: Plan) -> Told | None:
         return _heard(self._store.address, lambda: self._told(plan))
@@ -71,13 +69,20 @@ class Iceberg:
 
     def _told(self, plan: Plan) -> Told:
         table = self._catalog.open()
-        found = {} if table is None else table.properties
-        done = int(found.get(LOAD, 0)) if found.get(LOAD_ID) == plan.load_id else 0
-        if done < plan.number:
+        done = self._check_has(table, plan.load_id, plan.number - 1)
+        if table is None or done < plan.number:
             return Told(has_it=False, base=table)
         self._catalog.point_to(table)  # whoever has committed may have died before it
-        commit = parse_commit("the table's commit", found[COMMIT].encode()) if done == plan.number else None
+        text = table.properties[COMMIT]
+        commit = parse_commit("the table's commit", text.encode()) if done == plan.number else None
         return Told(has_it=True, base=table, commit=commit)
+
+    def _check_has(self, table: Any, load_id: str, number: int) -> int:
+        """The newest load that the table has, at least this one; 0: none. Raises CannotLoad."""
+        found = {} if table is None else table.properties
+        done = int(found.get(LOAD, 0)) if LOAD_ID in found and found[LOAD_ID] == load_id else None
+        check_has(self._store.address, LOG, done, number, is_there=table is not None)
+        return done or 0
 
     def _create(self, plan: Plan) -> Any:
         """Without rows, and with the load's id, so that nobody takes it for another's."""
@@ -88,8 +93,9 @@ class Iceberg:
 
     def _attempt(self, table: Any, plan: Plan, commit: Commit) -> bool:
         """In one commit that builds on this state of the table."""
-        _check_partitions(table)
-        ranges, live = replaced(plan, commit), _files(table)
+        _check_columns(table, plan.layout)
+        ranges = replaced(plan, commit)
+        live = _files(table) if ranges else []  # it reads a manifest of each former load
         leaving, rests = take_out((file for file, _ in live), ranges, self._store) if ranges else ([], [])
         gone = {file.path for file in leaving}
         adds = [_data_file(table, file, one.partition) for one, file in added(commit) if file.rows]
@@ -123,26 +129,46 @@ def _heard(address: str, ask: Callable[[], T]) -> T | None:
         return None
 
 
-def _check_partitions(table: Any) -> None:
-    """Raises CannotLoad. Files of a former partitioning count too, until they are rewritten."""
+def _check_columns(table: Any, layout: Layout) -> None:
+    """Raises CannotLoad. Files of a former partitioning count too, until they are rewritten.
+
+    Another partition would be told as null of each new file, and readers that ask for one would pass over its rows.
+    """
+    wanted = ["topic", "dt"] if layout.by_day else ["topic"]
     for spec in table.specs().values():
-        names = [field.name for field in spec.fields]
-        if names not in (["topic"], ["topic", "dt"]):
+        found = [
+            one.name if str(one.transform) == "identity" else f"{one.name} ({one.transform})" for one in spec.fields
+        ]
+        if found != wanted:
             raise CannotLoad(
-                f"{table.location()}: something else has partitioned this table by {', '.join(names) or 'nothing'}; a "
-                "load needs topic, or topic and dt. Load into another folder"
+                f"{table.location()}: something else has partitioned this table by {', '.join(found) or 'nothing'}; a "
+                f"load needs {', '.join(wanted)}. Load into another folder"
+            )
+    for name in ("partition", "offset"):
+        if name not in table.schema().column_names:
+            raise CannotLoad(
+                f"{table.location()}: the table has no column {name} any more, by which a load knows its rows. Give "
+                "the column its former name, or load into another folder"
             )
 
 
 def _files(table: Any) -> list[tuple[TableFile, Any]]:
-    """The live files, each with the library's own description."""
+    """The live files, each with the library's own description. Raises CannotLoad for what the library cannot read."""
+    try:
+        tasks = list(table.scan().plan_files())
+    except (ValueError, NotImplementedError, FileNotFoundError) as error:  # equality deletes; a manifest that is gone
+        raise CannotLoad(
+            f"{table.location()}: what is in the table cannot be told ({error}). Rewrite its files without deletes, as "
+            "rewrite_data_files does, or restore what is missing; loads without --from go on"
+        ) from error
     found = []
-    for task in table.scan().plan_files():
+    for task in tasks:
         fields = table.specs()[task.file.spec_id].fields
         place = {field.name: task.file.partition[i] for i, field in enumerate(fields)}
         path = task.file.file_path.removeprefix(f"{table.location()}/")
         day = "" if "dt" not in place else _day(place["dt"])
-        file = TableFile(path=path, topic=place["topic"], day=day, read=partial(_read, table, task))
+        read, is_whole = partial(_read, table, task), not task.delete_files
+        file = TableFile(path=path, topic=place["topic"], day=day, read=read, is_whole=is_whole)
         found.append((file, task.file))
     return found
 

@@ -13,22 +13,25 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import re
 from typing import Any
 
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.exceptions import CommitFailedException, ValidationError
 from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import TableRequirement, TableUpdate, update_table_metadata
 
+from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.protocol import StoreUnclear, create_once
 from quorumlog.spark.load.store import Store
 
 HINT = "metadata/version-hint.text"
+_SAME_SCHEMES = {"s3a": "s3", "azure": "az", "abfss": "abfs"}
 _STATE = re.compile(r"metadata/v(\d+)(\.gz)?\.metadata\.json(\.gz)?")
 
 
@@ -40,16 +43,25 @@ class FolderCatalog(NoopCatalog):
         self._store = store
 
     def open(self) -> Table | None:
-        """The table in its newest state, or None. Raises QuorumlogError."""
-        states = [name for name in self._store.list("metadata/v") if _number_of(name)]
+        """The table in its newest state, or None. Raises CannotLoad for one of another place."""
+        states = self._states()
         if not states:
             return None
         name = max(states, key=_number_of)
         data = self._store.read(name)
         if data is None:
             raise StoreUnclear(f"{name} is listed and not there: look at the store, then load again")
-        text = gzip.decompress(data) if ".gz" in name else data
-        return self._table(TableMetadataUtil.parse_raw(text.decode()), name)
+        metadata = _parsed(f"{self._store.address}/{name}", data)
+        if not is_same_place(metadata.location, self._store.address):
+            raise CannotLoad(
+                f"{self._store.address}: the table in it is that of {metadata.location}, where its readers look for "
+                "every file, so a copy of the folder, or one that was moved, is no table. Move it back, or load into "
+                "another folder"
+            )
+        return self._table(metadata, name)
+
+    def _states(self) -> list[str]:
+        return [name for name in self._store.list("metadata/v") if _number_of(name)]
 
     def create(self, schema: Any, partitions: Any, properties: dict[str, str]) -> Table:
         """A table without rows. Raises CommitFailedException if there is one, StoreUnclear."""
@@ -84,9 +96,16 @@ class FolderCatalog(NoopCatalog):
         return made
 
     def point_to(self, table: Table) -> None:
-        """Tells readers that this is the newest state. Of two at once the older one may be told: both are whole."""
-        number = _number_of(table.metadata_location.removeprefix(f"{table.location()}/"))
-        _put(self._store, HINT, str(number).encode())
+        """Tells readers that this is the newest state, or which one is by now.
+
+        Whoever makes a state tells it afterwards, and whoever has told one looks whether there is a newer: so of two at
+        once the slower one does not leave the older state told.
+        """
+        told, newest = 0, _number_of(table.metadata_location.removeprefix(f"{table.location()}/"))
+        while told < newest:
+            told = newest
+            _put(self._store, HINT, str(told).encode())
+            newest = max(map(_number_of, self._states()), default=told)
 
     def _table(self, metadata: TableMetadata, name: str) -> Table:
         return Table(
@@ -96,6 +115,31 @@ class FolderCatalog(NoopCatalog):
             io=StoreIO(self._store, metadata.location),
             catalog=self,
         )
+
+
+def _parsed(address: str, data: bytes) -> TableMetadata:
+    """Raises CannotLoad."""
+    try:
+        text = gzip.decompress(data) if ".gz" in address.rpartition("/")[2] else data
+        return TableMetadataUtil.parse_raw(text.decode())
+    except (ValidationError, ValueError, EOFError, OSError) as error:
+        raise CannotLoad(
+            f"{address} is no state of a table ({error}): was it copied by half? Restore it, then load again"
+        ) from error
+
+
+def is_same_place(location: str, address: str) -> bool:
+    """Whether a table of this location lies at the store's address, by whatever name of it: a link, or s3a for s3."""
+    return _place(location) == _place(address)
+
+
+def _place(address: str) -> str:
+    scheme, colon, rest = address.partition("://")
+    if not colon:
+        return os.path.realpath(address.removeprefix("file:"))
+    if scheme == "file":
+        return os.path.realpath(rest)
+    return f"{_SAME_SCHEMES.get(scheme, scheme)}://{rest.rstrip('/')}"
 
 
 def _number_of(name: str) -> int:

@@ -103,13 +103,24 @@ def in_this_process(task: Task, ranges: Sequence[PlannedRange]) -> Iterator[Load
 
 
 def in_spark(spark: Any, shown: Shown | None = None) -> Runner:
-    """A Runner by this session: local, or of a cluster whose workers have quorumlog."""
+    """A Runner by this session: local, or of a cluster whose workers have quorumlog. It raises LoadFailed where Spark
+    ends its tasks, as those of a worker that is killed again and again."""
 
     def run(task: Task, ranges: Sequence[PlannedRange]) -> list[LoadedRange | Failed]:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
         context = spark.sparkContext
-        with _told(context, len(ranges), shown):
-            found: list[LoadedRange | Failed] = context.parallelize(list(ranges), len(ranges)).map(task).collect()
-            return found
+        try:
+            with _told(context, len(ranges), shown):
+                found: list[LoadedRange | Failed] = context.parallelize(list(ranges), len(ranges)).map(task).collect()
+                return found
+        except (Py4JError, PySparkException) as error:
+            why = " ".join(str(error).split("\n")[:2])  # what was called, and the reason; then comes Java's stack
+            raise LoadFailed(
+                f"load {task.plan.number}: Spark gave its tasks up ({why}). Nothing of it is committed; look at its "
+                "log, then run the command again: it does the same load first"
+            ) from error
 
     return run
 

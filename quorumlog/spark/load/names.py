@@ -57,9 +57,15 @@ def rest_name(topic: str, day: str, token: str) -> str:
 
 
 def values_of(path: str) -> dict[str, str | None]:
-    """What the folders of a path say of its rows: `topic`, and perhaps `dt`, which NO_DAY makes None."""
+    """What the folders of a path say of its rows: `topic`, and perhaps `dt`, which NO_DAY makes None.
+
+    A topic may have that name: it is one all the same.
+    """
     found = dict(part.split("=", 1) for part in path.split("/") if "=" in part)
-    return {name: None if value == NO_DAY else value for name, value in found.items() if name in ("dt", "topic")}
+    none = {"dt": NO_DAY}
+    return {
+        name: None if value == none.get(name) else value for name, value in found.items() if name in ("dt", "topic")
+    }
 
 
 def name_of_day(day: str, name: str) -> str:

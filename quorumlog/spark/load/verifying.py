@@ -3,26 +3,29 @@
 Offsets inside a range may be missing, since compaction, markers and aborted transactions leave gaps: what counts is
 that the ranges follow on one another, and that each file has the rows that its commit counts, within its range.
 
-Of a table it counts what the table names. Its files that a load has written are judged as any; where something else
-has written their rows into others (OPTIMIZE), each range must have as many rows in the table as its commit counts.
+Of a table it counts what the table names, a file as often as it does. Its files that a load has written are judged as
+any; where something else has written their rows into others (OPTIMIZE), or has deleted rows without a new file, each
+range must have as many rows in the table as its commit counts. Rows of no range are a fault.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
 
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
-from quorumlog.spark.load.choosing import covered_by
+from quorumlog.spark.load.choosing import CannotLoad, covered_by
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.names import META, SUFFIX, name_without_day, plan_name
 from quorumlog.spark.load.parquet import describe
 from quorumlog.spark.load.protocol import Steps, commits_to, newest
 from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Lost, Plan, at, parse_plan
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.load.table import TableFile, count_rows, table_of
+from quorumlog.spark.load.table import TableFile, count_rows, no_rows, of_no_range, table_of
 
 T = TypeVar("T")
 
@@ -53,7 +56,8 @@ def verify(store: Store, shown: Callable[[int, int], None] | None = None) -> Rep
         more = [*_strange(visible, wanted, plan)]
     else:
         more = [*_other_counts(commits, wanted, live, plan)]
-        wanted = {path: one for path, one in wanted.items() if path in live}
+        there = {file.path for file in live}
+        wanted = {path: one for path, one in wanted.items() if path in there}
     found = {path: _look(store, path) for path in _told(wanted, shown)}
     faults = (*gaps(commits), *_differences(wanted, found, changing), *more)
     return Report(
@@ -76,35 +80,53 @@ def _newest(commits: Sequence[Commit]) -> list[LoadedRange]:
     return list({(*at(one), one.start, one.end): one for one in written}.values())
 
 
-def _live(commits: Sequence[Commit], store: Store) -> dict[str, TableFile] | None:
+def _live(commits: Sequence[Commit], store: Store) -> list[TableFile] | None:
     """The files that the folder's table names; None: it is none. Raises ConfigError without its library."""
     kind = commits[-1].layout.table if commits else ""
     if not kind:
         return None
     table = table_of(kind, store)
     table.need()
-    return {file.path: file for file in table.files()}
+    return table.files()
 
 
 def _other_counts(
     commits: Sequence[Commit],
     wanted: Mapping[str, tuple[LoadedRange, LoadedFile]],
-    live: Mapping[str, TableFile],
+    live: Sequence[TableFile],
     plan: Plan | None,
 ) -> Iterator[str]:
-    """Ranges of which the table has more or fewer rows than their commits count, but for those of a pending load."""
-    pending = {(*at(one), one.start) for one in (plan.ranges if plan else ())}
+    """Ranges of which the table has more or fewer rows than their commits count, but for those of a pending load; rows
+    that are in no range; and files that cannot be read."""
+    under_way = plan.ranges if plan else ()
+    pending = {(*at(one), one.start) for one in under_way}
     ranges = _newest(commits)
-    elsewhere = count_rows((file for path, file in live.items() if path not in wanted), ranges)
+    whole = Counter(file.path for file in live if file.path in wanted and file.is_whole)
+    unread: list[str] = []
+    others = (replace(file, read=partial(_readable, file, unread)) for file in live if file.path not in whole)
+    elsewhere = count_rows(others, [*ranges, *under_way])
+    yield from unread
+    for topic in sorted({file.topic for file in live}):
+        if strange := elsewhere[of_no_range(topic)]:
+            yield f"topic {topic}: the table has {strange} rows that no commit has; look at what has written them"
     for one in ranges:
         key = (*at(one), one.start)
         counted = sum(file.rows for file in one.files)
-        there = sum(file.rows for file in one.files if file.path in live) + elsewhere[key]
+        there = sum(file.rows * whole[file.path] for file in one.files) + elsewhere[key]
         if there != counted and key not in pending:
             yield (
                 f"{one.topic}-{one.partition}, offsets {one.start} to {one.end}: the table has {there} rows, and its "
                 f"commit counts {counted}; load its range again with --from {one.start}"
             )
+
+
+def _readable(file: TableFile, unread: list[str], columns: Sequence[str] | None) -> Any:
+    """No rows of a file that cannot be read, which is noted."""
+    try:
+        return file.read(columns)
+    except (OSError, ValueError, CannotLoad) as error:
+        unread.append(f"{file.path}, which the table names, cannot be read ({str(error).partition(chr(10))[0]})")
+        return no_rows()
 
 
 def _told(items: Collection[T], shown: Callable[[int, int], None] | None) -> Iterator[T]:
