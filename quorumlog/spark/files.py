@@ -154,7 +154,7 @@ class LogFiles:
         patience = Patience(self._places[key].path_of(key))
         while True:
             with patience:
-                reader = self._readers.pop(key, None) or self._places[key].open(key)
+                reader = self._readers.pop(key, None) or self._places[key].reader_of(key)
                 found = ask(reader)
                 self._readers[key] = reader
                 return found
@@ -386,7 +386,7 @@ def hole_text(hole: Hole) -> str:
 def _read_on(wanted: PartitionRange, position: Position, options: ReadOptions, disk: Disk) -> Iterator[Chunk]:
     """From the position on, as the files are now. It ends where the range ends, or before a batch that is damaged."""
     directory = _place(wanted, position, options, disk)
-    reader = directory.open((wanted.topic, wanted.partition))
+    reader = directory.reader_of((wanted.topic, wanted.partition))
     if position.next_offset < reader.start_offset:
         why = f"the log starts at {reader.start_offset} now, older records were deleted"
         raise _lost(wanted, position, reader.start_offset, why)

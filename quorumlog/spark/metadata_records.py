@@ -42,7 +42,7 @@ def metadata_rows(directories: tuple[str, ...], disk: Disk | None = None) -> Ite
     while not is_over:
         try:
             with patience:
-                reader = directory.open(KEY)
+                reader = directory.reader_of(KEY)
                 if 0 <= offset < reader.start_offset:
                     raise UnreadableLog(f"{reader.path}: it begins at offset {reader.start_offset} now; read it again")
                 offset = max(offset, reader.start_offset)

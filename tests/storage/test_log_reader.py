@@ -378,7 +378,7 @@ def test_a_name_that_is_missing_from_one_listing_is_not_missed(path: str, monkey
     monkeypatch.setattr(disk, "list", once)
     directory = look_into(disk, "/data")
     assert directory.partitions == {("t", 0)}
-    assert directory.open(("t", 0)).start_offset == 0 and not missed
+    assert directory.reader_of(("t", 0)).start_offset == 0 and not missed
 
 
 def test_what_a_log_directory_holds() -> None:

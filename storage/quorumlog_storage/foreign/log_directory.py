@@ -40,7 +40,7 @@ class LogDirectory:
         """None where no file says it, as before Kafka 2.8. Raises BadPartitionMetadata, DiskError."""
         return read_topic_id(self.disk, self.path_of(partition))
 
-    def open(self, partition: TopicPartition) -> LogReader:
+    def reader_of(self, partition: TopicPartition) -> LogReader:
         """Its log as it is now. Raises as `LogReader`."""
         return LogReader(
             self.disk,
