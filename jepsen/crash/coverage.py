@@ -13,6 +13,7 @@ SAMPLE_IMAGES = 4_500  # distinct crash images that a sample must reach at least
 WHOLE_IMAGES = 50_000  # and one run of the verb, which runs one whole seed where it is not told otherwise
 
 _READS = "a command's reading of what another software wrote"
+_BESIDE = "a reader beside a broker, in another process, by a disk that refuses every change"
 _EXPORTS = "a command: what it has not finished has no name yet, and it may be repeated"
 _PROBES = "a probe: it makes and removes a file that nobody reads, and an error takes the directory offline"
 
@@ -22,6 +23,14 @@ UNREACHED: dict[tuple[str, str], str] = {
     ("storage/quorumlog_storage/foreign/source.py", "_read"): _READS,
     ("storage/quorumlog_storage/foreign/source.py", "_offsets"): _READS,
     ("storage/quorumlog_storage/foreign/kafka_metadata.py", "topic_settings"): _READS,
+    ("storage/quorumlog_storage/foreign/log_directory.py", "look_into"): _BESIDE,
+    ("storage/quorumlog_storage/foreign/log_directory.py", "_offsets"): _BESIDE,
+    ("storage/quorumlog_storage/foreign/log_reader.py", "names_in"): _BESIDE,
+    ("storage/quorumlog_storage/foreign/log_reader.py", "_load_padded"): _BESIDE,
+    ("storage/quorumlog_storage/foreign/log_reader.py", "_end_of"): _BESIDE,
+    ("storage/quorumlog_storage/foreign/unfinished.py", "is_unfinished"): _BESIDE,
+    ("storage/quorumlog_storage/foreign/unfinished.py", "_is_zero"): _BESIDE,
+    ("quorumlog/spark/files.py", "_no_partitions"): _BESIDE,
     ("storage/quorumlog_storage/foreign/export.py", "Export.__init__"): _EXPORTS,
     ("storage/quorumlog_storage/foreign/export.py", "Export.finish"): _EXPORTS,
     ("storage/quorumlog_storage/directory_probe.py", "DirectoryProbe._identity"): _PROBES,

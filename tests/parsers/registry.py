@@ -433,6 +433,7 @@ PARSERS: dict[str, Parser] = {
     ),
     "quorum/quorumlog_quorum/metadata/frame.py decode_record": Parser(
         call=decode_record, seeds=METADATA, errors=(BadRecord, UnsupportedMetadata),
+        covers=("quorum/quorumlog_quorum/metadata/frame.py read_frame",),
     ),
     "quorum/quorumlog_quorum/metadata/partition_values.py PartitionReader.read": Parser(
         call=_partition, seeds=(METADATA[2][len(PARTITION_HEADER) :],),
