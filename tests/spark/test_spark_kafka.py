@@ -23,6 +23,7 @@ from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
 from quorumlog.spark.options import parse_table_options
 from quorumlog.spark.pins import Pins
+from quorumlog.spark.table_options import METADATA_RECORDS
 from quorumlog.spark.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
 from tests.spark.query import Query
@@ -82,6 +83,8 @@ def test_tables_of_a_kafka(spark: Any, servers: str, kafka: Cluster) -> None:
     kafka.admin.alter_group_offsets("told-to", {("told", 1): CommittedOffset(1)})
     tables = {}
     for name, schema in SCHEMAS.items():
+        if name == METADATA_RECORDS:
+            continue  # it is of files
         options = parse_table_options({"bootstrap.servers": servers, "table": name})
         assert options is not None
         reader = TableReader(options, schema)
