@@ -16,7 +16,7 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.client.committed import committed_batches
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import AbortedTransaction
-from quorumlog.records import Codec, decode_batch, headers
+from quorumlog.records import BatchHeader, Codec, decode_batch, headers
 from quorumlog_storage.foreign.log_directory import look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes
 from quorumlog_storage.log import Log
@@ -163,8 +163,8 @@ def test_of_a_producers_transactions_each_has_its_own_end() -> None:
     assert [row[0] for row in rows] == [0] and rows == rows_by_log(log, log.end_offset, committed=True)
 
 
-def _every(log: Log) -> list:  # type: ignore[type-arg]
-    found, offset = [], log.start_offset
+def _every(log: Log) -> list[BatchHeader]:
+    found, offset = list[BatchHeader](), log.start_offset
     while offset < log.end_offset:
         data = log.read(offset, 10_000, upper_bound=log.end_offset)
         found += headers(data)

@@ -145,9 +145,7 @@ class Shares:
     """Of many files, by their names alone: each is compared with the ranges that it cuts, not with all of them."""
 
     def __init__(self, ranges: Iterable[LoadedRange | PlannedRange]) -> None:
-        self._by_place: dict[TopicPartition, list[LoadedRange | PlannedRange]] = {}
-        for one in sorted(ranges, key=lambda one: one.start):
-            self._by_place.setdefault(at(one), []).append(one)
+        self._by_place = _by_place(ranges)
         self._ends = {key: list(accumulate((one.end for one in there), max)) for key, there in self._by_place.items()}
         self._topics = {topic for topic, _ in self._by_place}
 
@@ -164,6 +162,14 @@ class Shares:
         if any(one.start <= start and end <= one.end for one in cut):
             return Share.ALL
         return Share.SOME if cut else Share.NONE
+
+
+def _by_place(ranges: Iterable[LoadedRange | PlannedRange]) -> dict[TopicPartition, list[LoadedRange | PlannedRange]]:
+    """Those of each partition, in the order of their starts."""
+    found: dict[TopicPartition, list[LoadedRange | PlannedRange]] = {}
+    for one in sorted(ranges, key=lambda one: one.start):
+        found.setdefault(at(one), []).append(one)
+    return found
 
 
 def take_out(
@@ -237,9 +243,7 @@ def count_rows(
     """Rows of each range in these files, by topic, partition and start. One file at a time is in memory."""
     import numpy as np
 
-    by_place: dict[TopicPartition, list[LoadedRange | PlannedRange]] = {}
-    for one in sorted(ranges, key=lambda one: one.start):
-        by_place.setdefault(at(one), []).append(one)
+    by_place = _by_place(ranges)
     found: Counter[tuple[str, int, Offset]] = Counter()
     for file in files:
         all_rows = file.read(("partition", "offset"))
