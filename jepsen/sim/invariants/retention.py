@@ -2,8 +2,9 @@
 
 - start-follows-deletions: a log begins later than before only where someone asked for it, where another replica was
   right to do so first, or where a policy lets the records go. That policy was in force on this broker a short while
-  ago: `retention.ms`, and every record is older; or `retention.bytes`, and what is left holds so many bytes. Records
-  that might go before this do not count: only those between the last allowed start and this one.
+  ago: `retention.ms`, and every record is older; or `retention.bytes`, and what is left holds so many bytes; or one
+  pass took the oldest segments by the second and those that follow by the first. Records that might go before this do
+  not count: only those between the last allowed start and this one.
 - expired-records-go: at the end, no log begins with a segment that has been expired for longer than some passes take.
 
 A clock that was ahead may have been believed, so ages are judged by the latest wall time that this machine ever had.
@@ -11,17 +12,21 @@ A clock that was ahead may have been believed, so ages are judged by the latest 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, LogMirror, names_in
+from jepsen.sim.truth.log_truth import LogTruth
 from jepsen.sim.truth.mirrors import Mirrors, log_of
 from quorumlog.ids import Offset
 from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_storage.names import DELETED_SUFFIX
 from quorumlog_storage.retention.policy import Policy
 
 REMEMBERED_NS = 30 * NS_PER_S  # a pass that began under an older policy has ended by then, also on a sick disk
@@ -66,15 +71,11 @@ class RetentionInvariants:
     def _may_begin_at(self, machine: Machine, log: str, start: Offset) -> bool:
         """Whether a policy explains that a log has no segment before `start`."""
         name, truth = log.partition("@")[0], self._mirrors.truth(log)
-        newest_ms = truth.newest_between(truth.deleted_before, start)
-        wall_ms, left_bytes = (
-            self._wall_ms.get(machine.host, machine.clock.wall_ms()),
-            max(_bytes_from(machine, f"{directory}/{name}", start) for directory in DIRECTORIES),
-        )
-        for policy in self._in_force(machine, log):
-            too_old = newest_ms >= 0 and 0 <= policy.retention_ms < wall_ms - newest_ms
-            too_large = 0 <= policy.retention_bytes <= left_bytes
-            if too_old or too_large:
+        wall_ms = self._wall_ms.get(machine.host, machine.clock.wall_ms())
+        policies = self._in_force(machine, log)
+        for directory in DIRECTORIES:
+            went = _Gone.of(machine, f"{directory}/{name}", truth.deleted_before, start)
+            if any(went.is_explained(policy, truth, wall_ms) for policy in policies):
                 self.moves += 1
                 self.retained[log] = max(start, self.retained.get(log, 0))
                 return True
@@ -115,7 +116,38 @@ def _policy(config: TopicConfig) -> Policy | None:
     return Policy(config.retention_ms, config.retention_bytes) if is_deleted else None
 
 
-def _bytes_from(machine: Machine, path: str, start: Offset) -> int:
-    """path: of a partition's directory. Of its segments from `start` on."""
-    files = [file for file in names_in(machine.disk, path) if file.endswith(SEGMENT_SUFFIX)]
-    return sum(machine.disk.size_of(f"{path}/{file}") for file in files if int(file[:20]) >= start)
+class _Gone(NamedTuple):
+    """What went from a log in one directory. before, start: where it might begin until now, and where it does.
+
+    left_bytes: of the segments that stay. retired: base offset and size of those that went, the newest first.
+    """
+
+    before: Offset
+    start: Offset
+    left_bytes: int
+    retired: list[tuple[Offset, int]]
+
+    @classmethod
+    def of(cls, machine: Machine, path: str, before: Offset, start: Offset) -> _Gone:
+        """path: of a partition's directory."""
+        sizes = [(file, machine.disk.size_of(f"{path}/{file}")) for file in names_in(machine.disk, path)]
+        left = sum(size for file, size in sizes if file.endswith(SEGMENT_SUFFIX) and int(file[:20]) >= start)
+        retired = [(int(file[:20]), size) for file, size in sizes if file.endswith(SEGMENT_SUFFIX + DELETED_SUFFIX)]
+        return cls(before, start, left, sorted((one for one in retired if before < one[0] < start), reverse=True))
+
+    def is_explained(self, policy: Policy, truth: LogTruth, wall_ms: int) -> bool:
+        """By size up to some segment, and by age from there on (rules 3 and 4 of `retention/policy.py`)."""
+        if self._are_old(policy, truth, self.before, wall_ms):
+            return True
+        held = self.left_bytes
+        if 0 <= policy.retention_bytes <= held:
+            return True
+        for base, size in self.retired:
+            held += size
+            if 0 <= policy.retention_bytes <= held and self._are_old(policy, truth, base, wall_ms):
+                return True
+        return False
+
+    def _are_old(self, policy: Policy, truth: LogTruth, since: Offset, wall_ms: int) -> bool:
+        newest_ms = truth.newest_between(since, self.start)
+        return newest_ms >= 0 and 0 <= policy.retention_ms < wall_ms - newest_ms
