@@ -36,12 +36,21 @@ Job = Callable[[], None]
 
 
 class Consumer(Blocking):
-    """See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another one."""
+    """See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another one.
+
+    connect: makes its transport, on the clients' loop.
+    """
 
     _client: AsyncConsumer
 
-    def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        super().__init__(lambda: edge.consumer(dict(config or {}), **options))
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        connect: edge.Connect = edge.make_transport,
+        **options: Any,
+    ) -> None:
+        super().__init__(lambda: edge.consumer(dict(config or {}), connect=connect, **options))
         self._jobs: list[queue.SimpleQueue[Job | None]] = []  # of the calls that wait; the last one runs callbacks
         self._calling_back: int | None = None  # the thread that runs one
 

@@ -18,6 +18,7 @@ from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
+from quorumlog.spark.kept_connections import Lease
 from quorumlog.spark.offset_queries import Answer, asked
 from quorumlog.spark.options import ReadOptions, Subscription
 from quorumlog.spark.places import Place, TimePlace
@@ -159,7 +160,8 @@ class OpenCluster:
 
 
 class ClusterSource:
-    """The source of one task. It connects here, in the worker, so that no connection crosses a fork.
+    """The source of one task. It connects here, in the worker, so that no connection crosses a fork. Its client is of
+    this task only, over connections that the worker keeps (kept_connections.py).
 
     It reads the topic of the plan, whatever has its name in the metadata of the broker that it asks.
     """
@@ -167,7 +169,8 @@ class ClusterSource:
     def __init__(self, wanted: PartitionRange, options: ReadOptions) -> None:
         self._wanted = wanted
         self._options = options
-        self._consumer = Consumer({**options.client, "auto_offset_reset": "none"})
+        self._lease = Lease(options.keep_connections_ms)
+        self._consumer = Consumer({**options.client, "auto_offset_reset": "none"}, connect=self._lease.of_kind)
 
     def __enter__(self) -> ClusterSource:
         return self
@@ -175,6 +178,8 @@ class ClusterSource:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self._lease.spoil()
         self._consumer.close()
 
     def span(self) -> LogSpan:
