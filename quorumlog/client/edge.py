@@ -47,14 +47,14 @@ def on_real_edges(
     make: Callable[..., T],
     config: Mapping[str, Any] | None,
     options: Mapping[str, Any],
-    connect: Connect = make_transport,
+    connect: Connect | None = None,
 ) -> T:
     """What `make` returns, given the edges and all options; keywords win.
 
     One dict, because the option `transport` has the name of a parameter of the clients.
     """
     given = {**(config or {}), **options}
-    return make(connect(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
+    return make((connect or make_transport)(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
@@ -64,10 +64,8 @@ def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProdu
     return on_real_edges(AsyncProducer, config, options)
 
 
-def consumer(
-    config: dict[str, Any] | None = None, *, connect: Connect = make_transport, **options: Any
-) -> AsyncConsumer:
-    """An AsyncConsumer on the real edges. connect: makes its transport."""
+def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncConsumer:
+    """An AsyncConsumer on the real edges. connect: makes its transport; None: `make_transport`."""
     from quorumlog.client.consumer import AsyncConsumer
 
     return on_real_edges(AsyncConsumer, config, options, connect)

@@ -140,8 +140,8 @@ class CanRest(Protocol):
     """A connection that one caller may leave to another."""
 
     def rest(self) -> bool:
-        """The caller is done: ordered streams are given up, and `on_closed` tells nothing of it. False: close it instead,
-        since it is not connected any more, or a call still waits for an answer."""
+        """The caller is done: ordered streams are given up, and `on_closed` tells nothing of it. False: close it
+        instead, since it is not connected any more, or a call still waits for an answer."""
 
 
 class Server(Protocol):

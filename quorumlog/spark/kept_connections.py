@@ -1,9 +1,9 @@
 """Connections that a Spark worker keeps for its next tasks. They are all that outlives a task.
 
-A task has a client of its own. So it begins without a position, a buffer, or knowledge of topics and leaders, and what it
-is told does not depend on the tasks before it. But its client borrows connections, and gives them back when it is closed.
-A connection is closed, and not kept, if a call failed on it, if its task ended with an error or was cut off, if it is not
-connected any more, or if an answer is still to come. Streams of chunks are given up, so a broker holds nothing for it.
+A task has a client of its own. So it begins without a position, a buffer, or knowledge of topics and leaders, and what
+it is told does not depend on the tasks before it. But its client borrows connections, and gives them back when it is
+closed. A connection is closed, and not kept, if a call failed on it, if its task ended with an error or was cut off, if
+it is not connected any more, or if an answer is still to come. Streams of chunks are given up: brokers hold nothing.
 
 All of it happens on the loop of the blocking clients, of which each process has its own: nothing crosses a fork.
 Decision 110 has the reasons.
@@ -54,10 +54,9 @@ class Key(NamedTuple):
 class KeptConnections:
     """Of one process, and used on its loop only."""
 
-    def __init__(self, make_transport: edge.Connect, now_ms: Callable[[], int], most: int = MOST_KEPT) -> None:
+    def __init__(self, now_ms: Callable[[], int], most: int = MOST_KEPT) -> None:
         self.pid = os.getpid()
-        self._make_transport, self._now_ms = make_transport, now_ms
-        self._transports: dict[str, Transport] = {}
+        self._now_ms = now_ms
         self._shelf: Shelf[Connection] = Shelf(most)
         self._nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
         self._timer: asyncio.TimerHandle | None = None
@@ -65,17 +64,12 @@ class KeptConnections:
     def __len__(self) -> int:
         return len(self._shelf)
 
-    def transport(self, kind: str) -> Transport:
-        if kind not in self._transports:
-            self._transports[kind] = self._make_transport(kind)
-        return self._transports[kind]
-
-    def take(self, key: Key) -> Connection:
+    def take(self, key: Key, open_one: Callable[[], Connection]) -> Connection:
         """A kept one, or else a new one. Nobody else has it until it is given back."""
         kept = self._shelf.take(key, self._now_ms())
         if kept is not None:
             return kept
-        made = self.transport(key.kind).connect(key.address, internal=False, client_id=key.client_id)
+        made = open_one()
         made.on_closed(lambda: self._broke(made))
         return made
 
@@ -122,7 +116,7 @@ def kept_here() -> KeptConnections:
     """Those of this process. On the clients' loop."""
     global _kept
     if _kept is None or _kept.pid != os.getpid():
-        _kept = KeptConnections(edge.make_transport, edge.SystemClock().now_ms)
+        _kept = KeptConnections(edge.SystemClock().now_ms)
     return _kept
 
 
@@ -143,27 +137,27 @@ class Lease:
 
     def of_kind(self, kind: str) -> Transport:
         """On the clients' loop, once. kind: the client's option `transport`."""
-        self._kept, self._kind = self._find_kept(), kind
+        self._kept, self._kind, self._real = self._find_kept(), kind, edge.make_transport(kind)
         return self
 
     def spoil(self) -> None:
-        """The task has not come to its end, so nobody knows in what state it leaves its connections: none is given back.
-        From any thread, before the client is closed."""
+        """The task has not come to its end, so nobody knows in what state it leaves its connections: none is kept. From
+        any thread, before the client is closed."""
         self._keep_ms = 0
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> LentConnection:
-        assert not internal, "a client has no identity"
         key = Key(self._kind, client_id, address)
-        return LentConnection(self, key, self._kept.take(key))
+        taken = self._kept.take(key, lambda: self._real.connect(address, internal=internal, client_id=client_id))
+        return LentConnection(self, key, taken)
 
     async def give_back(self, key: Key, connection: Connection, *, is_spoiled: bool) -> None:
         await self._kept.give_back(key, connection, 0 if is_spoiled else self._keep_ms)
 
     async def listen(self, listener: Listener, handler: Handler) -> Server:
-        return await self._kept.transport(self._kind).listen(listener, handler)
+        return await self._real.listen(listener, handler)
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
-        return await self._kept.transport(self._kind).probe(address, timeout_ms)
+        return await self._real.probe(address, timeout_ms)
 
 
 class LentConnection:
