@@ -139,16 +139,18 @@ class GrpcStream:
         if self._ended:
             return
         self._ended = True
-        opened = self._rpc is not None
-        if self._rpc is not None:
-            self._rpc.cancel()
+        rpc, self._rpc = self._rpc, None  # which knows this object: a cycle would keep the socket until it is found
+        opened = rpc is not None
+        if rpc is not None:
+            rpc.cancel()
         self.calls.fail(self._error(reason) if opened else NotDelivered(f"{self.name}: {reason}"))
         self._on_end(self, opened)
 
     def give_up(self, reason: str) -> None:
         """End it while its connection goes on: no task of it stays, and the peer prepares no more answers."""
         self.end(reason)
-        for task in self._tasks:
+        tasks, self._tasks = self._tasks, []  # a cancelled one keeps its frames, which know this object: as above
+        for task in tasks:
             task.cancel()
 
 
