@@ -52,8 +52,8 @@ def topic(cluster: LocalCluster, request: pytest.FixtureRequest) -> str:
     return name
 
 
-def write(cluster: LocalCluster, topic: str, values: range) -> None:
-    with cluster.client.producer() as producer:
+def write(cluster: LocalCluster, topic: str, values: range, **options: Any) -> None:
+    with cluster.client.producer(**options) as producer:
         for value in values:
             producer.send(topic, b"%d" % value, partition=0)
 
@@ -168,7 +168,7 @@ def test_the_next_task_uses_the_connections_of_the_one_before(
 
 def test_a_task_that_was_cut_off_leaves_none(cluster: LocalCluster, topic: str) -> None:
     """It has taken one chunk, more of them are on their way, and the next task gets its own."""
-    write(cluster, topic, range(2_000))
+    write(cluster, topic, range(2_000), batch_size=1_000)
     given = options(cluster, topic, **{"kafka.max.partition.fetch.bytes": "2000"})
     wanted = planned(given)
     mine = Mine(cluster)
