@@ -10,6 +10,7 @@ from typing import Any
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchChunkRequest, FetchChunkResponse, FetchRequest
 from quorumlog.rpc.transport import Address, Listener, RpcError, Server
+from quorumlog.wire.apis import load_newest
 from quorumlog.wire.routing import RoutingConnection, RoutingTransport
 
 LONG_MS = 10_000
@@ -43,6 +44,7 @@ class Broker:
 
 @asynccontextmanager
 async def serving() -> AsyncIterator[tuple[Broker, RoutingConnection]]:
+    load_newest()  # which a busy machine needs seconds for
     broker = Broker()
     for name, is_lane in (("GRPC", False), ("LANE", True)):
         listener = Listener(name=name, address=Address("127.0.0.1", 0), internal=False, lane=is_lane)
