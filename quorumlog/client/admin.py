@@ -19,7 +19,7 @@ from quorumlog.client.config_batches import ConfigBatches
 from quorumlog.client.config_change import ConfigChange, alterable
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.link import Link, check
-from quorumlog.client.metadata_cache import TopicLife
+from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -162,11 +162,22 @@ class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin,
         return sorted(response.topics, key=lambda topic: topic.name)
 
     async def describe_topic(self, name: str) -> TopicMetadata:
-        response = await self._link.metadata([name], create=False)
-        (topic,) = response.topics
+        (topic,) = await self.describe_topics([name])
         _check_result(topic, f"topic {name!r}")
-        self._link.take(response)  # its leaders are asked next, as a rule
         return topic
+
+    async def describe_topics(self, names: Sequence[str]) -> list[TopicMetadata]:
+        """One result per name, in their order, by one request; each carries its error."""
+        if not names:
+            return []
+        response = await self._link.metadata(names, create=False)
+        self._link.take(response)  # their leaders are asked next, as a rule
+        found = {topic.name: topic for topic in response.topics}
+        return [found[name] for name in names]
+
+    def leader_of(self, name: str, partition: int) -> LeaderPlace | None:
+        """Who leads it, in the newest metadata that this client has seen; None: nobody, or unknown. Asks nobody."""
+        return self._link.cache.leader_place(name, partition)
 
     def topic_life(self, name: str) -> TopicLife:
         """Which topic has the name, in the newest metadata that this client has seen. Asks nobody."""

@@ -112,10 +112,14 @@ class LogAdmin:
         return await resolve_offsets(self._link, wanted, isolation_level=isolation_level)
 
     async def list_offset_ranges(
-        self, wanted: Iterable[TopicPartition], timeout_ms: int | None = None
+        self,
+        wanted: Iterable[TopicPartition],
+        timeout_ms: int | None = None,
+        *,
+        isolation_level: str = "read_uncommitted",
     ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
         """EARLIEST and LATEST of each partition; all leaders are asked at once. timeout_ms: None: the default."""
-        return await resolve_ranges(self._link, wanted, timeout_ms)
+        return await resolve_ranges(self._link, wanted, timeout_ms, isolation_level=isolation_level)
 
     async def describe_ranges(
         self,

@@ -17,7 +17,7 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.hanging import HangingTransaction
 from quorumlog.client.import_topic import Source
-from quorumlog.client.metadata_cache import TopicLife
+from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.offsets import FoundOffset
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
@@ -79,6 +79,14 @@ class Admin(Blocking):
 
     def describe_topic(self, name: str) -> TopicMetadata:
         return self._thread.run(self._client.describe_topic(name))
+
+    def describe_topics(self, names: Sequence[str]) -> list[TopicMetadata]:
+        """See `AsyncAdmin.describe_topics`."""
+        return self._thread.run(self._client.describe_topics(names))
+
+    def leader_of(self, name: str, partition: int) -> LeaderPlace | None:
+        """See `AsyncAdmin.leader_of`."""
+        return self._client.leader_of(name, partition)
 
     def topic_life(self, name: str) -> TopicLife:
         """See `AsyncAdmin.topic_life`."""
@@ -236,9 +244,13 @@ class Admin(Blocking):
         return self._thread.run(self._client.list_offsets(wanted, isolation_level=isolation_level))
 
     def list_offset_ranges(
-        self, wanted: Iterable[TopicPartition], timeout_ms: int | None = None
+        self,
+        wanted: Iterable[TopicPartition],
+        timeout_ms: int | None = None,
+        *,
+        isolation_level: str = "read_uncommitted",
     ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
-        return self._thread.run(self._client.list_offset_ranges(wanted, timeout_ms))
+        return self._thread.run(self._client.list_offset_ranges(wanted, timeout_ms, isolation_level=isolation_level))
 
     def describe_ranges(
         self,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quorumlog.client.group.subscribed import Offsets, Start
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.group_offsets import CommittedOffset
-    from quorumlog.client.metadata_cache import TopicLife
+    from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
     from quorumlog.ids import Epoch
 
     BlockingCallback = Callable[[list[TopicPartition]], None]
@@ -36,12 +36,22 @@ Job = Callable[[], None]
 
 
 class Consumer(Blocking):
-    """See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another one."""
+    """See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another one.
+
+    connect: makes its transport, on the clients' loop; None: `edge.make_transport`.
+    """
 
     _client: AsyncConsumer
 
-    def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
-        super().__init__(lambda: edge.consumer(dict(config or {}), **options))
+    def __init__(
+        self,
+        config: Mapping[str, Any] | None = None,
+        *,
+        connect: edge.Connect | None = None,
+        **options: Any,
+    ) -> None:
+        own: dict[str, Any] = {} if connect is None else {"connect": connect}
+        super().__init__(lambda: edge.consumer(dict(config or {}), **own, **options))
         self._jobs: list[queue.SimpleQueue[Job | None]] = []  # of the calls that wait; the last one runs callbacks
         self._calling_back: int | None = None  # the thread that runs one
 
@@ -59,8 +69,9 @@ class Consumer(Blocking):
         stop: Start | None = None,
         lives: Mapping[str, TopicLife] | None = None,
         epochs: Mapping[TopicPartition, Epoch] | None = None,
+        leaders: Mapping[TopicPartition, LeaderPlace] | None = None,
     ) -> None:
-        self._run(self._client.assign(list(partitions), stop=stop, lives=lives, epochs=epochs))
+        self._run(self._client.assign(list(partitions), stop=stop, lives=lives, epochs=epochs, leaders=leaders))
 
     def assign_topic(
         self, topics: str | Iterable[str], start: Start = "earliest", *, stop: Start | None = None

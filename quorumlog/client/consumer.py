@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -27,7 +27,7 @@ from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group.subscribed import GroupMember, Start
 from quorumlog.client.link import Link
-from quorumlog.client.metadata_cache import TopicLife
+from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.client.progress import Progress
@@ -101,21 +101,24 @@ class AsyncConsumer(GroupMember):
         stop: Start | None = None,
         lives: Mapping[str, TopicLife] | None = None,
         epochs: Mapping[TopicPartition, Epoch] | None = None,
+        leaders: Mapping[TopicPartition, LeaderPlace] | None = None,
     ) -> None:
         """Read these partitions, each from its start. Replaces the previous assignment.
 
         stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
         there. lives: by topic, the life that the starts belong to; of the others, the one that has the name now. If a
         topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of the records before the starts:
-        if such a record was truncated since (KIP-101), the reader starts over as `auto_offset_reset` says.
+        if such a record was truncated since (KIP-101), the reader starts over as `auto_offset_reset` says. leaders: of
+        topics in `lives`, as somebody else has heard: they are asked at once, and nobody is asked for metadata before.
         """
         wanted = list(partitions)
         for topic, life in (lives or {}).items():
             self._link.cache.learn(topic, life)
+        led = {key for key, leader in (leaders or {}).items() if self._learn_leader(key, leader, lives or {})}
         if self._group is not None and self._group.is_subscribed:
             await self._group.leave()
-        starts = await self._resolve({(topic, index): start for topic, index, start in wanted})
-        stops = await self._resolve({(topic, index): stop for topic, index, _ in wanted}) if stop is not None else {}
+        starts = await self._resolve({(topic, index): start for topic, index, start in wanted}, led)
+        stops = await self._stops([(topic, index) for topic, index, _ in wanted], stop)
         for key in [*self._loop.positions]:
             self._loop.remove(key)
         self._progress.read_to.clear()
@@ -126,10 +129,20 @@ class AsyncConsumer(GroupMember):
             if lives is not None and topic in lives:
                 topic_id = lives[topic].topic_id
             self._progress.start(key, offset, topic_id=topic_id)
-            stop_offset = stops[key].offset if key in stops else None
             epoch = (epochs or {}).get(key, NO_EPOCH)
-            self._loop.add(Position(topic, index, offset, stop_offset, epoch, topic_id=topic_id))
+            self._loop.add(Position(topic, index, offset, stops.get(key), epoch, topic_id=topic_id))
         self._start()
+
+    def _learn_leader(self, key: TopicPartition, leader: LeaderPlace, lives: Mapping[str, TopicLife]) -> bool:
+        topic, partition = key
+        return topic in lives and self._link.cache.learn_leader(topic, lives[topic].topic_id, partition, leader)
+
+    async def _stops(self, keys: list[TopicPartition], stop: Start | None) -> dict[TopicPartition, Offset]:
+        if stop is None or not keys:
+            return {}
+        if _is_offset(stop):
+            return dict.fromkeys(keys, Offset(int(stop)))
+        return {key: place.offset for key, place in (await self._resolve(dict.fromkeys(keys, stop))).items()}
 
     async def assign_topic(
         self, topics: str | Iterable[str], start: Start = "earliest", *, stop: Start | None = None
@@ -352,16 +365,20 @@ class AsyncConsumer(GroupMember):
         if self._group is not None:
             self._group.begin_anew(error)
 
-    async def _resolve(self, wanted: Mapping[TopicPartition, Start]) -> dict[TopicPartition, Place]:
+    async def _resolve(
+        self, wanted: Mapping[TopicPartition, Start], led: Collection[TopicPartition] = ()
+    ) -> dict[TopicPartition, Place]:
+        """led: partitions whose leaders are known, for which no metadata are needed where an offset is given."""
         given: dict[TopicPartition, int] = {}
         asked: dict[TopicPartition, int] = {}
         for key, start in wanted.items():
-            if isinstance(start, int) and not isinstance(start, bool) and start >= 0:
-                given[key] = start
+            if _is_offset(start):
+                given[key] = int(start)
             else:
                 asked[key] = _timestamp_of(start)
-        topics = list(dict.fromkeys(topic for topic, _ in wanted))
-        await self._link.refresh(topics, create=not self._link.cache.have_lived(topics))
+        topics = list(dict.fromkeys(key[0] for key in wanted if key in asked or key not in led))
+        if topics or not wanted:
+            await self._link.refresh(topics, create=not self._link.cache.have_lived(topics))
         found = {key: Place(offset, self._link.cache.life_of(key[0]).topic_id) for key, offset in given.items()}
         if asked:
             level = self.options.isolation_level
@@ -384,6 +401,10 @@ def decode_chunk(chunk: Chunk) -> list[ConsumedRecord]:
             if chunk.first_offset <= fields[0] < chunk.stop_offset
         ]
     return found
+
+
+def _is_offset(start: Start) -> bool:
+    return isinstance(start, int) and not isinstance(start, bool) and start >= 0
 
 
 def _timestamp_of(start: Start) -> int:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quorumlog.client.producer import AsyncProducer
 
 T = TypeVar("T")
+Connect = Callable[[str], Transport]  # of a kind, as `make_transport`
 
 
 class SystemClock:
@@ -42,13 +43,18 @@ def make_rng() -> random.Random:
     return random.Random(int.from_bytes(os.urandom(8), "big"))
 
 
-def on_real_edges(make: Callable[..., T], config: Mapping[str, Any] | None, options: Mapping[str, Any]) -> T:
+def on_real_edges(
+    make: Callable[..., T],
+    config: Mapping[str, Any] | None,
+    options: Mapping[str, Any],
+    connect: Connect | None = None,
+) -> T:
     """What `make` returns, given the edges and all options; keywords win.
 
     One dict, because the option `transport` has the name of a parameter of the clients.
     """
     given = {**(config or {}), **options}
-    return make(make_transport(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
+    return make((connect or make_transport)(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
 def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
@@ -58,11 +64,11 @@ def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProdu
     return on_real_edges(AsyncProducer, config, options)
 
 
-def consumer(config: dict[str, Any] | None = None, **options: Any) -> AsyncConsumer:
-    """An AsyncConsumer on the real edges."""
+def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncConsumer:
+    """An AsyncConsumer on the real edges. connect: makes its transport; None: `make_transport`."""
     from quorumlog.client.consumer import AsyncConsumer
 
-    return on_real_edges(AsyncConsumer, config, options)
+    return on_real_edges(AsyncConsumer, config, options, connect)
 
 
 def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:

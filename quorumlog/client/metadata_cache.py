@@ -42,6 +42,14 @@ class KnownLeader:
     epoch: Epoch
 
 
+class LeaderPlace(NamedTuple):
+    """A partition's leader, for another client."""
+
+    leader_id: NodeId
+    epoch: Epoch
+    address: Address
+
+
 @dataclass(slots=True)
 class KnownTopic:
     topic_id: Uuid
@@ -62,6 +70,9 @@ class MetadataCache:
         self.controller_id: NodeId = NO_NODE
         self._lives: dict[str, TopicLife] = {}  # the last one of each name, also while no broker knows the topic
         self._replaced: dict[str, dict[Uuid, None]] = {}  # oldest first
+        self._told: dict[
+            str, dict[int, KnownLeader]
+        ] = {}  # leaders that others have told, of topics that are not known
 
     def update(self, response: MetadataResponse) -> bool:
         """Take in a metadata response. Topics that it does not contain keep their last known state.
@@ -81,13 +92,19 @@ class MetadataCache:
                 if 0 <= response.metadata_offset < self.life_of(topic.name).metadata_offset:
                     counts = False
                 else:
-                    self.topics.pop(topic.name, None)
+                    self._forget(topic.name)
         return counts
 
     def leader_of(self, topic: str, partition: int) -> KnownLeader | None:
         """None if the topic or the partition is not known."""
         known = self.topics.get(topic)
-        return known.partitions.get(partition) if known else None
+        return known.partitions.get(partition) if known else self._told.get(topic, {}).get(partition)
+
+    def leader_place(self, topic: str, partition: int) -> LeaderPlace | None:
+        """None if it has no leader, or one whose address is not known."""
+        leader = self.leader_of(topic, partition)
+        address = None if leader is None else self.brokers.get(leader.leader_id)
+        return None if leader is None or address is None else LeaderPlace(leader.leader_id, leader.epoch, address)
 
     def epoch_seen(self, topic: str, topic_id: Uuid, partition: int, epoch: Epoch) -> None:
         """The partition has a record of this leader epoch: a leader of an older one is none any more."""
@@ -106,6 +123,15 @@ class MetadataCache:
     def learn(self, topic: str, life: TopicLife) -> None:
         """Somebody else has heard of this life. If it is newer, only metadata that know it are taken from now on."""
         self._begin(topic, life)
+
+    def learn_leader(self, topic: str, topic_id: Uuid, partition: int, leader: LeaderPlace) -> bool:
+        """Somebody else has heard who leads a partition of the topic with this id. It may be asked before there are
+        metadata: if it leads the partition no more, it says so. False: more is known, or the name has another topic."""
+        if topic in self.topics or not topic_id or self.life_of(topic).topic_id != topic_id:
+            return False
+        self._told.setdefault(topic, {})[partition] = KnownLeader(leader.leader_id, leader.epoch)
+        self.brokers[leader.leader_id] = leader.address
+        return True
 
     def is_replaced(self, topic: str, topic_id: Uuid) -> bool:
         """The topic was deleted, and made again with another id than this one."""
@@ -144,13 +170,18 @@ class MetadataCache:
         if len(replaced) > MAX_REPLACED:
             del replaced[next(iter(replaced))]
         self._lives[topic] = life
-        self.topics.pop(topic, None)
+        self._forget(topic)
         return True
+
+    def _forget(self, topic: str) -> None:
+        self.topics.pop(topic, None)
+        self._told.pop(topic, None)
 
     def _update_partitions(self, topic: TopicMetadata) -> bool:
         """False: the leader of a partition at least is older than what is known."""
         old = self.topics.get(topic.name)
-        before_all = old.partitions if old is not None else {}
+        told = self._told.pop(topic.name, {})
+        before_all = old.partitions if old is not None else told
         partitions = dict(before_all) if topic.topic_id else {}  # without an id it may be another topic
         is_newest = True
         for partition in topic.partitions:

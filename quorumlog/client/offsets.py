@@ -72,11 +72,16 @@ async def resolve_offsets(
 
 
 async def resolve_ranges(
-    link: Link, wanted: Iterable[TopicPartition], timeout_ms: int | None = None
+    link: Link,
+    wanted: Iterable[TopicPartition],
+    timeout_ms: int | None = None,
+    *,
+    isolation_level: str = "read_uncommitted",
 ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
     """EARLIEST and LATEST of each partition; all leaders are asked at the same time. Retries while leaders move.
 
-    Metadata that the link has are used first. Raises as `resolve_offsets`.
+    Metadata that the link has are used first. As both are asked at once, the first offset may be the later answer, and
+    then above the end. isolation_level: as for `resolve_offsets`, which names what this raises, too.
     """
     keys = list(wanted)
     first, end = dict[TopicPartition, FoundOffset](), dict[TopicPartition, FoundOffset]()
@@ -92,7 +97,7 @@ async def resolve_ranges(
                 missing = [key for key in keys if key not in found]
                 for node_id, of_node in (await by_leader(link, missing, refresh=not use_known)).items():
                     use_known = True  # refreshed for the first of the two
-                    request = _request(link, of_node, dict.fromkeys(of_node, timestamp), "read_uncommitted")
+                    request = _request(link, of_node, dict.fromkeys(of_node, timestamp), isolation_level)
                     call = nursery.start(_call(link, node_id, request), f"offsets of node {node_id}")
                     calls.append((found, request, call))
             for found, request, call in calls:

@@ -75,6 +75,15 @@ class GrpcConnection:
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)
 
+    def rest(self) -> bool:
+        """See `transport.CanRest`. A unary call that is given up leaves nothing behind."""
+        if self._closed or self._closing.closed:
+            return False
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            stream.give_up("its caller is done")
+        return True
+
     async def close(self) -> None:
         self._closed = True
         for stream in list(self._streams.values()):
@@ -207,6 +216,8 @@ class GrpcConnection:
         return self._streams[path]
 
     def _on_stream_end(self, stream: GrpcStream, broke: bool) -> None:
+        if stream not in self._streams.values():
+            return  # it was given up
         self._streams = {path: other for path, other in self._streams.items() if other is not stream}
         if stream.is_unknown and stream.request in OLDER:
             self._older.add(stream.request)

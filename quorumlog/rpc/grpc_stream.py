@@ -63,7 +63,7 @@ class GrpcStream:
         self._ended = False
         self._status: Status | None = None  # the first that gRPC has told
         self._has_answered = False
-        nursery.start(self._run(), f"{self.name} stream")
+        self._tasks = [nursery.start(self._run(), f"{self.name} stream")]
 
     async def _run(self) -> None:
         reason = "it was cut off"  # gRPC raises CancelledError in that case
@@ -74,7 +74,7 @@ class GrpcStream:
                 return
             self._rpc = opened.rpc
             opened.rpc.add_done_callback(self._keep_status)
-            self._nursery.start(self._write(opened), f"{self.name} writer")
+            self._tasks.append(self._nursery.start(self._write(opened), f"{self.name} writer"))
             reason = await self._read(opened.rpc)
         except ApiError as refusal:
             reason = "the peer refuses this node"
@@ -139,11 +139,19 @@ class GrpcStream:
         if self._ended:
             return
         self._ended = True
-        opened = self._rpc is not None
-        if self._rpc is not None:
-            self._rpc.cancel()
+        rpc, self._rpc = self._rpc, None  # which knows this object: a cycle would keep the socket until it is found
+        opened = rpc is not None
+        if rpc is not None:
+            rpc.cancel()
         self.calls.fail(self._error(reason) if opened else NotDelivered(f"{self.name}: {reason}"))
         self._on_end(self, opened)
+
+    def give_up(self, reason: str) -> None:
+        """End it while its connection goes on: no task of it stays, and the peer prepares no more answers."""
+        self.end(reason)
+        tasks, self._tasks = self._tasks, []  # a cancelled one keeps its frames, which know this object: as above
+        for task in tasks:
+            task.cancel()
 
 
 def _at_once(known: Coroutine[Any, Any, Any]) -> Any:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Uuid
@@ -133,6 +133,15 @@ class Connection(Protocol):
 
     async def close(self) -> None:
         """Idempotent. Calls still waiting fail with OutcomeUnknown."""
+
+
+@runtime_checkable
+class CanRest(Protocol):
+    """A connection that one caller may leave to another."""
+
+    def rest(self) -> bool:
+        """The caller is done: ordered streams are given up, and `on_closed` tells nothing of it. False: close it
+        instead, since it is not connected any more, or a call still waits for an answer."""
 
 
 class Server(Protocol):

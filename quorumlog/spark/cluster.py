@@ -12,12 +12,13 @@ from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, TopicReplaced
 from quorumlog.client.fetch_position import Chunk, TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset
+from quorumlog.client.offsets import EARLIEST, FoundOffset
 from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
+from quorumlog.spark.kept_connections import Lease
 from quorumlog.spark.offset_queries import Answer, asked
 from quorumlog.spark.options import ReadOptions, Subscription
 from quorumlog.spark.places import Place, TimePlace
@@ -52,12 +53,11 @@ def read_spans(admin: Admin, options: ReadOptions) -> list[LogSpan]:
 
 
 def spans_of(admin: Admin, partitions: Sequence[TopicPartition], options: ReadOptions) -> list[LogSpan]:
-    """Raises TopicReplaced if a topic is made again between the two questions."""
+    """Raises TopicReplaced if a topic is made again between two questions."""
     if not partitions:
         return []
-    starts = admin.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    ends = admin.list_offsets(dict.fromkeys(partitions, LATEST), isolation_level=_isolation(options))
-    return [_span(admin, key, starts[key], ends[key]) for key in partitions]
+    found = admin.list_offset_ranges(partitions, isolation_level=_isolation(options))
+    return [_span(admin, key, *found[key]) for key in partitions]
 
 
 def place_of(admin: Admin, place: Place | TimePlace, spans: Sequence[LogSpan], options: ReadOptions) -> Place:
@@ -87,9 +87,10 @@ def _span(admin: Admin, key: TopicPartition, start: FoundOffset, end: FoundOffse
         topic_id=end.topic_id,
         partition=index,
         start=start.offset,
-        end=end.offset,
+        end=max(start.offset, end.offset),
         metadata_offset=admin.topic_life(topic).metadata_offset,
         end_epoch=end.leader_epoch,
+        leader=admin.leader_of(topic, index),
     )
 
 
@@ -159,7 +160,8 @@ class OpenCluster:
 
 
 class ClusterSource:
-    """The source of one task. It connects here, in the worker, so that no connection crosses a fork.
+    """The source of one task. It connects here, in the worker, so that no connection crosses a fork. Its client is of
+    this task only, over connections that the worker keeps (kept_connections.py).
 
     It reads the topic of the plan, whatever has its name in the metadata of the broker that it asks.
     """
@@ -167,7 +169,9 @@ class ClusterSource:
     def __init__(self, wanted: PartitionRange, options: ReadOptions) -> None:
         self._wanted = wanted
         self._options = options
-        self._consumer = Consumer({**options.client, "auto_offset_reset": "none"})
+        self._leader = wanted.leader  # of the plan; after a refusal metadata are asked for
+        self._lease = Lease(options.keep_connections_ms)
+        self._consumer = Consumer({**options.client, "auto_offset_reset": "none"}, connect=self._lease.of_kind)
 
     def __enter__(self) -> ClusterSource:
         return self
@@ -175,23 +179,27 @@ class ClusterSource:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            self._lease.spoil()
         self._consumer.close()
 
     def span(self) -> LogSpan:
         wanted = self._wanted
         with make_admin(self._options) as admin:
             admin.learn(wanted.topic, wanted.life)
-            _describe(admin, wanted.topic)
+            _describe(admin, [wanted.topic])
             (span,) = spans_of(admin, [(wanted.topic, wanted.partition)], self._options)
             return span
 
     def seek(self, start: Offset, epoch: Epoch = NO_EPOCH) -> None:
         wanted = self._wanted
+        key, leader, self._leader = (wanted.topic, wanted.partition), self._leader, None
         self._consumer.assign(
-            [(wanted.topic, wanted.partition, start)],
+            [(*key, start)],
             stop=wanted.end,
             lives={wanted.topic: wanted.life},
-            epochs={(wanted.topic, wanted.partition): epoch},
+            epochs={key: epoch},
+            leaders={key: leader} if leader is not None else {},
         )
 
     def next_chunk(self, timeout_ms: int) -> Chunk | None:
@@ -205,16 +213,17 @@ def _topics(admin: Admin, subscription: Subscription) -> list[TopicMetadata]:
     if subscription.pattern:
         pattern = re.compile(subscription.pattern)
         return [topic for topic in admin.list_topics() if pattern.fullmatch(topic.name) and not topic.is_internal]
-    return [_describe(admin, name) for name in subscription.assigned or subscription.names]
+    return _describe(admin, list(subscription.assigned or subscription.names))
 
 
-def _describe(admin: Admin, name: str) -> TopicMetadata:
-    try:
-        return admin.describe_topic(name)
-    except RequestFailed as error:
-        if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise ConfigError(f"topic {name!r} does not exist") from error
-        raise
+def _describe(admin: Admin, names: list[str]) -> list[TopicMetadata]:
+    found = admin.describe_topics(names)
+    for topic in found:
+        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise ConfigError(f"topic {topic.name!r} does not exist")
+        if topic.error_code != ErrorCode.NONE:
+            raise RequestFailed(ErrorCode(topic.error_code), f"topic {topic.name!r}: {topic.error_message}")
+    return found
 
 
 def _wanted(subscription: Subscription, topic: TopicMetadata, existing: list[int]) -> list[int]:

@@ -17,7 +17,7 @@ READ_UP_TO = ("highWatermark", LOG_END)
 
 _OF_CLUSTERS = (
     "transport", "prefetch", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
-    "fetchOffset.retryIntervalMs",
+    "fetchOffset.retryIntervalMs", "keepConnectionsFor",
 )  # fmt: skip
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)(?:://|:(?=/))(.*)")
 

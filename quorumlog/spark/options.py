@@ -22,6 +22,7 @@ from quorumlog.spark.table_options import TableOptions, check_table
 DEFAULT_CLIENT_ID = "spark-quorumlog-source"
 DEFAULT_ISOLATION_LEVEL = "read_committed"  # rows of tasks that failed lie in every topic that is written exactly once
 DEFAULT_MAX_TRIGGER_DELAY_MS = 15 * 60 * 1_000  # as in Kafka's source
+DEFAULT_KEEP_CONNECTIONS_MS = 5 * 60 * 1_000  # as Spark keeps the consumers of its Kafka source
 DEFAULT_PREFETCH = 2  # chunks of a task: read by the broker, on their way, or waiting in the worker
 DEFAULT_POLL_TIMEOUT_MS = 120_000  # spark.network.timeout, as in Kafka's source
 DEFAULT_OFFSET_TRIES = 3  # of a plan to learn its offsets, the first one included, as in Kafka's source
@@ -34,7 +35,7 @@ _BOTH = (
     "maxRecordsPerPartition", "includeHeaders", "columns", "keyFormat", "valueFormat", "badKeys", "badValues",
     "isolationLevel", "kafkaConsumer.pollTimeoutMs", "groupIdPrefix", "includeMetadata", "includeValue",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "maxBytesPerPartition", "transport", "prefetch",
-    "readFrom",
+    "readFrom", "keepConnectionsFor",
 )  # fmt: skip
 _BATCH = (
     "endingOffsets",
@@ -124,6 +125,7 @@ class ReadOptions:
     poll_timeout_ms: int = DEFAULT_POLL_TIMEOUT_MS
     offset_tries: int = DEFAULT_OFFSET_TRIES
     offset_retry_interval_ms: int = DEFAULT_OFFSET_RETRY_INTERVAL_MS
+    keep_connections_ms: int = DEFAULT_KEEP_CONNECTIONS_MS  # of a task, for the next one of its worker; 0: not at all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +249,7 @@ def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         "poll_timeout_ms": _positive(own, "kafkaConsumer.pollTimeoutMs", DEFAULT_POLL_TIMEOUT_MS),
         "offset_tries": _positive(own, "fetchOffset.numRetries", DEFAULT_OFFSET_TRIES),
         "offset_retry_interval_ms": _positive(own, "fetchOffset.retryIntervalMs", DEFAULT_OFFSET_RETRY_INTERVAL_MS),
+        "keep_connections_ms": _duration_ms(own, "keepConnectionsFor", DEFAULT_KEEP_CONNECTIONS_MS),
     }
 
 

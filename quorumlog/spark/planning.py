@@ -9,11 +9,11 @@ again, or truncated). A gap between two offsets inside the log is never a loss. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.metadata_cache import TopicLife
+from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.spark.places import Place, TimePlace
@@ -40,6 +40,7 @@ class LogSpan:
     """The readable offsets of a partition. start: log start offset. end: high watermark, exclusive.
 
     metadata_offset: exclusive end of metadata that name this id; -1 if unknown. end_epoch: the leader's, at the end.
+    leader: None: unknown.
     """
 
     topic: str
@@ -49,6 +50,7 @@ class LogSpan:
     end: Offset
     metadata_offset: Offset = -1
     end_epoch: Epoch = NO_EPOCH
+    leader: LeaderPlace | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +58,8 @@ class PartitionRange:
     """One task. end: exclusive; start < end. topic_id, metadata_offset: as in LogSpan.
 
     start_epoch: the leader's when the records before the start were read; by it a leader tells whether they are still
-    in the log.
+    in the log. leader: when a batch of a stream was planned, so just now: it is asked first, and
+    nobody is asked for metadata; None: metadata are asked for.
     """
 
     topic: str
@@ -66,6 +69,7 @@ class PartitionRange:
     end: Offset
     metadata_offset: Offset = -1
     start_epoch: Epoch = NO_EPOCH
+    leader: LeaderPlace | None = field(default=None, compare=False)
 
     @property
     def life(self) -> TopicLife:

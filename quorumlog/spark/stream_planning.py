@@ -116,6 +116,7 @@ def plan_batch(start: StreamOffset, end: StreamOffset, spans: Spans, *, fail_on_
                     end=stop,
                     metadata_offset=life.metadata_offset,
                     start_epoch=NO_EPOCH if is_new or first < log_start else start.epochs.get(key, NO_EPOCH),
+                    leader=spans[key].leader if key in spans else None,
                 )
             )
     return Plan(ranges=tuple(ranges), losses=tuple(losses.texts))

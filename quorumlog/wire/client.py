@@ -116,6 +116,12 @@ class WireConnection:
         return self._ordered
 
     @property
+    def is_quiet(self) -> bool:
+        """It is connected, and no call waits: none of its sockets will bring an answer."""
+        sockets = [*self._pool, *([self._ordered] if self._ordered is not None else [])]
+        return not self._closed and bool(sockets) and all(one.ready and len(one) == 0 for one in sockets)
+
+    @property
     def is_unanswered(self) -> bool:
         """The peer has accepted a connection, and has not introduced itself yet."""
         return any(one.is_unanswered for one in (*self._pool, *([self._ordered] if self._ordered is not None else [])))

@@ -23,6 +23,7 @@ from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
+    CanRest,
     Connection,
     Handler,
     Identity,
@@ -180,6 +181,14 @@ class RoutingConnection:
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         self._closing.on_closed(callback)
+
+    def rest(self) -> bool:
+        """See `transport.CanRest`."""
+        if self._closed or self._closing.closed or self._undecided or self._has_lane is None:
+            return False
+        if self._has_lane and not self._lane.is_quiet:
+            return False
+        return self._grpc is None or (isinstance(self._grpc, CanRest) and self._grpc.rest())
 
     async def close(self) -> None:
         self._closed = True

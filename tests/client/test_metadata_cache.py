@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import pytest
 
-from quorumlog.client.metadata_cache import MAX_REPLACED, KnownLeader, MetadataCache, TopicLife
+from quorumlog.client.metadata_cache import MAX_REPLACED, KnownLeader, LeaderPlace, MetadataCache, TopicLife
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import MetadataResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.common import CurrentLeader
+from quorumlog.rpc.transport import Address
 
 OLD, NEW, NEWEST = b"o" * 16, b"n" * 16, b"z" * 16
 
@@ -101,6 +102,45 @@ def test_a_hint_of_another_life_is_not_taken() -> None:
     assert cache.topics["t"].partitions[0].epoch == 0
     cache.take_hint("t", NEW, 0, CurrentLeader(leader_id=3, leader_epoch=1), ())
     assert cache.topics["t"].partitions[0].leader_id == 3
+
+
+TOLD = LeaderPlace(2, 5, Address("b2", 9092))
+
+
+def told(life: TopicLife = TopicLife(OLD, 10)) -> MetadataCache:
+    cache = MetadataCache()
+    cache.learn("t", life)
+    assert cache.learn_leader("t", OLD, 0, TOLD) is (life.topic_id == OLD)
+    return cache
+
+
+def test_a_leader_that_somebody_told_is_known_until_metadata_say_more() -> None:
+    cache = told()
+    assert cache.leader_place("t", 0) == TOLD and cache.leader_of("t", 1) is None and "t" not in cache.topics
+    assert not cache.update(named(OLD, 10, epoch=4, leader=1))  # it is behind
+    assert cache.leader_of("t", 0) == KnownLeader(2, 5)
+    assert cache.update(named(OLD, 20, epoch=6, leader=3))
+    assert cache.leader_of("t", 0) == KnownLeader(3, 6)
+    assert not cache.learn_leader("t", OLD, 0, TOLD), "metadata are there"
+    assert cache.leader_of("t", 0) == KnownLeader(3, 6)
+
+
+@pytest.mark.parametrize("answer", [named(NEW, 20, epoch=0), unknown(20)], ids=["made anew", "deleted"])
+def test_a_leader_that_somebody_told_goes_with_its_topic(answer: MetadataResponse) -> None:
+    cache = told()
+    cache.update(answer)
+    assert cache.leader_of("t", 0) != KnownLeader(2, 5)
+
+
+@pytest.mark.parametrize("life", [TopicLife(NEW, 20), TopicLife(b"")], ids=["another life", "no id"])
+def test_a_leader_of_another_life_is_not_believed(life: TopicLife) -> None:
+    assert told(life).leader_of("t", 0) is None
+
+
+def test_a_leader_whose_address_is_unknown_is_told_to_nobody() -> None:
+    cache = MetadataCache()
+    cache.update(named(OLD, 10))
+    assert cache.leader_of("t", 0) == KnownLeader(1, 1) and cache.leader_place("t", 0) is None
 
 
 def test_the_memory_of_former_lives_is_bounded() -> None:

@@ -68,7 +68,7 @@ def test_a_plan_asks_as_often_as_the_options_say() -> None:
         def close(self) -> None:
             made.append("closed")
 
-        def describe_topic(self, name: str) -> None:
+        def describe_topics(self, names: list[str]) -> None:
             raise Unavailable("nobody is there")
 
     def make(options: Any) -> Any:
