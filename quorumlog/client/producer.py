@@ -176,9 +176,9 @@ class AsyncProducer:
         return Delivery(self._fates[batch], index, when_ms)
 
     async def partition_count(self, topic: str, timeout_ms: int) -> int:
-        """How many partitions the topic has, as this client knows it. Raises Unavailable, RequestFailed."""
+        """Of the topic, as this client knows it; it makes none. Raises NoSuchTopic, Unavailable, RequestFailed."""
         self._begin()
-        await self._link.topic_ready(topic, min(timeout_ms, self.options.max_block_ms))
+        await self._link.topic_ready(topic, min(timeout_ms, self.options.max_block_ms), create=False)
         self._begin()
         return self._link.cache.topics[topic].partition_count
 

@@ -1,4 +1,4 @@
-"""What a topic takes at most in one batch: its `max.message.bytes`, which a producer otherwise hears of by a refusal."""
+"""What a topic takes at most in one batch: its `max.message.bytes`, of which a producer else hears by a refusal."""
 
 from __future__ import annotations
 
