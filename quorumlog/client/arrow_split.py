@@ -131,7 +131,7 @@ def _targets(columns: ArrowColumns, partitions: int, first: int, rows: int, keyl
     if keyless is None:
         without_key = (np.arange(rows, dtype=np.int64) * partitions // max(rows, 1) + first) % partitions
     else:
-        without_key = np.int64(keyless)
+        without_key = np.full(rows, keyless, np.int64)
     chosen = np.where(hashed < 0, without_key, hashed)
     if named is None:
         return chosen

@@ -130,7 +130,5 @@ def tell_what_stays(messages: Sequence[WriterCommitMessage | None], what: str) -
     sent = sum_of(messages)
     silent = sum(not isinstance(message, TaskDone) for message in messages)
     unknown = f"; {silent} tasks did not say what they have sent" if silent else ""
-    stays = (
-        f"{sent.rows} of its rows stay in the log ({sent})" if sent.rows else "no row is known to be in the log"
-    )
+    stays = f"{sent.rows} of its rows stay in the log ({sent})" if sent.rows else "no row is known to be in the log"
     warnings.warn(f"{what} failed: {stays}{unknown}. If it is repeated, these are there twice", stacklevel=3)

@@ -43,7 +43,7 @@ def tables_of(batch: Any, topic: str) -> Iterator[tuple[str, Any]]:
 def _by_topic(column: Any, rows: Any) -> Iterator[tuple[str, Any]]:
     if column.null_count:
         raise RowRefused(
-            'a row has no topic: its column is null; set .option("topic", "orders") for all rows, or leave such rows out'
+            'a row has no topic: its column is null; set .option("topic", "orders") for all rows, or filter such rows'
         )
     coded = column.dictionary_encode()
     names = coded.dictionary.to_pylist()
@@ -53,7 +53,7 @@ def _by_topic(column: Any, rows: Any) -> Iterator[tuple[str, Any]]:
         yield names[0], rows
         return
     for number, name in enumerate(names):
-        yield name, rows.filter(pc.equal(coded.indices, number))
+        yield name, rows.filter(pc.equal(coded.indices, pa.scalar(number, coded.indices.type)))
 
 
 def _check_name(name: str) -> None:
@@ -93,6 +93,6 @@ def check_partitions(topic: str, rows: Any, count: int) -> None:
     if low is not None and (low < 0 or high >= count):
         wrong = low if low < 0 else high
         raise RowRefused(
-            f"topic {topic!r} has {count} partitions, 0 to {count - 1}, and a row names partition {wrong}; null means by "
-            f"the key; quorumlog topic alter {topic} --partitions N adds partitions"
+            f"topic {topic!r} has {count} partitions, 0 to {count - 1}, and a row names partition {wrong}; null means "
+            f"by the key; quorumlog topic alter {topic} --partitions N adds partitions"
         )
