@@ -138,7 +138,7 @@ class Producer(Blocking):
         return self._thread.run(send(), timeout_s)
 
     def queue_arrow(self, topic: str, columns: Any, **how: Any) -> ArrowFuture:
-        """As `send_arrow`, but waits only until the rows are queued. how: `keyless` and `limit` of AsyncProducer's."""
+        """As `send_arrow`, but waits only until the rows are queued. how: as there."""
         delivery = self._thread.run(self._client.send_arrow(topic, columns, **how))
         return ArrowFuture(self, delivery)
 

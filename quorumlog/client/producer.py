@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
 from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
@@ -37,11 +37,8 @@ from quorumlog.client.transactions.scope import TransactionScope
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.nursery import Nursery
-from quorumlog.records import BATCH_OVERHEAD
+from quorumlog.records import BATCH_OVERHEAD, UnsealedBatch
 from quorumlog.rpc.transport import Transport
-
-if TYPE_CHECKING:
-    from quorumlog.client.arrow_split import ArrowColumns
 
 
 class ProducerStats:
@@ -195,6 +192,7 @@ class AsyncProducer:
         *,
         keyless: int | None = None,
         limit: BatchLimit = NO_LIMIT,
+        all_or_none: bool = False,
     ) -> ArrowDelivery:
         """Queue the rows of a pyarrow Table or RecordBatch. Columns: `value`; optional `key`, `headers`, `timestamp`
         (ms or a timestamp type) and `partition`.
@@ -202,7 +200,8 @@ class AsyncProducer:
         A row that names no partition goes to the one of its key's hash. A row without a key goes to `keyless`; without
         that, such rows go to the partitions in turn, in equal ranges of at most a batch, so that over many tables all
         partitions get as much. Rows of one partition keep their order. A row larger than `max_request_size` or `limit`
-        is not sent and fails the delivery (RecordTooLarge); the others are sent.
+        is not sent and fails the delivery (RecordTooLarge); the others are sent. all_or_none: all rows are encoded
+        before one is queued, and RecordTooLarge is raised here.
         """
         with importing_arrow("send_arrow"):  # pyarrow and numpy: only here
             from quorumlog.client.arrow_split import ArrowColumns, split
@@ -219,16 +218,27 @@ class AsyncProducer:
         self._table_turns.used(topic, len(shares), count)
         for target, _ in shares:
             self._check_partition(topic, target, count)  # check all before anything is queued
-        for target, rows in shares:
-            parts.extend(await self._queue_rows(topic, target, given, rows, limit))
+        batch_bytes = min(self._batch_size, limit.batch_bytes)
+        encoded: Iterable[tuple[int, Iterable[tuple[UnsealedBatch, Any]]]] = (
+            (target, given.encode(rows, batch_bytes, self.options.compression_type)) for target, rows in shares
+        )
+        if all_or_none:
+            encoded = [(target, list(batches)) for target, batches in encoded]
+            self._check_rows(topic, [unsealed for _, batches in encoded for unsealed, _ in batches], limit)
+        for target, batches in encoded:
+            parts.extend(await self._queue_batches(topic, target, batches, limit))
         return ArrowDelivery(parts)
 
-    async def _queue_rows(
-        self, topic: str, partition: int, columns: ArrowColumns, rows: Any, limit: BatchLimit
+    def _check_rows(self, topic: str, batches: Iterable[UnsealedBatch], limit: BatchLimit) -> None:
+        for unsealed in batches:
+            if unsealed.count == 1 and (refusal := self._row_refusal(topic, len(unsealed.buffer), limit)):
+                raise refusal
+
+    async def _queue_batches(
+        self, topic: str, partition: int, batches: Iterable[tuple[UnsealedBatch, Any]], limit: BatchLimit
     ) -> list[tuple[BatchFate, Any]]:
         parts: list[tuple[BatchFate, Any]] = []
-        batch_bytes = min(self._batch_size, limit.batch_bytes)
-        for unsealed, places in columns.encode(rows, batch_bytes, self.options.compression_type):
+        for unsealed, places in batches:
             if unsealed.count == 1 and (refusal := self._row_refusal(topic, len(unsealed.buffer), limit)):
                 parts.append((self._refuse_row(topic, partition, refusal), places))
                 continue

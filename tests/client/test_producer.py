@@ -457,6 +457,21 @@ def test_a_topics_limit_cuts_batches_and_refuses_a_row() -> None:
     assert max(len(data) for _, _, data in cluster.topics["t"][0].batches) <= 1000
 
 
+def test_all_rows_of_a_table_or_none() -> None:
+    cluster = FakeCluster()
+    rows = [bytes(300)] * 20 + [bytes(3000)]
+
+    async def scenario() -> None:
+        async with make(cluster, max_request_size=1000) as producer:
+            with pytest.raises(RecordTooLarge, match="for topic 't'; max_request_size is 1000"):
+                await producer.send_arrow("t", pa.table({"value": rows}), all_or_none=True)
+            assert producer.stats.failed == 0
+            await (await producer.send_arrow("t", pa.table({"value": rows[:20]}), partition=0, all_or_none=True))
+
+    run(scenario())
+    assert cluster.values("t", 0) == rows[:20]
+
+
 LIMITS = [
     ("as produced", {"max.message.bytes": "6400", "compression.type": "producer"}, (6300, 6400)),
     ("compressed by the leader", {"max.message.bytes": "6400", "compression.type": "zstd"}, (6300, MOST_BYTES)),

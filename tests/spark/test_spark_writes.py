@@ -16,7 +16,6 @@ from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 
 PARTITIONS = 3
-SOON_S = 30.0  # for a refusal on a busy machine; a producer's metadata time-out is 60 s
 ROUNDS, ROWS_OF_ROUND = 8, 40
 WAIT_S = 240
 HEADERS = "array<struct<key:string,value:binary>>"
@@ -62,10 +61,8 @@ def values(cluster: LocalCluster, name: str) -> list[int]:
 def refused(act: Callable[[], Any], why: str) -> None:
     from pyspark.errors import PySparkException
 
-    start_s = time.monotonic()
     with pytest.raises(PySparkException, match=why):
         act()
-    assert time.monotonic() - start_s < SOON_S
 
 
 @pytest.mark.parametrize("transport", ["grpc", "lane", "auto"])
@@ -176,12 +173,11 @@ def test_one_row_above_the_limit(spark: Any, cluster: LocalCluster) -> None:
     why = r"a record of 216\d\d\d bytes for topic 'limited'; its max.message.bytes is 100000"
     refused(lambda: write(frame.coalesce(1), given), why)
     (end,) = cluster.client.admin.list_offsets({(name, 0): -1}).values()
-    assert end.offset <= 9_000, "it was sent once at most"
+    assert end.offset == 0, "Spark hands the rows over at once, and none of them was sent"
     write(frame.coalesce(1), {**given, "kafka.compression.type": "gzip", "topic": topic(cluster, "packed", 1)})
     cluster.client.admin.alter_configs(name, {"max.message.bytes": "1000000"})
-    before = end.offset
     write(frame.coalesce(1), given)
-    assert len(records(cluster, name)) == before + 10_000
+    assert len(records(cluster, name)) == 10_000
     refused(
         lambda: write(spark.range(1).selectExpr("repeat('x', 5000000) as value"), given),
         "a record of 50000.. bytes for topic 'limited'; max_request_size is 4194304.*raise the limit: kafka.max.requ",

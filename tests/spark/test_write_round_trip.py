@@ -63,7 +63,14 @@ def read(batch: Any, partitions: int, batch_bytes: int) -> list[Row]:
 
 def plain(row: Row) -> str:
     """Names of headers are texts in Spark and in the decoder; null headers and none are the same in a record."""
-    return repr((row["key"], row["value"], [tuple(one[name] for name in sorted(one)) for one in row["headers"] or ()], row["ms"]))
+    return repr(
+        (
+            row["key"],
+            row["value"],
+            [tuple(one[name] for name in sorted(one)) for one in row["headers"] or ()],
+            row["ms"],
+        )
+    )
 
 
 @given(ROWS, st.booleans(), st.integers(0, 9), st.integers(1, 5), st.sampled_from([100, 1_000_000]))

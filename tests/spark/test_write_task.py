@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from quorumlog.client.delivery import DeliveredRange
-from quorumlog.client.errors import ConfigError, DeliveryTimeout, RecordTooLarge
+from quorumlog.client.errors import ConfigError, DeliveryTimeout
 from quorumlog.spark.source import DefaultSource
 from quorumlog.spark.write.message import TOLD, Span, Spans, TaskDone, sum_of
 from quorumlog.spark.write.sink import WriteRefused, refuse_if_asked, tell_what_stays
@@ -88,7 +88,7 @@ def test_a_refused_row_ends_the_task_and_nothing_of_its_batch_is_queued() -> Non
 
 
 def test_a_row_that_is_too_large_is_a_refusal_and_a_fault_of_the_cluster_is_none() -> None:
-    assert send([batch(1)], Sender(RecordTooLarge("a record of 9 bytes"))).refusal == "a record of 9 bytes"
+    assert send([batch(1)], Sender(RowRefused("a record of 9 bytes"))).refusal == "a record of 9 bytes"
     with pytest.raises(DeliveryTimeout):
         send([batch(1)], Sender(DeliveryTimeout("late", outcome_unknown=True)))
 

@@ -58,7 +58,12 @@ class ClusterSender:
 
     def queue(self, topic: str, rows: Any, keyless: int) -> None:
         self._collect(MAX_UNDER_WAY - 1)
-        future = self._producer.queue_arrow(topic, rows, keyless=keyless, limit=self._limits[topic])
+        try:
+            future = self._producer.queue_arrow(
+                topic, rows, keyless=keyless, limit=self._limits[topic], all_or_none=True
+            )
+        except RecordTooLarge as error:
+            raise RowRefused(_too_large(str(error))) from error
         self._under_way.append((topic, future))
 
     def finish(self) -> None:
@@ -70,8 +75,6 @@ class ClusterSender:
             topic, future = self._under_way[0]
             try:
                 self.sent.took(future.result())
-            except RecordTooLarge as error:
-                raise RowRefused(_too_large(str(error))) from error
             except RequestFailed as error:
                 if error.code in REFUSED:
                     raise RowRefused(self._refusal(topic, error)) from error

@@ -11,7 +11,6 @@ import random
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from quorumlog.client.errors import RecordTooLarge
 from quorumlog.spark.write.message import Spans, TaskDone
 from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
 
@@ -29,7 +28,7 @@ class RowSender(Protocol):
     def queue(self, topic: str, rows: Any, keyless: int) -> None:
         """keyless: the partition of rows without key and partition. Waits while the buffer is full.
 
-        Raises RowRefused, RecordTooLarge or the first error of what was queued before.
+        Raises RowRefused, before a row of these is queued, or the first error of what was queued before.
         """
 
     def finish(self) -> None:
@@ -62,7 +61,7 @@ def send_rows(batches: Iterable[Any], topic: str, sender: RowSender, rng: random
             if batch.num_rows:
                 _send(batch, topic, sender, turns)
         sender.finish()
-    except (RowRefused, RecordTooLarge) as error:
+    except RowRefused as error:
         return TaskDone(sender.sent, str(error))
     return TaskDone(sender.sent)
 
