@@ -9,9 +9,10 @@ an installation, our source after `quorumlog.spark.quick_start()`, and the same 
 with another one. A session reads the topic several times; the first read is the cold one, and counts from `spark.read`
 in a session that is ready, because starting Java is equal on both sides.
 
-With the newest version a round has six more sessions, ours after `quick_start`: a stream with Trigger.AvailableNow
-counts the topic by partition, a stream of 1,000 records a second runs batch after batch, and the topic is loaded into
-Parquet files, by `quorumlog spark load` and by Spark's source and sink.
+With the newest version a round has ten more sessions, ours after `quick_start`: a stream with Trigger.AvailableNow
+counts the topic by partition, a stream of 1,000 records a second runs batch after batch, the topic is loaded into
+Parquet files, by `quorumlog spark load` and by Spark's source and sink, and as many rows of Parquet files are written
+into topics of their own, as a batch and as a stream, at least once on both sides.
 
 Both sides run under the same pyspark, in an environment that is made once (out/spark). Needs Java 17 or newer and mvn;
 without them, or without the packages, it says so and exits with 0. A quick run states no goals: it reads too little to
@@ -35,8 +36,8 @@ from bench.folders import new_folder
 from bench.kafka_tools import Unavailable
 from bench.loads import make_load
 from bench.report import Report, print_heading
-from bench.spark_jobs import LANE, OURS, THEIRS, Job, Sessions, steadily_written
-from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
+from bench.spark_jobs import AT_LEAST_ONCE, LANE, OURS, THEIRS, Job, Sessions, steadily_written
+from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, check_written, pipeline_rows
 from bench.spark_rows import Round, Session, check_answers, rows
 from bench.spark_tools import NEWEST, OLDEST, SparkTools, get_spark
 from bench.subject import Subject
@@ -48,7 +49,7 @@ PARTITIONS = 6
 ROUNDS, QUICK_ROUNDS = 3, 1
 READS, QUICK_READS = 5, 2  # of a session, the cold one included
 RUNS, QUICK_RUNS = 3, 2  # of a stream or a load, likewise
-TOPIC, STEADY_TOPIC = "spark", "spark-steady-"
+TOPIC, STEADY_TOPIC, SINK_TOPIC = "spark", "spark-steady-", "spark-"
 Measured = tuple[list[Round], list[PipelineRound]]
 
 
@@ -133,7 +134,7 @@ def _rounds(sessions: Sessions, rounds: int, records: int, *, quick: bool) -> Me
         reads.append(_round(sessions, filled, number, QUICK_READS if quick else READS))
         check_answers(reads[-1], records)
         if version == NEWEST:
-            others.append(_pipeline_round(sessions, filled, number, QUICK_RUNS if quick else RUNS))
+            others.append(_pipeline_round(sessions, filled, number, QUICK_RUNS if quick else RUNS, records))
             check_counts(others[-1], records)
     return reads, others
 
@@ -156,7 +157,7 @@ def _round(sessions: Sessions, filled: Path, number: int, reads: int) -> Round:
     return Round(**{kind: kinds[kind]() for kind in rotated(list(kinds), number)})
 
 
-def _pipeline_round(sessions: Sessions, filled: Path, number: int, runs: int) -> PipelineRound:
+def _pipeline_round(sessions: Sessions, filled: Path, number: int, runs: int, records: int) -> PipelineRound:
     def session(work: str, kind: str, topic: str = TOPIC) -> Session:
         job = Job(work=work, kind=kind, topic=topic, runs=runs, is_quick=kind == OURS)
         found = sessions.run(f"{work}-{kind}-{number}", job, filled if kind == OURS else None)
@@ -169,6 +170,17 @@ def _pipeline_round(sessions: Sessions, filled: Path, number: int, runs: int) ->
         with steadily_written(sessions.subject, topic):
             return session("steady", kind, topic)
 
+    def written(work: str, kind: str) -> Session:
+        topic = f"{SINK_TOPIC}{work}-{kind}-{number}"
+        asyncio.run(sessions.subject.create(topic, PARTITIONS))
+        options = AT_LEAST_ONCE if kind == OURS else {}
+        job = Job(work=work, kind=kind, topic=topic, runs=runs, is_quick=kind == OURS, options=options, rows=records)
+        found = sessions.run(f"{work}-{kind}-{number}", job, filled if kind == OURS else None)
+        check_written(work, asyncio.run(sessions.subject.ends(topic)), runs * records)
+        asyncio.run(sessions.subject.delete(topic))
+        shutil.rmtree(sessions.folder / f"{work}-{kind}-{number}-written")
+        return found
+
     def pair(one: Callable[[str], Session]) -> Pair:
         found = {kind: one(kind) for kind in rotated([OURS, THEIRS], number)}
         return Pair(ours=found[OURS], theirs=found[THEIRS])
@@ -177,6 +189,8 @@ def _pipeline_round(sessions: Sessions, filled: Path, number: int, runs: int) ->
         stream=pair(lambda kind: session("stream", kind)),
         steady=pair(small),
         load=pair(lambda kind: session("load", kind)),
+        sink=pair(lambda kind: written("sink", kind)),
+        sink_stream=pair(lambda kind: written("sink_stream", kind)),
     )
 
 

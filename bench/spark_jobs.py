@@ -19,6 +19,7 @@ SCRIPT = Path(__file__).with_name("spark_session.py")
 SESSION_TIMEOUT_S = 900.0
 OURS, THEIRS = "quorumlog", "kafka"  # the formats
 LANE: Mapping[str, str] = {"transport": "lane"}  # options of a read
+AT_LEAST_ONCE: Mapping[str, str] = {"delivery": "at-least-once"}  # of a write of ours
 SENT_BYTES = "quorumlog_fetch_chunk_bytes"  # of records by gRPC; the brokers' metric
 STEADY_ROWS, STEADY_PAUSE_S = 10, 0.01  # 1,000 records a second
 
@@ -30,7 +31,7 @@ class SessionFailed(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """What a session does `runs` times. work: of spark_session.WORKS. kind: the format. is_quick: after `quick_start`.
-    options: of its reads."""
+    options: of its reads or writes. rows: that it writes in each run; 0: it reads."""
 
     work: str
     kind: str
@@ -38,10 +39,11 @@ class Job:
     runs: int
     is_quick: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    rows: int = 0
 
     @property
     def is_by_grpc(self) -> bool:
-        return self.kind == OURS and self.options != LANE
+        return self.kind == OURS and self.options != LANE and not self.rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from bench.spark_rows import OF, Session, WrongAnswer
 
 STREAM_GOAL = 2.5  # times the rate of Spark's source, at least
 STEADY_GOAL = 1.0  # of the duration of a batch of Spark's source, at most
+SINK_GOAL = 2.0  # times the rate of Spark's sink, at least, where both write at least once
 LOAD_GOAL = 2.0  # times the rate of Spark's source into its Parquet sink, at least
 
 
@@ -22,11 +23,13 @@ class Pair:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRound:
     """stream: a topic counted by partition, with Trigger.AvailableNow. steady: a stream of small batches. load: a topic
-    into Parquet files."""
+    into Parquet files. sink, sink_stream: Parquet files into a topic, as a batch and as a stream."""
 
     stream: Pair
     steady: Pair
     load: Pair
+    sink: Pair
+    sink_stream: Pair
 
 
 def check_counts(turn: PipelineRound, records: int) -> None:
@@ -36,6 +39,12 @@ def check_counts(turn: PipelineRound, records: int) -> None:
             for (counted,) in session.answers:
                 if counted != records:
                     raise WrongAnswer(f"{name}: {counted} of {records} records")
+
+
+def check_written(name: str, ends: int, wanted: int) -> None:
+    """ends: of all partitions of a sink's topic, together. Raises WrongAnswer unless each row is there once."""
+    if ends != wanted:
+        raise WrongAnswer(f"{name}: the topic has {ends} records, and {wanted} rows were written")
 
 
 def pipeline_rows(rounds: Sequence[PipelineRound], records: int, *, judged: bool) -> list[Row]:
@@ -48,6 +57,8 @@ def pipeline_rows(rounds: Sequence[PipelineRound], records: int, *, judged: bool
             "batch of a stream, 1,000 records/s", [turn.steady for turn in rounds], STEADY_GOAL if judged else None
         ),
         *_rates("load into Parquet", [turn.load for turn in rounds], records, LOAD_GOAL if judged else None),
+        *_rates("sink", [turn.sink for turn in rounds], records, SINK_GOAL if judged else None),
+        *_rates("stream into the sink", [turn.sink_stream for turn in rounds], records, SINK_GOAL if judged else None),
     ]
 
 

@@ -117,6 +117,43 @@ def steady(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
     return iter(batches.values())
 
 
+def sink(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
+    """Rows of Parquet files into the topic, as a batch. The bench counts them there."""
+
+    def once(spark: Any, job: Job, folder: str) -> Callable[[], Answer]:
+        rows.write.format(job["kind"]).options(**_sink_options(job)).mode("append").save()
+        return lambda: [job["rows"]]
+
+    rows = spark.read.parquet(_rows_to_write(spark, job))
+    return again(once)(spark, job)
+
+
+def sink_stream(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
+    """The same as a stream, in one run of Trigger.AvailableNow."""
+
+    def once(spark: Any, job: Job, folder: str) -> Callable[[], Answer]:
+        writer = rows.writeStream.format(job["kind"]).options(**_sink_options(job))
+        writer.option("checkpointLocation", folder).trigger(availableNow=True).start().awaitTermination()
+        return lambda: [job["rows"]]
+
+    files = _rows_to_write(spark, job)
+    rows = spark.readStream.schema("value binary").parquet(files)
+    return again(once)(spark, job)
+
+
+def _rows_to_write(spark: Any, job: Job) -> str:
+    """A folder of Parquet files with rows of 100 bytes."""
+    folder = os.path.join(job["folder"], "rows")
+    digits = "sha2(cast(id as string), 256)"
+    value = f"cast(concat({digits}, substring({digits}, 1, 36)) as binary) as value"
+    spark.range(0, job["rows"], 1, 4).selectExpr(value).write.parquet(folder)
+    return folder
+
+
+def _sink_options(job: Job) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": job["servers"], "topic": job["topic"], **job["options"]}
+
+
 def _batch(spark: Any, job: Job) -> Any:
     return spark.read.format(job["kind"]).options(**_options(job)).load()
 
@@ -149,7 +186,8 @@ def _used_s() -> float:
 
 
 WORKS: Mapping[str, Callable[[Any, Job], Iterator[tuple[float, float, Answer]]]] = {
-    "read": again(read), "stream": again(stream), "load": again(load), "steady": steady
+    "read": again(read), "stream": again(stream), "load": again(load), "steady": steady, "sink": sink,
+    "sink_stream": sink_stream,
 }  # fmt: skip
 
 if __name__ == "__main__":

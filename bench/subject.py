@@ -13,6 +13,7 @@ from quorumlog.client import edge
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.offsets import LATEST
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import RpcError
@@ -55,12 +56,29 @@ class Subject:
     async def topic(self, partitions: int) -> AsyncIterator[str]:
         """A new topic with three replicas, all in sync; deleted after the block."""
         name = f"bench-{next(_numbers)}"
+        await self.create(name, partitions)
+        yield name
+        await self.delete(name)
+
+    async def delete(self, name: str) -> None:
         admin = self.admin()
         try:
-            await self.create(name, partitions)
-            yield name
             with suppress(RequestFailed):  # a retry may find that the first try deleted it
                 await admin.delete_topic(name)
+        finally:
+            await admin.close()
+
+    async def ends(self, name: str) -> int:
+        """The sum of the end offsets of the topic's partitions."""
+        admin = self.admin()
+        try:
+            found = await admin.describe_topic(name)
+            return sum(
+                one.offset
+                for one in (
+                    await admin.list_offsets({(name, part.index): LATEST for part in found.partitions})
+                ).values()
+            )
         finally:
             await admin.close()
 

@@ -167,6 +167,11 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_kills.py": "test_spark_streams.py repeats batches and starts, without a death",
     "tests/spark/test_spark_streams.py::test_two_streams": _PLAN,
     "tests/spark/test_spark_streams.py::test_a_stream_that_is_joined": _PLAN,
+    "tests/spark/test_spark_writes.py::test_a_batch_with_all_columns[grpc]": "tests/client sends by both transports",
+    "tests/spark/test_spark_writes.py::test_a_batch_with_all_columns[lane]": "`auto` sends in the same way",
+    "tests/spark/test_spark_writes.py::test_mistakes_are_told": "tests/spark/test_write_task.py has each of them",
+    "tests/spark/test_spark_writes.py::test_all_that_a_query_says": "test_a_stream_of_few_rows writes a stream",
+    "tests/spark/test_spark_sinks_agree.py::test_the_same_rows_in_the_same_partitions[kafka]": "ours is written to",
     "tests/spark/test_spark_connect.py": "tests/spark reads in the same way, in a classic session",
 }
 # Of `WHOLE_ONLY` one of each kind. Of the clients one of each family, but for Java's, which Maven has to fetch.

@@ -28,11 +28,12 @@ from quorumlog.client.blocking_transaction import BlockingTransaction
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_consumer import BlockingCallback
-    from quorumlog.client.delivery import DeliveredRange, Delivery, RecordMetadata
+    from quorumlog.client.delivery import ArrowDelivery, DeliveredRange, Delivery, RecordMetadata
     from quorumlog.client.group.subscribed import Start
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.producer import ProducerStats
     from quorumlog.client.record_parts import HeadersLike
+    from quorumlog.client.topic_limit import BatchLimit
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
 HANDOVER_RECORDS = 100  # taken by the loop at once: more would delay a caller, fewer cost a lock each
@@ -60,6 +61,28 @@ class SendFuture:
             self._producer._forget_failure(self._failure)
             raise self._failure
         assert self._delivery is not None
+        return await self._delivery
+
+
+class ArrowFuture:
+    """Returned by `Producer.queue_arrow`. `result` waits for the acknowledgements; drop none before it is asked."""
+
+    __slots__ = ("_delivery", "_producer")
+
+    def __init__(self, producer: Producer, delivery: ArrowDelivery) -> None:
+        self._producer = producer
+        self._delivery = delivery
+
+    @property
+    def done(self) -> bool:
+        """True if `result` would not wait."""
+        return self._delivery.done
+
+    def result(self, timeout_s: float | None = None) -> list[DeliveredRange]:
+        """Raises the first error, after all batches have ended; TimeoutError."""
+        return self._producer._thread.run(self._wait(), timeout_s)
+
+    async def _wait(self) -> list[DeliveredRange]:
         return await self._delivery
 
 
@@ -114,6 +137,18 @@ class Producer(Blocking):
 
         return self._thread.run(send(), timeout_s)
 
+    def queue_arrow(self, topic: str, columns: Any, **how: Any) -> ArrowFuture:
+        """As `send_arrow`, but waits only until the rows are queued. how: as there."""
+        delivery = self._thread.run(self._client.send_arrow(topic, columns, **how))
+        return ArrowFuture(self, delivery)
+
+    def partition_count(self, topic: str, timeout_s: float) -> int:
+        """How many partitions the topic has, as this client knows it. Raises Unavailable, RequestFailed."""
+        return self._thread.run(self._client.partition_count(topic, int(timeout_s * 1000)))  # type: ignore[no-any-return]
+
+    def batch_limit(self, topic: str) -> BatchLimit:
+        return self._thread.run(self._client.batch_limit(topic))  # type: ignore[no-any-return]
+
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until every record sent so far has been acknowledged or has failed."""
         self._thread.run(self._flush(), timeout_s)
@@ -151,6 +186,12 @@ class Producer(Blocking):
         super().close()
         if self._unseen is not None:
             raise self._unseen
+
+    def abandon(self) -> None:
+        """Stop at once, in place of `close`: what is queued is dropped, and what is in flight may be stored or not."""
+        if not self._closed:
+            self._closed = True
+            self._thread.run(self._client.close(raise_errors=False, flush=False))
 
     async def _flush(self) -> None:
         await self._handed_over()

@@ -119,6 +119,11 @@ class ArrowDelivery:
     def __init__(self, parts: list[tuple[BatchFate, Any]]) -> None:
         self._parts = parts
 
+    @property
+    def done(self) -> bool:
+        """True if all batches have ended."""
+        return all(fate.done for fate, _ in self._parts)
+
     def __await__(self) -> Generator[Any, None, list[DeliveredRange]]:
         return self._collect().__await__()
 

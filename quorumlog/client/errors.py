@@ -14,6 +14,10 @@ class Unavailable(QuorumlogError):
     """No broker could be reached, or no leader was found, in time."""
 
 
+class NoSuchTopic(Unavailable):
+    """The cluster knows no topic of this name, and has not made one."""
+
+
 class NoProtocol(Unavailable):
     """No broker that answers speaks a protocol that carries this request. To ask again is of no use."""
 

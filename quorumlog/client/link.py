@@ -13,6 +13,7 @@ from typing import Any
 from quorumlog.client.errors import (
     ClientClosed,
     NoProtocol,
+    NoSuchTopic,
     QuorumlogError,
     RequestFailed,
     Unavailable,
@@ -196,12 +197,15 @@ class Link:
         check(response)
         return response
 
-    async def topic_ready(self, topic: str, timeout_ms: int) -> None:
-        """Wait until the topic and its partition count are known. Raises Unavailable or RequestFailed."""
+    async def topic_ready(self, topic: str, timeout_ms: int, *, create: bool = True) -> None:
+        """Wait until the topic and its partition count are known. create: as in `refresh`.
+
+        Raises NoSuchTopic, Unavailable, RequestFailed.
+        """
         deadline_ms = self.clock.now_ms() + timeout_ms
         attempt = 0
         while topic not in self.cache.topics:
-            response = await self.metadata([topic])
+            response = await self.metadata([topic], create=create)
             self.take(response)
             code = next((t.error_code for t in response.topics if t.name == topic), ErrorCode.NONE)
             if topic in self.cache.topics:
@@ -210,7 +214,8 @@ class Link:
                 raise RequestFailed(ErrorCode(code), f"topic {topic!r}")
             attempt += 1
             if self.clock.now_ms() >= deadline_ms:
-                raise Unavailable(f"topic {topic!r} did not appear within {timeout_ms} ms: {ErrorCode(code).name}")
+                kind = NoSuchTopic if code in UNKNOWN_TOPIC else Unavailable
+                raise kind(f"topic {topic!r} did not appear within {timeout_ms} ms: {ErrorCode(code).name}")
             await asyncio.sleep(self.backoff_ms(attempt) / 1000)
 
     async def until(self, ask: Callable[[], Awaitable[Any]], timeout_ms: int) -> Any:

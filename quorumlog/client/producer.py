@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
 from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
@@ -30,17 +30,15 @@ from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.partitioning import StickyPartitioner, TableTurns
 from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
 from quorumlog.client.sender import Sender
+from quorumlog.client.topic_limit import NO_LIMIT, BatchLimit, ask_limit
 from quorumlog.client.transactions.driver import TransactionDriver
 from quorumlog.client.transactions.machine import TransactionMachine
 from quorumlog.client.transactions.scope import TransactionScope
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.nursery import Nursery
-from quorumlog.records import BATCH_OVERHEAD
+from quorumlog.records import BATCH_OVERHEAD, UnsealedBatch
 from quorumlog.rpc.transport import Transport
-
-if TYPE_CHECKING:
-    from quorumlog.client.arrow_split import ArrowColumns
 
 
 class ProducerStats:
@@ -133,7 +131,7 @@ class AsyncProducer:
             timestamp_ms = checked_timestamp(timestamp_ms)
         size = record_bytes(raw_key, raw_value, pairs)
         if size + BATCH_OVERHEAD > self.options.max_request_size:
-            raise self._too_large(size)
+            raise self._too_large(topic, size)
         if topic not in self._link.cache.topics:
             await self._link.topic_ready(topic, self.options.max_block_ms)
             self._begin()
@@ -174,13 +172,36 @@ class AsyncProducer:
             self._sender.wake()
         return Delivery(self._fates[batch], index, when_ms)
 
-    async def send_arrow(self, topic: str, columns: Any, partition: int | None = None) -> ArrowDelivery:
+    async def partition_count(self, topic: str, timeout_ms: int) -> int:
+        """Of the topic, as this client knows it; it makes none. Raises NoSuchTopic, Unavailable, RequestFailed."""
+        self._begin()
+        await self._link.topic_ready(topic, min(timeout_ms, self.options.max_block_ms), create=False)
+        self._begin()
+        return self._link.cache.topics[topic].partition_count
+
+    async def batch_limit(self, topic: str) -> BatchLimit:
+        """What the topic takes at most at once. NO_LIMIT if the cluster does not say."""
+        self._begin()
+        return await ask_limit(self._link, topic)
+
+    async def send_arrow(
+        self,
+        topic: str,
+        columns: Any,
+        partition: int | None = None,
+        *,
+        keyless: int | None = None,
+        limit: BatchLimit = NO_LIMIT,
+        all_or_none: bool = False,
+    ) -> ArrowDelivery:
         """Queue the rows of a pyarrow Table or RecordBatch. Columns: `value`; optional `key`, `headers`, `timestamp`
         (ms or a timestamp type) and `partition`.
 
-        A row with a key goes to the partition of its hash. The other rows go to the partitions in turn, in equal ranges
-        of at most a batch, so that over many tables all partitions get as much. Rows of one partition keep their order.
-        A row larger than `max_request_size` is not sent and fails the delivery (RecordTooLarge); the others are sent.
+        A row that names no partition goes to the one of its key's hash. A row without a key goes to `keyless`; without
+        that, such rows go to the partitions in turn, in equal ranges of at most a batch, so that over many tables all
+        partitions get as much. Rows of one partition keep their order. A row larger than `max_request_size` or `limit`
+        is not sent and fails the delivery (RecordTooLarge); the others are sent. all_or_none: all rows are encoded
+        before one is queued, and RecordTooLarge is raised here.
         """
         with importing_arrow("send_arrow"):  # pyarrow and numpy: only here
             from quorumlog.client.arrow_split import ArrowColumns, split
@@ -192,21 +213,34 @@ class AsyncProducer:
         count = self._link.cache.topics[topic].partition_count
         given = ArrowColumns.of(columns, default_timestamp_ms=self._clock.wall_ms())
         parts: list[tuple[BatchFate, Any]] = []
-        shares = list(split(given, count, partition, self._table_turns.first(topic, count), self._batch_size))
+        first = self._table_turns.first(topic, count)
+        shares = list(split(given, count, partition, first, self._batch_size, keyless))
         self._table_turns.used(topic, len(shares), count)
         for target, _ in shares:
             self._check_partition(topic, target, count)  # check all before anything is queued
-        for target, rows in shares:
-            parts.extend(await self._queue_rows(topic, target, given, rows))
+        batch_bytes = min(self._batch_size, limit.batch_bytes)
+        encoded: Iterable[tuple[int, Iterable[tuple[UnsealedBatch, Any]]]] = (
+            (target, given.encode(rows, batch_bytes, self.options.compression_type)) for target, rows in shares
+        )
+        if all_or_none:
+            encoded = [(target, list(batches)) for target, batches in encoded]
+            self._check_rows(topic, [unsealed for _, batches in encoded for unsealed, _ in batches], limit)
+        for target, batches in encoded:
+            parts.extend(await self._queue_batches(topic, target, batches, limit))
         return ArrowDelivery(parts)
 
-    async def _queue_rows(
-        self, topic: str, partition: int, columns: ArrowColumns, rows: Any
+    def _check_rows(self, topic: str, batches: Iterable[UnsealedBatch], limit: BatchLimit) -> None:
+        for unsealed in batches:
+            if unsealed.count == 1 and (refusal := self._row_refusal(topic, len(unsealed.buffer), limit)):
+                raise refusal
+
+    async def _queue_batches(
+        self, topic: str, partition: int, batches: Iterable[tuple[UnsealedBatch, Any]], limit: BatchLimit
     ) -> list[tuple[BatchFate, Any]]:
         parts: list[tuple[BatchFate, Any]] = []
-        for unsealed, places in columns.encode(rows, self._batch_size, self.options.compression_type):
-            if unsealed.count == 1 and len(unsealed.buffer) > self.options.max_request_size:
-                parts.append((self._refuse_row(topic, partition, len(unsealed.buffer)), places))
+        for unsealed, places in batches:
+            if unsealed.count == 1 and (refusal := self._row_refusal(topic, len(unsealed.buffer), limit)):
+                parts.append((self._refuse_row(topic, partition, refusal), places))
                 continue
             await self._wait_for_room(len(unsealed.buffer))
             self.check_sending()
@@ -218,16 +252,27 @@ class AsyncProducer:
             self._sender.wake()
         return parts
 
-    def _refuse_row(self, topic: str, partition: int, size: int) -> BatchFate:
+    def _row_refusal(self, topic: str, size: int, limit: BatchLimit) -> RecordTooLarge | None:
+        """size: of the row's own batch, compressed."""
+        if size > self.options.max_request_size:
+            return self._too_large(topic, size)
+        if size > limit.row_bytes:
+            return RecordTooLarge(
+                f"a record of {size} bytes for topic {topic!r}; its max.message.bytes is {limit.row_bytes}"
+            )
+        return None
+
+    def _refuse_row(self, topic: str, partition: int, refusal: RecordTooLarge) -> BatchFate:
         """A row that is too large fails at once and is not queued."""
         batch = Batch(topic, partition, self._clock.now_ms(), self._batch_done, count=1, done=True)
-        batch.error = self._too_large(size)
+        batch.error = refusal
         fate = self._fates[batch] = BatchFate(asyncio.get_running_loop())
         self._batch_done(batch)
         return fate
 
-    def _too_large(self, size: int) -> RecordTooLarge:
-        return RecordTooLarge(f"a record of {size} bytes; max_request_size is {self.options.max_request_size}")
+    def _too_large(self, topic: str, size: int) -> RecordTooLarge:
+        limit = self.options.max_request_size
+        return RecordTooLarge(f"a record of {size} bytes for topic {topic!r}; max_request_size is {limit}")
 
     # --- transactions; each call raises ConfigError without `transactional_id` ---
 
@@ -287,14 +332,16 @@ class AsyncProducer:
         finally:
             self._sender.flushing(False)
 
-    async def close(self, *, raise_errors: bool = True) -> None:
-        """Flush and stop. Idempotent. raise_errors: raise the first error that the caller has not seen."""
+    async def close(self, *, raise_errors: bool = True, flush: bool = True) -> None:
+        """Flush and stop. Idempotent. raise_errors: raise the first error that the caller has not seen. flush: False
+        drops what is queued and waits for no answer: what is in flight may be stored or not."""
         if self._closed:
             return
         try:
             if self._transactions is not None and self._failure is None:
                 await self._transactions.close()
-            await self.flush()
+            if flush:
+                await self.flush()
         finally:
             self._closed = True
             await self._nursery.close()

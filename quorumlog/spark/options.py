@@ -6,7 +6,6 @@ does not go unnoticed. A name that Kafka's source knows but this one does not su
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,6 +15,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
 from quorumlog.spark.file_options import FROM_FILES, LOG_END, READ_FROM, READ_UP_TO, parse_files
+from quorumlog.spark.option_names import OptionNames, one_of
 from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
 from quorumlog.spark.table_options import TableOptions, check_table
 
@@ -53,9 +53,7 @@ _STREAM = (
 )  # fmt: skip
 _OWN = (*_BOTH, *_BATCH, *_STREAM)
 FORMATS = ("binary", "utf8", "int", "long")  # the last two as Kafka's IntegerSerializer and LongSerializer write them
-_NOT_YET = (
-    "wire", "asOf",
-)  # fmt: skip
+_NOT_YET = ("wire", "asOf")
 TRANSPORTS = {  # and how a task asks for chunks of its partition: the client's `transport` and `stream_chunks`
     "auto": ("auto", "auto"),  # in a stream by gRPC where the broker serves it, as ours do; else by Kafka's protocol
     "grpc": ("grpc", "true"),
@@ -77,7 +75,13 @@ FILES_HINT = (
     'readFrom=files, which reads log directories without a broker. Name topics with .option("subscribe", "a,b"), and '
     "call load() without a path"
 )
-_CLIENT = tuple(field.name for field in fields(ConsumerOptions))
+NAMES = OptionNames(
+    own=_OWN,
+    client=tuple(field.name for field in fields(ConsumerOptions)),
+    not_yours=_NOT_YOURS,
+    aliases={"kafka.isolation.level": "isolationLevel"},
+    refused={name.lower(): f"is not supported yet; supported: {', '.join(_OWN)}" for name in _NOT_YET},
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,15 +149,15 @@ class StreamOptions(ReadOptions):
 
 def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
     """Options of `spark.read`, in any case. Raises ConfigError."""
-    own, client = _sort(given)
+    own, client = NAMES.sort(given)
     _refuse(own, _STREAM, "is for streams, and this is a batch read")
-    directories = parse_files(own, client) if _one_of(own, "readFrom", READ_FROM) == FROM_FILES else ()
+    directories = parse_files(own, client) if one_of(own, "readFrom", READ_FROM) == FROM_FILES else ()
     if not directories:
         _refuse(own, ("path", "paths", "readUpTo"), f"is for {FILES_HINT}")
     return ReadOptions(
         **_shared(own, client if directories else _who_asks(own, client)),
         directories=directories,
-        to_log_end=_one_of(own, "readUpTo", READ_UP_TO) == LOG_END,
+        to_log_end=one_of(own, "readUpTo", READ_UP_TO) == LOG_END,
         starting=_by_time(own, "starting") or _starting(own.get("startingOffsets", "earliest")),
         ending=_by_time(own, "ending") or _ending(own.get("endingOffsets", "latest")),
         pushdown=_truth("pushdown", own.get("pushdown", "false")),
@@ -162,8 +166,8 @@ def parse_read_options(given: Mapping[str, str]) -> ReadOptions:
 
 def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
     """Options of `spark.readStream`, in any case. Raises ConfigError."""
-    own, client = _sort(given)
-    if _one_of(own, "readFrom", READ_FROM) == FROM_FILES:
+    own, client = NAMES.sort(given)
+    if one_of(own, "readFrom", READ_FROM) == FROM_FILES:
         raise ConfigError(
             "readFrom=files is for batch reads: files tell nobody that they have grown. Read them by spark.read, from "
             "startingOffsets where the last read has ended; or set readFrom=leader"
@@ -188,10 +192,10 @@ def parse_stream_options(given: Mapping[str, str]) -> StreamOptions:
 
 def parse_table_options(given: Mapping[str, str]) -> TableOptions | None:
     """Of `table`, in any case; None: a topic's records are read. Raises ConfigError."""
-    own, client = _sort(given)
+    own, client = NAMES.sort(given)
     if "table" not in own:
         return None
-    from_files = _one_of(own, "readFrom", READ_FROM) == FROM_FILES
+    from_files = one_of(own, "readFrom", READ_FROM) == FROM_FILES
     table = check_table(own["table"], from_files=from_files)
     of_place = ("path", "paths") if from_files else ("groupIdPrefix",)
     others = [name for name in own if name not in ("table", "readFrom", *of_place)]
@@ -204,7 +208,7 @@ def parse_table_options(given: Mapping[str, str]) -> TableOptions | None:
 
 def parse_shape(given: Mapping[str, str]) -> Shape:
     """Of a read of either kind: Spark asks for the schema before it says which one it is. Raises ConfigError."""
-    own, _ = _sort(given)
+    own, _ = NAMES.sort(given)
     return _shape(own)
 
 
@@ -212,14 +216,14 @@ def _shape(own: Mapping[str, str]) -> Shape:
     columns = tuple(dict.fromkeys(name.strip() for name in own.get("columns", "").split(",") if name.strip()))
     if "columns" in own and not columns:
         raise ConfigError("columns names no column")
-    bad = {"key": _one_of(own, "badKeys", ("error", "null")), "value": _one_of(own, "badValues", ("error", "null"))}
+    bad = {"key": one_of(own, "badKeys", ("error", "null")), "value": one_of(own, "badValues", ("error", "null"))}
     return Shape(
         include_headers=_truth("includeHeaders", own.get("includeHeaders", "false")),
         include_metadata=_truth("includeMetadata", own.get("includeMetadata", "false")),
         include_value=_truth("includeValue", own.get("includeValue", "true")),
         columns=columns,
-        key_format=_one_of(own, "keyFormat", FORMATS),
-        value_format=_one_of(own, "valueFormat", FORMATS),
+        key_format=one_of(own, "keyFormat", FORMATS),
+        value_format=one_of(own, "valueFormat", FORMATS),
         null_if_bad=tuple(name for name, then in bad.items() if then == "null"),
     )
 
@@ -233,7 +237,7 @@ def _refuse(own: Mapping[str, str], names: Sequence[str], why: str) -> None:
 def _shared(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
     """The fields that batch reads and streams have in common."""
     client["isolation_level"] = own.get("isolationLevel", DEFAULT_ISOLATION_LEVEL)
-    client["transport"], client["stream_chunks"] = TRANSPORTS[_one_of(own, "transport", tuple(TRANSPORTS))]
+    client["transport"], client["stream_chunks"] = TRANSPORTS[one_of(own, "transport", tuple(TRANSPORTS))]
     client["prefetch_chunks"] = _positive(own, "prefetch", DEFAULT_PREFETCH)
     if client["prefetch_chunks"] > MAX_PREFETCH_CHUNKS:
         raise ConfigError(f"prefetch must be 1 to {MAX_PREFETCH_CHUNKS} chunks: {own['prefetch']}")
@@ -259,50 +263,6 @@ def _who_asks(own: Mapping[str, str], client: dict[str, Any]) -> dict[str, Any]:
         raise ConfigError('set the address of the cluster: .option("bootstrap.servers", "host:9092")')
     client.setdefault("client_id", own.get("groupIdPrefix", DEFAULT_CLIENT_ID))
     return client
-
-
-def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """The connector's options by their spelling in `_OWN`, and the client's by their underscored names."""
-    spelling = {name.lower(): name for name in _OWN}
-    own: dict[str, str] = {}
-    client: dict[str, Any] = {}
-    for key, value in given.items():
-        name = key.lower()
-        if name in ("bootstrap.servers", "kafka.bootstrap.servers", "quorumlog.bootstrap.servers"):
-            client["bootstrap_servers"] = value
-        elif name == "kafka.isolation.level":
-            own["isolationLevel"] = value
-        elif name in spelling:
-            own[spelling[name]] = value
-        elif name.startswith(("kafka.", "quorumlog.")):
-            client[_client_name(key, name.partition(".")[2])] = value
-        elif name.replace(".", "_") in _CLIENT:
-            client[_client_name(key, name)] = value
-        else:
-            raise ConfigError(_refusal(key))
-    return own, client
-
-
-def _client_name(key: str, given: str) -> str:
-    """given: the key in lower case, without its prefix."""
-    name = given.replace(".", "_")
-    if name in _NOT_YOURS:
-        raise ConfigError(f"option {key!r} cannot be set here: {_NOT_YOURS[name]}")
-    if name not in _CLIENT:
-        raise ConfigError(_refusal(key))
-    return name
-
-
-def _refusal(key: str) -> str:
-    name = key.lower()
-    if name in (known.lower() for known in _NOT_YET):
-        return f"option {key!r} is not supported yet; supported: {', '.join(_OWN)}"
-    prefix = next((p for p in ("kafka.", "quorumlog.") if name.startswith(p)), "")
-    known = [prefix + field.replace("_", ".") for field in _CLIENT] if prefix else list(_OWN)
-    spelling = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name, list(spelling), n=1)
-    hint = f"did you mean {spelling[near[0]]!r}?" if near else f"known options: {', '.join(known)}"
-    return f"unknown option {key!r}; {hint}"
 
 
 def _subscription(own: Mapping[str, str]) -> Subscription:
@@ -342,7 +302,7 @@ def _ending(text: str) -> Place:
 def _by_time(own: Mapping[str, str], side: str) -> TimePlace | None:
     """side: starting or ending. One time for all goes before times by partition, and both before offsets."""
     latest_if_none = (
-        side == "ending" or _one_of(own, "startingOffsetsByTimestampStrategy", ("error", "latest")) == "latest"
+        side == "ending" or one_of(own, "startingOffsetsByTimestampStrategy", ("error", "latest")) == "latest"
     )
     for_all, by_partition = f"{side}Timestamp", f"{side}OffsetsByTimestamp"
     if for_all in own:
@@ -352,15 +312,6 @@ def _by_time(own: Mapping[str, str], side: str) -> TimePlace | None:
         times = parse_times(by_partition, own[by_partition])
         return TimePlace(option=by_partition, times_ms=times, latest_if_none=latest_if_none)
     return None
-
-
-def _one_of(own: Mapping[str, str], option: str, words: Sequence[str]) -> str:
-    """The first word is the default."""
-    spelling = {word.lower(): word for word in words}
-    given = own.get(option, words[0]).lower()
-    if given not in spelling:
-        raise ConfigError(f"{option} must be one of {', '.join(words)}: {own[option]!r}")
-    return spelling[given]
 
 
 def _truth(option: str, text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The classes that Spark calls: the format `quorumlog`, a batch read in ranges of partitions.
+"""The classes that Spark calls: the format `quorumlog`, a batch read in ranges of partitions. Writes: folder write.
 
 No method but `name` runs in the script's process. Spark finds the class in one process, calls `schema` in a second,
 `partitions` in a third and `read` in its workers. The first read of a session starts them one after the other. So a
@@ -11,10 +11,17 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyspark
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError
@@ -88,11 +95,17 @@ class DefaultSource(DataSource):
         check_schema(schema, options.shape)
         return stream_reader(options, schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> Any:
-        raise ConfigError("format quorumlog is read-only; writing is not supported yet")
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """schema: of the frame that is written."""
+        from quorumlog.spark.write.sink import batch_writer
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
-        raise ConfigError("format quorumlog is read-only; writing is not supported yet")
+        return batch_writer(self.options, schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """overwrite: the output mode is complete."""
+        from quorumlog.spark.write.sink import stream_writer
+
+        return stream_writer(self.options, schema)
 
 
 class BatchReader(DataSourceReader):

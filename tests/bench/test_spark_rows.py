@@ -13,7 +13,7 @@ from bench import spark
 from bench.kafka_tools import Unavailable
 from bench.report import Row
 from bench.spark import rotated
-from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
+from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, check_written, pipeline_rows
 from bench.spark_rows import (
     COLD_GOAL,
     GRPC_GOAL,
@@ -62,6 +62,8 @@ PIPELINE = PipelineRound(
     stream=Pair(ours=counted(9.0, 2.0), theirs=counted(9.0, 5.0)),
     steady=Pair(ours=session(3.0, 0.2, 0.3, 0.2), theirs=session(3.0, 0.5)),
     load=Pair(ours=counted(6.0, 3.0), theirs=counted(9.0, 5.0)),
+    sink=Pair(ours=counted(6.0, 2.0), theirs=counted(9.0, 4.0)),
+    sink_stream=Pair(ours=counted(6.0, 3.0), theirs=counted(9.0, 5.0)),
 )
 
 
@@ -70,6 +72,9 @@ def test_streams_and_loads_count_by_their_rate_and_small_batches_by_their_time()
     stream, load = named(found, "stream of all, availableNow, later"), named(found, "load into Parquet, later")
     assert stream.rounds == [RECORDS / 2.0] and stream.shares == [2.5] and stream.reached
     assert load.rounds == [RECORDS / 3.0] and load.shares == [5.0 / 3.0] and load.reached is False
+    sink, streamed = named(found, "sink, later"), named(found, "stream into the sink, later")
+    assert (sink.shares, sink.goal, sink.reached) == ([2.0], 2.0, True)
+    assert (streamed.rounds, streamed.reached) == ([RECORDS / 3.0], False)
     steady = named(found, "batch of a stream, 1,000 records/s")
     assert steady.rounds == [0.2] and steady.shares == [0.2 / 0.5] and steady.reached
     assert named(found, "stream of all, availableNow, first").goal is None
@@ -86,6 +91,13 @@ def test_each_run_of_a_stream_and_of_a_load_counts_all_records(work: str) -> Non
         short = dataclasses.replace(pair, **{side: counted(1.0, records=RECORDS - 1)})
         with pytest.raises(WrongAnswer, match=f"{work}: {RECORDS - 1} of {RECORDS} records"):
             check_counts(dataclasses.replace(PIPELINE, **{work: short}), RECORDS)
+
+
+def test_a_sinks_topic_has_each_row_once() -> None:
+    check_written("sink", 6, 6)
+    for ends in (5, 7):
+        with pytest.raises(WrongAnswer, match=f"sink: the topic has {ends} records, and 6 rows were written"):
+            check_written("sink", ends, 6)
 
 
 def test_a_cold_read_is_the_first_and_its_share_is_of_the_same_round() -> None:
@@ -221,8 +233,9 @@ def test_a_run_ends_with_its_rows_and_its_goals(
     stated = [row["name"] for row in found["rows"] if row["goal"] is not None]
     assert bool(stated) is not quick
     cold = "first read of a session, empty cache"
-    missed = [f"{NEWEST}: {cold}", f"{NEWEST}: load into Parquet, later", f"{OLDEST}: {cold}"]
-    wanted = "a quick run judges no goals" if quick else f"3 goals missed: {'; '.join(missed)}"
+    late = [f"{NEWEST}: load into Parquet, later", f"{NEWEST}: stream into the sink, later"]
+    missed = [f"{NEWEST}: {cold}", *late, f"{OLDEST}: {cold}"]
+    wanted = "a quick run judges no goals" if quick else f"4 goals missed: {'; '.join(missed)}"
     assert said.splitlines()[-1] == wanted
     assert list(tmp_path.iterdir()) == [figures]
 

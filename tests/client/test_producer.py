@@ -18,21 +18,29 @@ from quorumlog.client.errors import (
     ClientClosed,
     ConfigError,
     DeliveryTimeout,
+    NoSuchTopic,
     RecordTooLarge,
     RequestFailed,
     Unavailable,
 )
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.client.record_parts import header_pairs
+from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.errors import ErrorCode
-from quorumlog.messages.cluster import MetadataRequest
+from quorumlog.messages.cluster import (
+    ConfigDescription,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribedConfig,
+    MetadataRequest,
+)
 from quorumlog.messages.produce import (
     ProducePartitionResponse,
     ProduceRequest,
     ProduceResponse,
     ProduceTopicResponse,
 )
-from quorumlog.records import Codec
+from quorumlog.records import Codec, partition_for_key
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 
 
@@ -391,6 +399,139 @@ def test_close_raises_an_unseen_failure_of_an_arrow_row() -> None:
             await producer.close()
 
     run(scenario())
+
+
+def test_arrow_rows_that_name_no_partition_go_by_their_keys_and_those_without_one_together() -> None:
+    cluster = FakeCluster()
+    keys = [None, b"a", None, b"b", b"c", None]
+    table = pa.table(
+        {
+            "key": pa.array(keys, pa.binary()),
+            "value": pa.array([b"%d" % row for row in range(6)], pa.binary()),
+            "partition": pa.array([None, None, 0, 1, None, None], pa.int32()),
+        }
+    )
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            await (await producer.send_arrow("t", table, keyless=2))
+            with pytest.raises(RequestFailed, match="has partitions 0 to 2, not 3"):
+                await producer.send_arrow("t", table, keyless=3)
+
+    run(scenario())
+    want: dict[int, list[bytes]] = {0: [], 1: [], 2: []}
+    for row, (key, named) in enumerate(zip(keys, [None, None, 0, 1, None, None], strict=True)):
+        by_key = 2 if key is None else partition_for_key(key, 3)
+        want[by_key if named is None else named].append(b"%d" % row)
+    assert {partition: cluster.values("t", partition) for partition in range(3)} == want
+
+
+def test_arrow_rows_without_keys_may_stay_together() -> None:
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            await (await producer.send_arrow("t", pa.table({"value": [b"v"] * 100}), keyless=1))
+
+    run(scenario())
+    assert len(cluster.values("t", 1)) == 100
+
+
+def test_a_topics_limit_cuts_batches_and_refuses_a_row() -> None:
+    """The row is not sent; of rows that fit none is in a batch above the limit."""
+    cluster = FakeCluster()
+    rows = [bytes(300)] * 20 + [bytes(3000)]
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            delivery = await producer.send_arrow(
+                "t", pa.table({"value": rows}), partition=0, limit=BatchLimit(batch_bytes=1000, row_bytes=1000)
+            )
+            with pytest.raises(
+                RecordTooLarge, match=r"a record of 30\d\d bytes for topic 't'; its max.message.bytes is 1000"
+            ):
+                await delivery
+
+    run(scenario())
+    assert cluster.values("t", 0) == rows[:20]
+    assert max(len(data) for _, _, data in cluster.topics["t"][0].batches) <= 1000
+
+
+def test_all_rows_of_a_table_or_none() -> None:
+    cluster = FakeCluster()
+    rows = [bytes(300)] * 20 + [bytes(3000)]
+
+    async def scenario() -> None:
+        async with make(cluster, max_request_size=1000) as producer:
+            with pytest.raises(RecordTooLarge, match="for topic 't'; max_request_size is 1000"):
+                await producer.send_arrow("t", pa.table({"value": rows}), all_or_none=True)
+            assert producer.stats.failed == 0
+            await (await producer.send_arrow("t", pa.table({"value": rows[:20]}), partition=0, all_or_none=True))
+
+    run(scenario())
+    assert cluster.values("t", 0) == rows[:20]
+
+
+LIMITS = [
+    ("as produced", {"max.message.bytes": "6400", "compression.type": "producer"}, (6300, 6400)),
+    ("compressed by the leader", {"max.message.bytes": "6400", "compression.type": "zstd"}, (6300, MOST_BYTES)),
+    ("not told", {}, (MOST_BYTES, MOST_BYTES)),
+]
+
+
+@pytest.mark.parametrize(("configs", "want"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS])
+def test_the_limit_that_a_cluster_tells(configs: dict[str, str], want: tuple[int, int]) -> None:
+    cluster = FakeCluster()
+
+    def answer(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+        (asked,) = request.resources
+        told = tuple(DescribedConfig(name=name, value=value, source=1) for name, value in configs.items())
+        result = ConfigDescription(resource_type=2, resource_name=asked.resource_name, configs=told)
+        return DescribeConfigsResponse(results=(result,))
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            cluster.fault(DescribeConfigsRequest, answer)
+            found = await producer.batch_limit("t")
+            assert (found.batch_bytes, found.row_bytes) == want
+
+    run(scenario())
+
+
+def test_close_without_flush_waits_for_nothing() -> None:
+    """No broker answers: a flush would wait for the delivery timeout."""
+    cluster = FakeCluster()
+
+    async def scenario() -> None:
+        producer = make(cluster)
+        await producer.partition_count("t", 1000)
+        cluster.hung = {1, 2, 3}
+        delivery = await producer.send_arrow("t", pa.table({"value": [b"v"]}))
+        before = asyncio.get_running_loop().time()
+        await producer.close(raise_errors=False, flush=False)
+        assert asyncio.get_running_loop().time() == before
+        with pytest.raises(ClientClosed):
+            await delivery
+
+    run(scenario())
+
+
+def test_a_partition_count_makes_no_topic() -> None:
+    cluster = FakeCluster()
+    asked: list[bool] = []
+
+    def look(request: MetadataRequest) -> None:
+        asked.append(request.allow_auto_topic_creation)
+
+    async def scenario() -> None:
+        async with make(cluster) as producer:
+            assert await producer.partition_count("t", 1000) == 3
+            cluster.fault(MetadataRequest, *[look] * 50)
+            with pytest.raises(NoSuchTopic, match="topic 'missing' did not appear within 50 ms"):
+                await producer.partition_count("missing", 50)
+
+    run(scenario())
+    assert asked and not any(asked)
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:

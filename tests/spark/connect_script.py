@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def main(servers: str, topic: str, folder: Path) -> None:
-    """Prints one line of JSON: what a batch and a stream over Spark Connect have read."""
+    """Prints one line of JSON: what a batch and a stream over Spark Connect have read. They are written into the topics
+    `copy-batch` and `copy-stream`."""
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.remote("local[2]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
@@ -27,6 +28,11 @@ def main(servers: str, topic: str, folder: Path) -> None:
     streamed = sorted(
         (row.partition, row.offset, row.value) for row in spark.read.parquet(str(folder / "rows")).collect()
     )
+    sink = {"bootstrap.servers": servers, "delivery": "at-least-once"}
+    batch.select("value").write.format("quorumlog").options(**sink, topic="copy-batch").mode("append").save()
+    copy = stream.select("value").writeStream.format("quorumlog").options(**sink, topic="copy-stream")
+    copied = copy.option("checkpointLocation", str(folder / "copy")).trigger(availableNow=True).start()
+    assert copied.awaitTermination(120), "a run of AvailableNow ends"
     print(json.dumps({"session": type(spark).__module__, "batch": rows, "stream": streamed}))
     spark.stop()
 

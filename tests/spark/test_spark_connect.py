@@ -29,8 +29,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 
 @pytest.mark.timeout(SCRIPT_S)
-def test_batch_and_stream_read_each_record_once(cluster: LocalCluster, tmp_path: Path) -> None:
-    cluster.client.admin.create_topic("orders", 2)
+def test_batch_and_stream_read_and_write_each_record_once(cluster: LocalCluster, tmp_path: Path) -> None:
+    for topic in ("orders", "copy-batch", "copy-stream"):
+        cluster.client.admin.create_topic(topic, 2)
     with cluster.client.producer() as producer:
         for number in range(RECORDS):
             producer.send("orders", b"v%d" % number, partition=number % 2)
@@ -46,3 +47,6 @@ def test_batch_and_stream_read_each_record_once(cluster: LocalCluster, tmp_path:
     want = sorted([number % 2, number // 2, f"v{number}"] for number in range(RECORDS))
     assert told["batch"] == want
     assert told["stream"] == want
+    for topic in ("copy-batch", "copy-stream"):
+        found = sorted(one.value for one in cluster.client.consumer(topic, start="earliest", stop="latest"))
+        assert found == sorted(b"v%d" % number for number in range(RECORDS))

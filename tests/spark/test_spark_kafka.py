@@ -158,3 +158,50 @@ def test_a_stream_with_a_pin_and_a_group(spark: Any, servers: str, kafka: Cluste
     last = max((tmp_path / "c" / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
     kept = json.loads(last.read_text().splitlines()[-1])
     assert kept["o"] == {"late": {"0": 70, "1": 70}} and len(kept["t"]["late"]) == 22
+
+
+def test_writes(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:
+    """A batch, a stream of it into another topic, and what only a Kafka says of a row."""
+    from pyspark.errors import PySparkException
+
+    def write(frame: Any, topic: str, **more: str) -> None:
+        options = {"kafka.bootstrap.servers": servers, "topic": topic, "delivery": "at-least-once", **more}
+        frame.write.format("quorumlog").options(**options).mode("append").save()
+
+    for topic in ("written", "copied"):
+        kafka.admin.create_topic(topic, 2, configs={"max.message.bytes": "100000"})
+    kafka.admin.create_topic("compacted", 1, configs={"cleanup.policy": "compact"})
+    headers = "array(named_struct('key', 'a', 'value', cast('1' as binary)), named_struct('key', 'a', 'value', null))"
+    rows = spark.range(100).selectExpr(
+        "cast(id as string) as key", "cast(if(id = 7, null, id) as string) as value", f"{headers} as headers",
+        "timestamp_millis(1000 + id) as timestamp",
+    )  # fmt: skip
+    write(rows, "written")
+    read = spark.readStream.format("quorumlog").option("kafka.bootstrap.servers", servers)
+    copied = read.option("subscribe", "written").option("startingOffsets", "earliest").option("includeHeaders", "true")
+    sink = copied.load().select("key", "value", "headers", "timestamp").writeStream.format("quorumlog")
+    sink = sink.option("kafka.bootstrap.servers", servers).option("topic", "copied").option("delivery", "at-least-once")
+    query = sink.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
+    assert query.awaitTermination(WAIT_MS // 1000)
+    found = {
+        topic: sorted(
+            (int(one.key), one.value, tuple(one.headers), one.timestamp_ms, one.partition)
+            for one in kafka.consumer(topic, start="earliest", stop="latest")
+        )
+        for topic in ("written", "copied")
+    }
+    want = [
+        (number, None if number == 7 else b"%d" % number, (("a", b"1"), ("a", None)), 1000 + number)
+        for number in range(100)
+    ]
+    assert [row[:4] for row in found["written"]] == want
+    assert found["copied"] == found["written"]
+    large = spark.range(1).selectExpr("repeat('x', 200000) as value")
+    for frame, topic, more, why in (
+        (large, "written", {}, "a record of 2000.. bytes for topic 'written'; its max.message.bytes is 100000"),
+        (rows.select("value"), "compacted", {}, "topic 'compacted': a row is refused: INVALID_RECORD"),
+        (rows, "missing", {}, "topic 'missing' does not exist"),
+        (rows, "written", {"transport": "grpc"}, "option transport: .*set it to auto"),
+    ):
+        with pytest.raises(PySparkException, match=why):
+            write(frame, topic, **more)

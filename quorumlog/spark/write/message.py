@@ -1,0 +1,82 @@
+"""What a task tells the driver: how many rows it has sent, to which offsets, or which row it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from quorumlog.client.delivery import DeliveredRange
+
+TOLD = 10  # partitions of a text
+
+
+@dataclass(slots=True)
+class Span:
+    """rows of one partition. first, end (exclusive) are offsets; others may lie between. -1: unknown (acks=0)."""
+
+    rows: int
+    first: int
+    end: int
+
+    def add(self, other: Span) -> None:
+        self.rows += other.rows
+        self.first = min(self.first, other.first)
+        self.end = max(self.end, other.end)
+
+
+@dataclass(slots=True)
+class Spans:
+    """What has been sent, by topic and partition. Its size does not grow with the rows."""
+
+    by_partition: dict[tuple[str, int], Span] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(span.rows for span in self.by_partition.values())
+
+    def took(self, parts: Iterable[DeliveredRange]) -> None:
+        for part in parts:
+            end = part.base_offset + part.count if part.base_offset >= 0 else -1
+            self._add((part.topic, part.partition), Span(part.count, part.base_offset, end))
+
+    def add(self, other: Spans) -> None:
+        for key, span in other.by_partition.items():
+            self._add(key, span)
+
+    def _add(self, key: tuple[str, int], span: Span) -> None:
+        known = self.by_partition.get(key)
+        if known is None:
+            self.by_partition[key] = Span(span.rows, span.first, span.end)
+        else:
+            known.add(span)
+
+    def __str__(self) -> str:
+        parts = sorted(self.by_partition.items())
+        told = [
+            f"{topic}-{partition} {span.rows} rows at offsets {span.first} to {span.end - 1}"
+            for (topic, partition), span in parts[:TOLD]
+        ]
+        return ", ".join(told) + (f" and {len(parts) - TOLD} more partitions" if len(parts) > TOLD else "")
+
+
+@dataclass(frozen=True)
+class TaskDone(WriterCommitMessage):
+    """Of a task that ended. refusal: why it sent no more, for a row that no repetition would make better; "": none."""
+
+    sent: Spans
+    refusal: str = ""
+
+
+def sum_of(messages: Sequence[WriterCommitMessage | None]) -> Spans:
+    """Of the tasks that told: None is of one that failed."""
+    total = Spans()
+    for message in messages:
+        if isinstance(message, TaskDone):
+            total.add(message.sent)
+    return total
+
+
+def refusals(messages: Sequence[WriterCommitMessage | None]) -> list[str]:
+    return [message.refusal for message in messages if isinstance(message, TaskDone) and message.refusal]

@@ -1,0 +1,95 @@
+"""The producer of one task: what it queues, waits for, and says of a row that the cluster refuses."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from quorumlog.client.blocking import ArrowFuture, Producer
+from quorumlog.client.errors import NoProtocol, NoSuchTopic, RecordTooLarge, RequestFailed
+from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
+from quorumlog.errors import ErrorCode
+from quorumlog.spark.write.message import Spans
+from quorumlog.spark.write.topics import RowRefused
+
+MAX_UNDER_WAY = 64  # tables that wait for acknowledgements; kafka.buffer.memory limits their bytes
+TOPIC_WAIT_S = 5.0  # for a topic that the cluster does not know: it may have been made a moment ago
+REFUSED = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
+
+
+class ClusterSender:
+    """It connects here, in the worker, so that no connection crosses a fork. On an error of the task it drops what is
+    queued, and waits for nothing."""
+
+    def __init__(self, client: Mapping[str, Any]) -> None:
+        self.sent = Spans()
+        self._producer = Producer(dict(client))
+        self._under_way: deque[tuple[str, ArrowFuture]] = deque()
+        self._counts: dict[str, int] = {}
+        self._limits: dict[str, BatchLimit] = {}
+
+    def __enter__(self) -> ClusterSender:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None or self._under_way:
+            self._producer.abandon()
+        else:
+            self._producer.close()
+
+    def partition_count(self, topic: str) -> int:
+        if topic not in self._counts:
+            try:
+                self._counts[topic] = self._producer.partition_count(topic, TOPIC_WAIT_S)
+            except NoSuchTopic as error:
+                raise RowRefused(
+                    f"topic {topic!r} does not exist; quorumlog topic create {topic} makes it ({error})"
+                ) from error
+            except NoProtocol as error:
+                raise NoProtocol(
+                    f"option transport: {error}; set it to auto, or to lane for Kafka's protocol"
+                ) from error
+            self._limits[topic] = self._producer.batch_limit(topic)
+        return self._counts[topic]
+
+    def queue(self, topic: str, rows: Any, keyless: int) -> None:
+        self._collect(MAX_UNDER_WAY - 1)
+        try:
+            future = self._producer.queue_arrow(
+                topic, rows, keyless=keyless, limit=self._limits[topic], all_or_none=True
+            )
+        except RecordTooLarge as error:
+            raise RowRefused(_too_large(str(error))) from error
+        self._under_way.append((topic, future))
+
+    def finish(self) -> None:
+        self._collect(0)
+
+    def _collect(self, most: int) -> None:
+        """Take what has been acknowledged, and wait until at most so many tables are under way."""
+        while self._under_way and (len(self._under_way) > most or self._under_way[0][1].done):
+            topic, future = self._under_way[0]
+            try:
+                self.sent.took(future.result())
+            except RequestFailed as error:
+                if error.code in REFUSED:
+                    raise RowRefused(self._refusal(topic, error)) from error
+                raise
+            self._under_way.popleft()
+
+    def _refusal(self, topic: str, error: RequestFailed) -> str:
+        limit = self._limits[topic].batch_bytes
+        if error.code is not ErrorCode.MESSAGE_TOO_LARGE or limit == MOST_BYTES:
+            return f"topic {topic!r}: a row is refused: {error}"
+        return _too_large(f"topic {topic!r}: a row is above the topic's max.message.bytes ({error})")
+
+
+def _too_large(what: str) -> str:
+    return (
+        f"{what}. Make the row smaller, set kafka.compression.type, or raise the limit: kafka.max.request.size of this "
+        "write, max.message.bytes of the topic"
+    )

@@ -1,0 +1,134 @@
+"""The classes that Spark calls to write. Which one writes a stream depends on what this pyspark has.
+
+From Spark 4.1 on a stream's rows come as Arrow batches, as a batch's always do. Before that they come one by one.
+
+Spark makes a writer on the driver for each batch, sends a copy to the tasks, and makes another one, in another process,
+for `commit` and `abort`. So a writer holds only values.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.spark.write.columns import check_columns
+from quorumlog.spark.write.message import TaskDone, refusals, sum_of
+from quorumlog.spark.write.options import WriteOptions, parse_write_options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql.types import Row
+
+HAS_ARROW_STREAMS = hasattr(datasource, "DataSourceStreamArrowWriter")  # Spark 4.1
+APPEND_ONLY = 'mode overwrite is refused: a log only grows. Say .mode("append"), or delete the topic\'s records first'
+
+
+class WriteRefused(QuorumlogError):
+    """A batch has a row that cannot be written."""
+
+
+def batch_writer(given: Mapping[str, str], schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+    """Raises ConfigError for options, columns or a mode that cannot be."""
+    if overwrite:
+        raise ConfigError(APPEND_ONLY)
+    return BatchWriter(_checked(given, schema))
+
+
+def stream_writer(given: Mapping[str, str], schema: StructType) -> DataSourceStreamWriter:
+    """Each output mode appends what Spark gives, as with its Kafka sink. Raises ConfigError."""
+    options = _checked(given, schema)
+    return ArrowStreamWriter(options) if HAS_ARROW_STREAMS else RowStreamWriter(options, schema)
+
+
+def _checked(given: Mapping[str, str], schema: StructType) -> WriteOptions:
+    options = parse_write_options(given)
+    check_columns(schema, options.topic)
+    if options.weakness:
+        warnings.warn(options.weakness, stacklevel=3)
+    return options
+
+
+class BatchWriter(DataSourceArrowWriter):
+    def __init__(self, options: WriteOptions) -> None:
+        self._options = options
+
+    def write(self, iterator: Iterator[Any]) -> TaskDone:
+        return write_task(iterator, self._options)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        refuse_if_asked(messages, "the batch")
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        tell_what_stays(messages, "the batch")
+
+
+class _StreamWriter:
+    """What both kinds do on the driver."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        refuse_if_asked(messages, f"batch {batchId}")
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        tell_what_stays(messages, f"batch {batchId}")
+
+
+class RowStreamWriter(_StreamWriter, DataSourceStreamWriter):
+    """Below Spark 4.1: each row is an object of Python, which costs many times what the rest does."""
+
+    def __init__(self, options: WriteOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = schema
+
+    def write(self, iterator: Iterator[Row]) -> TaskDone:
+        from quorumlog.spark.write.rows import batches_of
+
+        return write_task(batches_of(iterator, self._schema), self._options)
+
+
+if HAS_ARROW_STREAMS:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+
+    class ArrowStreamWriter(_StreamWriter, DataSourceStreamArrowWriter):
+        """From Spark 4.1 on."""
+
+        def __init__(self, options: WriteOptions) -> None:
+            self._options = options
+
+        def write(self, iterator: Iterator[Any]) -> TaskDone:
+            return write_task(iterator, self._options)
+
+
+def write_task(batches: Iterable[Any], options: WriteOptions) -> TaskDone:
+    """In the worker. Raises what the cluster fails with; Spark runs the task again then."""
+    from quorumlog.client.edge import make_rng
+    from quorumlog.spark.daemon import settle
+    from quorumlog.spark.write.sender import ClusterSender
+    from quorumlog.spark.write.task import send_rows
+
+    with ClusterSender(options.client) as sender:
+        done = send_rows(batches, options.topic, sender, make_rng())
+    settle()
+    return done
+
+
+def refuse_if_asked(messages: Sequence[WriterCommitMessage | None], what: str) -> None:
+    """Raises WriteRefused if a task refused a row."""
+    refused = refusals(messages)
+    if refused:
+        raise WriteRefused(f"{what}: {len(refused)} of {len(messages)} tasks refused a row: {refused[0]}")
+
+
+def tell_what_stays(messages: Sequence[WriterCommitMessage | None], what: str) -> None:
+    """At least once has nothing to undo. A warning says which rows a repetition would write again."""
+    sent = sum_of(messages)
+    silent = sum(not isinstance(message, TaskDone) for message in messages)
+    unknown = f"; {silent} tasks did not say what they have sent" if silent else ""
+    stays = f"{sent.rows} of its rows stay in the log ({sent})" if sent.rows else "no row is known to be in the log"
+    warnings.warn(f"{what} failed: {stays}{unknown}. If it is repeated, these are there twice", stacklevel=3)

@@ -1,0 +1,76 @@
+"""One task in a Spark worker: sends its rows, batch by batch, by a producer that it is given.
+
+Whatever the delivery, the task is the same: what makes its rows readable, or keeps them from it, is the producer's and
+the driver's. A row that no repetition would make better ends the task without an error: Spark would run a task that
+failed up to four times, and each run would send what comes before that row again. The driver refuses the batch then.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from quorumlog.spark.write.message import Spans, TaskDone
+from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
+
+
+class RowSender(Protocol):
+    """The producer as a task uses it; `ClusterSender` is the real one."""
+
+    @property
+    def sent(self) -> Spans:
+        """What has been acknowledged so far."""
+
+    def partition_count(self, topic: str) -> int:
+        """Raises RowRefused if there is no such topic."""
+
+    def queue(self, topic: str, rows: Any, keyless: int) -> None:
+        """keyless: the partition of rows without key and partition. Waits while the buffer is full.
+
+        Raises RowRefused, before a row of these is queued, or the first error of what was queued before.
+        """
+
+    def finish(self) -> None:
+        """Wait until all is acknowledged. Raises as `queue`."""
+
+
+class KeylessTurns:
+    """The partition of a batch's rows without a key: one for each batch of rows, so that few batches of records are
+    made, and another for the next one. Each task begins at random."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._last: dict[str, int] = {}
+
+    def next(self, topic: str, partitions: int) -> int:
+        before = self._last.get(topic)
+        turn = self._rng.randrange(partitions) if before is None else (before + 1) % partitions
+        self._last[topic] = turn
+        return turn
+
+
+def send_rows(batches: Iterable[Any], topic: str, sender: RowSender, rng: random.Random) -> TaskDone:
+    """batches: RecordBatches with columns of the sink. topic: of all rows; "": their column says it.
+
+    Each batch is checked as a whole before a row of it is sent. Raises what the cluster fails with.
+    """
+    turns = KeylessTurns(rng)
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                _send(batch, topic, sender, turns)
+        sender.finish()
+    except RowRefused as error:
+        return TaskDone(sender.sent, str(error))
+    return TaskDone(sender.sent)
+
+
+def _send(batch: Any, topic: str, sender: RowSender, turns: KeylessTurns) -> None:
+    parts = []
+    for name, rows in tables_of(batch, topic):
+        count = sender.partition_count(name)
+        check_partitions(name, rows, count)
+        parts.append((name, rows, turns.next(name, count)))
+    for name, rows, keyless in parts:
+        sender.queue(name, rows, keyless)
