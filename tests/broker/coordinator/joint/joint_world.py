@@ -99,6 +99,10 @@ class JointWorld(TransactionWorld):
 
     # --- answers ---
 
+    def told(self, number: int) -> int | None:
+        """The code of a call; None: it waits."""
+        return self.code(number) if number in self.answers else None
+
     def child(self, number: int, token: bytes) -> Child:
         answer = self.answers[number]
         assert isinstance(answer, BeginJointResponse) and answer.error_code == 0 and not answer.decided, answer

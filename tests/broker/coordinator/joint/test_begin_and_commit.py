@@ -171,6 +171,22 @@ def test_a_slot_is_used_again_with_a_new_epoch_once_its_transaction_has_ended(wo
     assert third.producer == (first.producer[0], first.producer[1] + 1)
 
 
+def test_a_slot_whose_end_is_not_committed_is_not_given() -> None:
+    """A failover could take its last record: then its transaction has not ended."""
+    world = JointWorld(autocommit=False)
+    number = world.begin(0, b"a")
+    world.settle()
+    child = world.child(number, b"a")
+    world.abort(0)
+    world.commit_to(len(world.log))
+    assert world.listed(state_filters=("CompleteAbort",)) == [child.transactional_id]
+    second, later = world.begin(0, b"b"), len(world.log)
+    world.commit_to(later)
+    third = world.begin(0, b"c")
+    world.commit_to(len(world.log))
+    assert [world.child(second, b"b").slot, world.child(third, b"c").slot] == [1, 0]
+
+
 def test_ids_are_as_many_as_attempts_that_were_open_at_once(world: JointWorld) -> None:
     for sequence in range(200):
         run = f"run {sequence // 3}"
@@ -373,16 +389,16 @@ def test_a_decision_is_told_once_it_is_committed_and_what_is_pending_for_the_gro
     number = world.commit(0, child)
     assert number not in world.answers
     for code in (
-        world.code(world.begin(1, b"c")),
-        world.code(world.commit(1)),
-        world.code(world.abort(0)),
-        world.code(world.forget()),
-        world.code(world.add(child.producer, A, transactional_id=child.transactional_id)),
-        world.code(world.add(other.producer, A, transactional_id=other.transactional_id)),
+        world.told(world.begin(1, b"c")),
+        world.told(world.commit(1)),
+        world.told(world.abort(0)),
+        world.told(world.forget()),
+        world.told(world.add(child.producer, A, transactional_id=child.transactional_id)),
+        world.told(world.add(other.producer, A, transactional_id=other.transactional_id)),
     ):
         assert code == E.CONCURRENT_TRANSACTIONS
     world.settle()
-    assert world.code(number) == E.NONE
+    assert world.told(number) == E.NONE
 
 
 def test_the_next_decision_waits_for_the_prepare_records_of_the_last() -> None:
@@ -399,13 +415,13 @@ def test_the_next_decision_waits_for_the_prepare_records_of_the_last() -> None:
     assert len(world.log) == decision + 4
     world.commit_to(decision + 1)
     for committed in (decision + 2, decision + 3):  # the last one is of a child that aborts
-        assert world.code(world.commit(1)) == E.CONCURRENT_TRANSACTIONS
+        assert world.told(world.commit(1)) == E.CONCURRENT_TRANSACTIONS
         world.commit_to(committed)
-    assert world.code(world.commit(1)) == E.CONCURRENT_TRANSACTIONS
+    assert world.told(world.commit(1)) == E.CONCURRENT_TRANSACTIONS
     world.commit_to(decision + 4)
     number = world.commit(1)
     world.settle()
-    assert world.code(number) == E.NONE and world.last() == 1
+    assert world.told(number) == E.NONE and world.last() == 1
 
 
 def test_the_call_returns_when_all_markers_are_written_or_after_its_wait(world: JointWorld) -> None:
