@@ -272,7 +272,7 @@ class Joint(RuleBasedStateMachine):
         records=st.integers(0, 8),
     )
     def a_batch(self, run: int, tasks: int, strays: int, drops: int, records: int) -> None:
-        """From its first task to CommitJoint, beside tasks of an earlier run; the driver leaves `drops` attempts out."""
+        """From its first task to CommitJoint, beside tasks of an earlier run; the driver leaves `drops` out."""
         self.a_stage_begins(run, tasks, writes=True)
         self.a_stage_begins(1, strays, writes=strays > 1)
         self.commit(run, 1, HERE, 7, min(drops, max(tasks - 1, 0)), "", 0)

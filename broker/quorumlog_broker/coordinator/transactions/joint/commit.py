@@ -78,7 +78,7 @@ class Commit:
         return None
 
     def _unfit(self, request: CommitJointRequest, group: JointGroup, ref: JointChildRef) -> Refusal | None:
-        """Why nothing can be decided with this child."""
+        """Why nothing can be decided with this child. The group itself is not pending: 1 us each, all in one step."""
         transactional_id = group.ids.get(ref.slot, "")
         value = self._table.get(transactional_id)
         child = None if value is None else value.joint
@@ -91,7 +91,7 @@ class Commit:
         if value.transaction_status != ONGOING or value.producer_epoch != ref.producer_epoch:
             text = f"{not_open(transactional_id, value)}; nothing was decided"
             return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
-        if self._states.is_pending(transactional_id):
+        if self._turn.is_pending(transactional_id):
             text = f"{transactional_id} is being changed; try again soon"
             return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
         return None

@@ -70,9 +70,9 @@ class JointGroup:
     def decide(self, decision: JointValue, epochs: Mapping[int, int]) -> None:
         """epochs: of each slot that is open."""
         self.decision = decision
-        named = set(unpack(decision.children))
+        named = dict(unpack(decision.children))
         for slot in self.open:
-            commits = (slot, epochs[slot]) in named
+            commits = named.get(slot) == epochs[slot]
             self.preparing[slot] = commits
             self._committing += commits
         self.open.clear()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count, product
+
 from quorumlog_broker.coordinator.placement import java_hash, kafka_abs, partition_of
 
 PREFIX = "joint"
@@ -15,14 +18,16 @@ def child_id(group: str, slot: int, partitions: int) -> str:
     """
     wanted = partition_of(group, partitions)
     begin = f"{PREFIX}:{group}:{slot}:"
-    salt = 0
-    while kafka_abs(java_hash(name := begin + _digits(salt))) % partitions != wanted:
-        salt += 1
-    return name
+    begun = java_hash(begin)
+    for length in count(1):
+        for salt in product(DIGITS, repeat=length):
+            if kafka_abs(_hash_on(begun, salt)) % partitions == wanted:
+                return begin + "".join(salt)
+    raise AssertionError("salts of every length are there")
 
 
-def _digits(number: int) -> str:
-    found = DIGITS[number % 36]
-    while number := number // 36:
-        found = DIGITS[number % 36] + found
-    return found
+def _hash_on(begun: int, text: Iterable[str]) -> int:
+    """`java_hash` of what has this hash and the text behind it, of one-unit characters. An id tries 50 salts."""
+    for character in text:
+        begun = (31 * begun + ord(character)) & 0xFFFF_FFFF
+    return begun - (1 << 32) if begun >> 31 else begun
