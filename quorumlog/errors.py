@@ -122,6 +122,15 @@ class ErrorCode(IntEnum):
     DUPLICATE_VOTER = 126
     VOTER_NOT_FOUND = 127
     INVALID_REGULAR_EXPRESSION = 128
+    # Ours, and never on Kafka's wire: of joint transactions (decision 112).
+    CHECKPOINT_COPIED = 20_000
+    SUPERSEDED = 20_001
+    CHECKPOINT_ROLLED_BACK = 20_002
+    DECISION_MISSING = 20_003
+    REPLAY_DIFFERS = 20_004
+    CHILD_NOT_OPEN = 20_005
+    TOO_MANY_CHILDREN = 20_006
+    JOINT_GROUP_OPEN = 20_007
 
     @property
     def retriable(self) -> bool:

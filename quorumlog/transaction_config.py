@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 DAY_MS = 24 * 3_600_000
 MAX_ID_BYTES = 2**15 - 1  # of a transactional id in UTF-8: its length in a record's key is an int16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointConfig:
+    """Of joint transactions. Times in ms. expiration_ms, single_expiration_ms: since a group's last decision;
+    the second of a batch without a version, which is kept for a lost answer only. max_groups: of one partition of
+    `__transaction_state`.
+    """
+
+    max_timeout_ms: int = DAY_MS  # joint.max.timeout.ms
+    expiration_ms: int = 90 * DAY_MS  # joint.expiration.ms
+    single_expiration_ms: int = DAY_MS
+    max_groups: int = 10_000  # joint.max.groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +33,7 @@ class TransactionConfig:
     max_ids: int = 100_000  # transaction.coordinator.max.ids; 0.6 kB each while idle, with an id of 36 characters
     max_waiting_calls: int = 100_000  # transaction.coordinator.max.waiting.calls
     max_pending_markers: int = 500  # transaction.coordinator.max.pending.markers: two requests of the largest
+    joint: JointConfig = field(default_factory=JointConfig)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,7 +115,7 @@ from quorumlog_storage.properties import BadProperties, parse_properties, render
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint
 from tests.parsers.damage import with_batch_crcs, with_entry_crc, with_snapshot_crc
 from tests.parsers.one_file import OneFile
-from tests.records.coordinator_samples import GROUP_SAMPLES, TRANSACTION_SAMPLES
+from tests.records.coordinator_samples import GROUP_SAMPLES, JOINT_SAMPLES, TRANSACTION_SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof")
@@ -350,7 +350,8 @@ PARSERS: dict[str, Parser] = {
         again=_internal_bytes(GROUP_TYPES),
     ),
     "quorumlog/records/coordinator/layout.py Layout.decode": Parser(
-        call=_internal(TRANSACTION_TYPES), seeds=_internal_seeds(TRANSACTION_TYPES, TRANSACTION_SAMPLES),
+        call=_internal(TRANSACTION_TYPES),
+        seeds=_internal_seeds(TRANSACTION_TYPES, [*TRANSACTION_SAMPLES, *JOINT_SAMPLES]),
         errors=(CorruptRecords,), again=_internal_bytes(TRANSACTION_TYPES),
     ),
     "quorumlog/records/coordinator/layout.py Layout.decode_sliced": Parser(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.records.coordinator import consumer_groups as groups
+from quorumlog.records.coordinator.joint import Cause, Fact, JointChild, JointKey, JointValue, pack
 from quorumlog.records.coordinator.offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -100,3 +101,14 @@ TRANSACTION_SAMPLES: list[tuple[Any, int, Any]] = [
     (TransactionKey("empty"), 1, TransactionValue(7, 0, 1, 0, None, AT)),
     (TransactionKey("done"), 1, TransactionValue(7, 32_767, 1, 4, (), AT, AT, previous_producer_id=6)),
 ]
+JOINT_CHILD = JointChild("spark/q", 3, bytes(range(16)), "run", 57, "/checkpoints/q", Cause.TIMED_OUT)
+JOINT_SAMPLES: list[tuple[Any, int, Any]] = [
+    (TransactionKey("joint:spark/q:3:k"), 1, TransactionValue(7, 2, 1, 1, (), AT, AT, joint=JOINT_CHILD)),
+    (
+        JointKey("spark/q"),
+        0,
+        JointValue(0, "/checkpoints/q", "run", ("r1", "r2"), 57, (Fact("rows", 7),), pack([(0, 5), (1, 32_766)]), AT),
+    ),
+    (JointKey("write/1"), 0, JointValue(2, "", "run", (), 0, (), b"", AT)),
+]
+"""What is not Kafka's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from quorumlog.records.coordinator import (
     encode_key,
 )
 from quorumlog.records.coordinator import consumer_groups as groups
+from quorumlog.records.coordinator.joint import Fact, JointKey, JointValue, pack, unpack
+from quorumlog.records.coordinator.layout import Layout
 from quorumlog.records.coordinator.offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -26,8 +29,21 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
     OffsetKey,
 )
-from quorumlog.records.coordinator.transactions import TransactionKey, TransactionPartitions, TransactionValue
-from tests.records.coordinator_samples import AT, CLASSIC_MEMBER, GROUP_SAMPLES, ID, TRANSACTION_SAMPLES
+from quorumlog.records.coordinator.transactions import (
+    TRANSACTION,
+    TransactionKey,
+    TransactionPartitions,
+    TransactionValue,
+)
+from tests.records.coordinator_samples import (
+    AT,
+    CLASSIC_MEMBER,
+    GROUP_SAMPLES,
+    ID,
+    JOINT_CHILD,
+    JOINT_SAMPLES,
+    TRANSACTION_SAMPLES,
+)
 
 ID_HEX = ID.hex()
 OFFSET = "00010001670003666f6f00000000"
@@ -158,6 +174,26 @@ GOLDEN: list[tuple[str, Types, str, str, Any, int, Any]] = [
         1,
         TransactionValue(1001, 0, 60_000, 4, (), 0x1A1FB93024F, 0x1A1FB93017E, previous_producer_id=1001),
     ),
+    (
+        "child of a joint transaction",
+        TRANSACTION_TYPES,
+        "000000116a6f696e743a737061726b2f713a333a6b",
+        "0001000000000000000700020000000101010000018bcfe568000000018bcfe5680001904e3b0108737061726b2f7100000003"
+        "11000102030405060708090a0b0c0d0e0f0472756e00000000000000390f2f636865636b706f696e74732f710100",
+        TransactionKey("joint:spark/q:3:k"),
+        1,
+        TransactionValue(7, 2, 1, 1, (), AT, AT, joint=JOINT_CHILD),
+    ),
+    (
+        "decision of a joint group",
+        TRANSACTION_TYPES,
+        "27100007737061726b2f71",
+        "0000000f2f636865636b706f696e74732f710472756e0303723103723200000000000000390205726f77730000000000000007000d"
+        "000000000005000000017ffe0000018bcfe5680000",
+        JointKey("spark/q"),
+        0,
+        JointValue(0, "/checkpoints/q", "run", ("r1", "r2"), 57, (Fact("rows", 7),), pack([(0, 5), (1, 32_766)]), AT),
+    ),
 ]
 IDS = [row[0] for row in GOLDEN]
 
@@ -179,12 +215,37 @@ def test_a_tombstone_has_no_value(types: Types, key: str) -> None:
     assert record.show(types)[1] is None
 
 
-@pytest.mark.parametrize(("types", "samples"), [(GROUP_TYPES, GROUP_SAMPLES), (TRANSACTION_TYPES, TRANSACTION_SAMPLES)])
+@pytest.mark.parametrize(
+    ("types", "samples"), [(GROUP_TYPES, GROUP_SAMPLES), (TRANSACTION_TYPES, [*TRANSACTION_SAMPLES, *JOINT_SAMPLES])]
+)
 def test_every_type_in_every_version(types: Types, samples: list[tuple[Any, int, Any]]) -> None:
     for key, version, value in samples:
         number = decode(types, encode_key(key), None).type
         layout = types[number].value
         assert layout.decode(layout.encode(value, version)) == (version, value)
+
+
+def test_a_child_takes_six_bytes_of_a_decision() -> None:
+    children = [(0, 0), (159_999, 32_766), (2**31 - 1, 1)]
+    assert len(pack(children)) == 6 * len(children)
+    assert [*unpack(pack(children))] == children
+
+
+def test_half_a_child_is_damage() -> None:
+    layout = TRANSACTION_TYPES[10_000].value
+    value = JointValue(0, "", "r", (), 0, (), b"12345", AT)
+    with pytest.raises(CorruptRecords, match="5 bytes of children are no multiple of 6"):
+        layout.decode(layout.encode(value, 0))
+
+
+def test_software_that_does_not_know_joint_transactions_passes_over_them() -> None:
+    older = Layout(
+        TransactionValue, *(one for one in TRANSACTION._fields if one.name != "joint"), newest=1, flexible_since=1
+    )
+    child = TransactionValue(7, 2, 1, 1, (), AT, AT, joint=JOINT_CHILD)
+    assert older.decode(TRANSACTION.encode(child, 1)) == (1, replace(child, joint=None))
+    older_types = {0: TRANSACTION_TYPES[0]}
+    assert decode(older_types, encode_key(JointKey("g")), b"any").key == UnknownType(10_000)
 
 
 def test_a_member_that_speaks_the_classic_protocol() -> None:

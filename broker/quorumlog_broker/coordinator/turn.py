@@ -147,9 +147,11 @@ class Turn(Generic[Timer]):
         """At once: it rests on nothing that is not committed."""
         self.answers.append(Answer(call, response))
 
-    def answer_read(self, name: str, call: int, response: Any) -> None:
-        """Once all that was written for the name until now is committed: a failover could undo the rest."""
+    def answer_read(self, name: str, call: int, response: Any, also: str | None = None) -> None:
+        """Once all that was written for the names until now is committed: a failover could undo the rest."""
         end = self._ends.get(name, self._loaded_end)
+        if also is not None:
+            end = max(end, self._ends.get(also, self._loaded_end))
         if end <= self.high_watermark:
             self.answer(call, response)
         else:

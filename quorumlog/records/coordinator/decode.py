@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from quorumlog.records.coordinator import consumer_groups as groups
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
+from quorumlog.records.coordinator.joint import GROUP_TYPE, JOINT, JointKey
 from quorumlog.records.coordinator.layout import INT, TEXT, Field, Layout
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, OFFSET_COMMIT, GroupMetadataKey, OffsetKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey
@@ -67,7 +68,8 @@ def _types(*rows: tuple[int, type[Any], Layout[Any]]) -> Types:
 
 
 def _key_field(name: str) -> Field:
-    return Field(name, INT if name == "partition" else TEXT)
+    """A key is read by its type as if that were a version."""
+    return Field(name, INT if name == "partition" else TEXT, until=2**15 - 1)
 
 
 GROUP_TYPES = _types(
@@ -82,7 +84,7 @@ GROUP_TYPES = _types(
     (8, groups.ConsumerGroupCurrentMemberAssignmentKey, groups.CURRENT_MEMBER),
     (16, groups.ConsumerGroupRegularExpressionKey, groups.REGULAR_EXPRESSION),
 )
-TRANSACTION_TYPES = _types((0, TransactionKey, TRANSACTION))
+TRANSACTION_TYPES = _types((0, TransactionKey, TRANSACTION), (GROUP_TYPE, JointKey, JOINT))
 _NUMBERS = {row.key_class: row.number for types in (GROUP_TYPES, TRANSACTION_TYPES) for row in types.values()}
 
 
@@ -94,7 +96,7 @@ def number_of(key: Any) -> int:
 def encode_key(key: Any) -> bytes:
     """The key of a record, of the newest type that its class has."""
     number = number_of(key)
-    types = TRANSACTION_TYPES if isinstance(key, TransactionKey) else GROUP_TYPES
+    types = TRANSACTION_TYPES if isinstance(key, (TransactionKey, JointKey)) else GROUP_TYPES
     writer = FieldWriter(flexible=False)
     writer.number(INT16, number)
     types[number].key.write(writer, number, key)

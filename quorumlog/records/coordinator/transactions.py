@@ -1,4 +1,7 @@
-"""Records of `__transaction_state`: one per transactional id, its last state (FORMATS 4.9, KIP-98, KIP-890)."""
+"""Records of `__transaction_state`: one per transactional id, its last state (FORMATS 4.9, KIP-98, KIP-890).
+
+A child of a joint transaction says so in a tag of ours: `joint.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from quorumlog.records.coordinator.layout import BYTE, INT, LONG, SHORT, TEXT, Field, Layout, array
+from quorumlog.records.coordinator.joint import CHILD_TAG, JOINT_CHILD, JointChild
+from quorumlog.records.coordinator.layout import (
+    BYTE,
+    INT,
+    LONG,
+    SHORT,
+    TEXT,
+    Field,
+    Layout,
+    array,
+    optional_struct,
+)
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -41,6 +55,7 @@ class TransactionValue:
     """Times in ms. transaction_partitions: None only while the transaction is empty.
 
     previous_producer_id, next_producer_id, next_producer_epoch: while the epochs of a producer id run out; -1 for none.
+    joint: of a child of a joint transaction.
     """
 
     producer_id: int
@@ -54,6 +69,7 @@ class TransactionValue:
     next_producer_id: int = NO_PRODUCER_ID
     client_transaction_version: int = 0
     next_producer_epoch: int = NO_PRODUCER_EPOCH
+    joint: JointChild | None = None
 
 
 _PARTITIONS = Layout(TransactionPartitions, Field("topic", TEXT), Field("partition_ids", array(INT)))
@@ -71,6 +87,7 @@ TRANSACTION = Layout(
     Field("transaction_last_update_timestamp_ms", LONG),
     Field("transaction_start_timestamp_ms", LONG),
     Field("client_transaction_version", SHORT, since=1, tag=2, default=0),
+    Field("joint", optional_struct(JOINT_CHILD), since=1, tag=CHILD_TAG),
     newest=1,
     flexible_since=1,
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.joint import ListedJointGroup
 from quorumlog.messages.transactions import AddOffsetsToTxnRequest, ListedTransaction, ListTransactionsRequest
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import NO_PRODUCER
@@ -28,12 +29,13 @@ ANSWER_TIMEOUT_MS = 15_000  # a client waits for longer, and Kafka's coordinator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionSources:
-    """What transactions need to know of this broker, now. transaction_version: the level of the feature. See
-    `TransactionShard` for the others."""
+    """What transactions need to know of this broker, now. transaction_version: the level of the feature. partitions:
+    that `__transaction_state` has. See `TransactionShard` for the others."""
 
     transaction_version: Callable[[], int]
     new_producer_id: Callable[[], int | None]
     partition_exists: Callable[[str, int], bool]
+    partitions: Callable[[], int]
 
 
 def add_offsets(shard: TransactionShard, call: Call, asked: tuple[AddOffsetsToTxnRequest, int]) -> None:
@@ -50,6 +52,10 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
             TransactionShard.add_partitions,
             add_offsets,
             TransactionShard.end_transaction,
+            TransactionShard.begin_joint,
+            TransactionShard.commit_joint,
+            TransactionShard.abort_joint,
+            TransactionShard.forget_joint,
         }
     )
     RECORDS_A_TURN = 256  # each is decoded whole: 16 us for that of an open transaction
@@ -81,7 +87,13 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
 
     def _new_core(self) -> TransactionShard:
         sources = self._sources
-        return TransactionShard(self._config, sources.new_producer_id, sources.partition_exists, self.leader_epoch)
+        return TransactionShard(
+            self._config,
+            sources.new_producer_id,
+            sources.partition_exists,
+            self.leader_epoch,
+            partitions=sources.partitions,
+        )
 
     def _replay(self, core: TransactionShard, portion: Portion) -> None:
         if portion.producer_id != NO_PRODUCER or portion.marker is not None:
@@ -115,6 +127,13 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         self.check_active()
         self._at_now()
         found = await in_turns(self._shard.list(request, matches))
+        self.check_active()
+        return found
+
+    async def list_joint(self) -> tuple[ListedJointGroup, ...]:
+        """In slices. Raises ApiError as `call` does."""
+        self.check_active()
+        found = await in_turns(self._shard.list_joint())
         self.check_active()
         return found
 

@@ -47,6 +47,7 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
             transaction_version=transaction_version,
             new_producer_id=new_producer_id,
             partition_exists=self._partition_exists,
+            partitions=self._state_partitions,
         )
         queues = MarkerQueues(self._leader_of, self._partition_exists, config.max_pending_markers)
         self.markers = MarkerSender(queues, peers, self._tell, clock=clock, turn=turn, nursery=nursery)
@@ -79,6 +80,11 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
     def _partition_exists(self, topic: str, index: int) -> bool:
         found = self._image().topic(topic)
         return found is not None and index in found.partitions
+
+    def _state_partitions(self) -> int:
+        """1 where the topic was just deleted: the coordinator's log leaves, too, with what is written now."""
+        found = self._image().topic(TRANSACTION_STATE)
+        return 1 if found is None else len(found.partitions)
 
     def _leader_of(self, topic: str, index: int) -> NodeId | None:
         image = self._image()

@@ -30,7 +30,7 @@ class Describe:
             refused = DescribedTransaction(transactional_id=transactional_id, error_code=error)
             self._turn.answer(call.number, refused)
             return
-        self._turn.answer_read(transactional_id, call.number, self._described(transactional_id))
+        self._states.answer_read(transactional_id, call.number, self._described(transactional_id))
 
     def _described(self, transactional_id: str) -> DescribedTransaction:
         value = self._table.get(transactional_id)

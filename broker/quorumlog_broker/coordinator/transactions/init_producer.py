@@ -61,6 +61,8 @@ class InitProducer:
             found = error
         elif before is None:
             found = self._first()
+        elif before.joint is not None:
+            found = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED  # BeginJoint gives its epochs
         elif before.transaction_status in PREPARED:
             found = ErrorCode.CONCURRENT_TRANSACTIONS
         elif before.transaction_status == ONGOING:

@@ -99,6 +99,8 @@ class Partitions:
             return ErrorCode.PRODUCER_FENCED
         known = self._table.partitions(transactional_id)
         is_open = before.transaction_status == ONGOING
+        if before.joint is not None and not is_open:
+            return ErrorCode.PRODUCER_FENCED  # only BeginJoint opens it
         if is_open and partitions <= known:
             return ErrorCode.NONE
         value = replace(
@@ -122,7 +124,7 @@ class Partitions:
             self._turn.answer(call.number, extended(request, lambda _: error))
             return
         response = extended(request, self._membership(request))
-        self._turn.answer_read(request.transactional_id, call.number, response)
+        self._states.answer_read(request.transactional_id, call.number, response)
 
     def _membership(self, request: TransactionToExtend) -> Callable[[Partition], ErrorCode]:
         value = self._table.get(request.transactional_id)

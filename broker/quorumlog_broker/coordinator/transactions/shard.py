@@ -12,6 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
+from quorumlog.messages.joint import (
+    AbortJointRequest,
+    BeginJointRequest,
+    CommitJointRequest,
+    ForgetJointRequest,
+    ListedJointGroup,
+)
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.messages.transactions import (
     AddOffsetsToTxnRequest,
@@ -21,16 +28,30 @@ from quorumlog.messages.transactions import (
     TransactionToExtend,
 )
 from quorumlog.records.coordinator import TRANSACTION_TYPES, CoordinatorRecord, decode
+from quorumlog.records.coordinator.joint import Cause, JointKey
 from quorumlog.records.coordinator.transactions import TransactionKey
 from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.steps import Steps
 from quorumlog_broker.coordinator.transactions.completion import Completion, DecidedTransaction
 from quorumlog_broker.coordinator.transactions.describe import Describe
 from quorumlog_broker.coordinator.transactions.end import Ending
 from quorumlog_broker.coordinator.transactions.expiry import Expiry
 from quorumlog_broker.coordinator.transactions.init_producer import InitProducer
+from quorumlog_broker.coordinator.transactions.joint.abort import Abort
+from quorumlog_broker.coordinator.transactions.joint.begin import Begin
+from quorumlog_broker.coordinator.transactions.joint.commit import Commit
+from quorumlog_broker.coordinator.transactions.joint.listing import Listing
+from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.partitions import Partitions
-from quorumlog_broker.coordinator.transactions.states import States, SweepGoesOn, TimesOut, TransactionTurn
+from quorumlog_broker.coordinator.transactions.states import (
+    PreparesGoOn,
+    States,
+    SweepGoesOn,
+    TimesOut,
+    TransactionTurn,
+    WaitEnds,
+)
 from quorumlog_broker.coordinator.transactions.table import ONGOING, Partition, TransactionTable
 from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Write
 
@@ -39,7 +60,8 @@ IDS_A_STEP = 64  # of the end of a load
 
 class TransactionShard:
     """new_producer_id: one that was never given out; None while the controller is asked for more. partition_exists:
-    in this broker's metadata. coordinator_epoch: leader epoch of the partition in which this core appends.
+    in this broker's metadata. coordinator_epoch: leader epoch of the partition in which this core appends. partitions:
+    that `__transaction_state` has.
 
     Each call is answered once, by `take`. Every method may write records; the owner appends them in their order before
     it calls `committed`.
@@ -52,6 +74,7 @@ class TransactionShard:
         partition_exists: Callable[[str, int], bool],
         coordinator_epoch: Epoch,
         next_offset: Offset = 0,
+        partitions: Callable[[], int] = lambda: 50,
     ) -> None:
         self._table = TransactionTable()
         self._turn = TransactionTurn(TRANSACTION_TYPES, next_offset, self._replay_writes)
@@ -62,6 +85,11 @@ class TransactionShard:
         self._partitions = Partitions(self._turn, self._table, self._states, partition_exists)
         self._expiry = Expiry(self._turn, config, self._table)
         self._describe = Describe(self._turn, self._table, self._states)
+        self._preparing = Preparing(self._turn, self._table, self._states, self._completion)
+        self._begin = Begin(self._turn, config, self._table, self._states, new_producer_id, partitions)
+        self._commit = Commit(self._turn, self._table, self._states, self._preparing)
+        self._abort = Abort(self._turn, self._table, self._states, self._preparing)
+        self._listing = Listing(self._turn, config.joint, self._table, self._states, self._preparing)
 
     # --- time, records, answers ---
 
@@ -88,7 +116,9 @@ class TransactionShard:
     def take_decided(self, limit: int) -> list[DecidedTransaction]:
         """The next transactions, `limit` at most, whose markers have to be written; each of these is told with
         `marker_written` or `marker_refused`. May write records, and may give fewer although more are there."""
-        return self._completion.take(limit)
+        decided = self._completion.take(limit)
+        self._commit.look()
+        return decided
 
     def unconfirmed(self, transactional_id: str) -> DecidedTransaction | None:
         """See `Completion.unconfirmed`."""
@@ -100,7 +130,7 @@ class TransactionShard:
 
     def resigned(self) -> list[int]:
         """The leadership has ended: the calls that are parked, and that nobody answers any more."""
-        return self._turn.dropped_calls()
+        return self._turn.dropped_calls() + self._commit.dropped_calls()
 
     @property
     def is_loading(self) -> bool:
@@ -123,13 +153,19 @@ class TransactionShard:
                     self._timed_out(transactional_id)
                 case SweepGoesOn():
                     self._expiry.go_on()
+                case PreparesGoOn():
+                    self._preparing.go_on()
+                case WaitEnds():
+                    self._commit.look()
 
     def _timed_out(self, transactional_id: str) -> None:
         value = self._table.get(transactional_id)
         if value is None or value.transaction_status != ONGOING:
             return
         error = self._states.refusal(transactional_id)
-        if error != ErrorCode.NONE or self._ending.fence(transactional_id) != ErrorCode.NONE:
+        if error == ErrorCode.NONE and value.joint is not None:
+            self._preparing.abort(transactional_id, Cause.TIMED_OUT)
+        elif error != ErrorCode.NONE or self._ending.fence(transactional_id) != ErrorCode.NONE:
             self._states.arm(transactional_id, 0)  # at the next look
 
     # --- replay ---
@@ -146,6 +182,8 @@ class TransactionShard:
         """One record of the log, in the order of offsets."""
         if isinstance(record.key, TransactionKey):
             self._table.replay(record.key.transactional_id, record.value)
+        elif isinstance(record.key, JointKey):
+            self._table.replay_decision(record.key.group, record.value)
 
     def loaded(self, next_offset: Offset) -> None:
         """The log has been replayed. Calls are answered once the high watermark has come here.
@@ -162,7 +200,9 @@ class TransactionShard:
             if number % IDS_A_STEP == 0:
                 yield
             self._states.load(transactional_id, value)
-            self._completion.load(transactional_id, value)
+            if not self._table.is_preparing(transactional_id):
+                self._completion.load(transactional_id, value)
+        self._preparing.load()
 
     # --- calls ---
 
@@ -182,6 +222,26 @@ class TransactionShard:
         """Answered with EndTxnResponse once the decision is committed; the markers follow."""
         self._ending.call(call, request)
 
+    def begin_joint(self, call: Call, request: BeginJointRequest) -> None:
+        """Answered with BeginJointResponse."""
+        self._begin.call(call, request)
+
+    def commit_joint(self, call: Call, request: CommitJointRequest) -> None:
+        """Answered with CommitJointResponse, once the decision is committed and perhaps its markers are written."""
+        self._commit.call(call, request)
+
+    def abort_joint(self, call: Call, request: AbortJointRequest) -> Steps | None:
+        """Answered with AbortJointResponse. What is left to do of it, in steps."""
+        return self._abort.call(call, request)
+
+    def forget_joint(self, call: Call, request: ForgetJointRequest) -> None:
+        """Answered with ForgetJointResponse."""
+        self._listing.forget(call, request)
+
+    def list_joint(self) -> Sliced[tuple[ListedJointGroup, ...]]:
+        """In slices. See `Listing.list`."""
+        return self._listing.list()
+
     def describe(self, call: Call, transactional_id: str) -> None:
         """Answered with DescribedTransaction."""
         self._describe.describe(call, transactional_id)
@@ -197,6 +257,7 @@ class TransactionShard:
     def marker_written(self, transactional_id: str, producer_epoch: int, partition: Partition) -> None:
         """See `Completion.written`."""
         self._completion.written(transactional_id, producer_epoch, partition)
+        self._commit.look()
 
     def marker_refused(self, transactional_id: str, producer_epoch: int) -> None:
         """See `Completion.refused`."""
@@ -205,3 +266,5 @@ class TransactionShard:
     def expire(self) -> None:
         """Due each `remove_interval_ms`."""
         self._expiry.begin()
+        if not self.is_loading:
+            self._listing.expire()

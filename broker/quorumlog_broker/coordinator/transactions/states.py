@@ -33,7 +33,19 @@ class SweepGoesOn:
     """A timer: more ids are to be looked at for expiry."""
 
 
-TransactionTimer = TimesOut | SweepGoesOn
+@dataclass(frozen=True, slots=True)
+class PreparesGoOn:
+    """A timer: more children of joint transactions need their Prepare records."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEnds:
+    """A timer: a CommitJoint has waited long enough for its markers."""
+
+    call: int
+
+
+TransactionTimer = TimesOut | SweepGoesOn | PreparesGoOn | WaitEnds
 TransactionTurn = Turn[TransactionTimer]
 
 
@@ -59,14 +71,27 @@ class States:
             return ErrorCode.INVALID_REQUEST
         if not self._turn.is_loaded_for_good:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if self._turn.is_pending(transactional_id):
+        if self.is_pending(transactional_id):
             return ErrorCode.CONCURRENT_TRANSACTIONS
         return ErrorCode.NONE
+
+    def is_pending(self, transactional_id: str) -> bool:
+        """What is pending for a joint group is pending for each of its children."""
+        if self._turn.is_pending(transactional_id):
+            return True
+        value = self._table.get(transactional_id)
+        return value is not None and value.joint is not None and self._turn.is_pending(value.joint.group)
 
     def read_refusal(self, transactional_id: str) -> ErrorCode:
         """Before anything else, of a call that only reads. Its answer waits for what is not committed."""
         error = self.refusal(transactional_id)
         return ErrorCode.NONE if error == ErrorCode.CONCURRENT_TRANSACTIONS else error
+
+    def answer_read(self, transactional_id: str, call: int, response: object) -> None:
+        """Once what it tells of the id is committed; of a child that is also its group's decision."""
+        value = self._table.get(transactional_id)
+        group = value.joint.group if value is not None and value.joint is not None else None
+        self._turn.answer_read(transactional_id, call, response, group)
 
     # --- changing ---
 
@@ -75,7 +100,8 @@ class States:
         before = self._table.get(transactional_id)
         status = TransactionStatus(value.transaction_status)
         old = None if before is None else TransactionStatus(before.transaction_status)
-        assert status in MOVES[old], f"{transactional_id}: {old} -> {status}"
+        opens_slot = old is None and status == ONGOING and value.joint is not None
+        assert status in MOVES[old] or opens_slot, f"{transactional_id}: {old} -> {status}"
         assert _is_later(before, value), f"{transactional_id}: epoch {value.producer_epoch} after {before}"
         version = 1 if self.transaction_version >= FLEXIBLE_VERSION or _needs_tags(value) else 0
         self._turn.write(TransactionKey(transactional_id), value, version)
@@ -87,6 +113,13 @@ class States:
             self.arm(transactional_id, value.transaction_timeout_ms)
         elif status != ONGOING:
             self._turn.timers.cancel(TimesOut(transactional_id))
+
+    def put_decided(self, transactional_id: str) -> None:
+        """The Prepare record of a child that its group's decision has prepared already."""
+        value = self._table.get(transactional_id)
+        assert value is not None and value.transaction_status in PREPARED, f"{transactional_id}: {value}"
+        self._turn.write(TransactionKey(transactional_id), value, FLEXIBLE_VERSION)
+        self._turn.timers.cancel(TimesOut(transactional_id))
 
     def load(self, transactional_id: str, value: TransactionValue) -> None:
         """An open transaction goes on timing out. A wall clock that jumped makes none last longer than it may."""
@@ -107,6 +140,7 @@ def _needs_tags(value: TransactionValue) -> bool:
     return (
         value.client_transaction_version >= EPOCH_PER_TRANSACTION
         or value.next_producer_id != NO_PRODUCER_ID
+        or value.joint is not None
         or value.previous_producer_id not in (NO_PRODUCER_ID, value.producer_id)
     )
 

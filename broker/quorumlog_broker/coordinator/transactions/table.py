@@ -3,6 +3,9 @@
 The states and the moves between them are Kafka's TransactionState, KIP-98 and KIP-890. Records are replayed whatever
 they say: compaction may have left any subset, and another version of the software may have written them. A live
 coordinator writes only the moves that stand here.
+
+Children of joint transactions are among them. A decision of their group changes them where it stands in the log
+(`joint/group.py`), before their own next record says so.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from quorumlog.messages.transactions import TransactionTopic
+from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue
 from quorumlog.records.coordinator.transactions import (
     NO_PRODUCER_EPOCH,
     TransactionPartitions,
@@ -17,6 +21,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionValue,
 )
 from quorumlog.records.corrupt import CorruptRecords
+from quorumlog_broker.coordinator.transactions.joint.group import JointGroup, prepared
 
 Partition = tuple[str, int]
 """(topic, index)"""
@@ -63,6 +68,7 @@ class TransactionTable:
         self._values: dict[str, TransactionValue] = {}
         self._partitions: dict[str, frozenset[Partition]] = {}  # of some open ones, as `partitions` needs them
         self.last_epochs: dict[str, int] = {}
+        self.joint_groups: dict[str, JointGroup] = {}  # with a decision or a slot
 
     def __len__(self) -> int:
         return len(self._values)
@@ -70,17 +76,63 @@ class TransactionTable:
     def replay(self, transactional_id: str, value: TransactionValue | None) -> None:
         """None: a tombstone, also of an id that is not there. Raises CorruptRecords for a state that no record has."""
         self._partitions.pop(transactional_id, None)
+        if value is not None and value.transaction_status not in DURABLE:
+            text = f"transactional id {transactional_id} has state {value.transaction_status}, which no record has"
+            raise CorruptRecords(0, text)
+        self._replay_child(transactional_id, value)
         if value is None:
             self._values.pop(transactional_id, None)
             self.last_epochs.pop(transactional_id, None)
-        elif value.transaction_status in DURABLE:
-            self._values[transactional_id] = value
         else:
-            text = f"transactional id {transactional_id} has state {value.transaction_status}, which no record has"
-            raise CorruptRecords(0, text)
+            self._values[transactional_id] = value
+
+    def _replay_child(self, transactional_id: str, value: TransactionValue | None) -> None:
+        before = self._values.get(transactional_id)
+        child = None if value is None else value.joint
+        if before is not None and before.joint is not None and child is None:
+            group = self.joint_groups.get(before.joint.group)
+            if group is not None and group.ids.get(before.joint.slot) == transactional_id:
+                group.remove(before.joint.slot)
+                self._forget_if_empty(before.joint.group, group)
+        if value is not None and child is not None:
+            group = self.joint_groups.setdefault(child.group, JointGroup())
+            group.put(transactional_id, child, value.transaction_status)
+
+    def replay_decision(self, name: str, decision: JointValue | None) -> None:
+        """Of a joint group. None: it is forgotten."""
+        group = self.joint_groups.setdefault(name, JointGroup())
+        if decision is None:
+            group.decision = None
+            self._forget_if_empty(name, group)
+            return
+        epochs = {slot: self._values[group.ids[slot]].producer_epoch for slot in group.open}
+        group.decide(decision, epochs)
+
+    def _forget_if_empty(self, name: str, group: JointGroup) -> None:
+        if group.is_empty:
+            del self.joint_groups[name]
 
     def get(self, transactional_id: str) -> TransactionValue | None:
-        return self._values.get(transactional_id)
+        value = self._values.get(transactional_id)
+        if value is None or value.joint is None:
+            return value
+        return self._decided(transactional_id, value, value.joint)
+
+    def _decided(self, transactional_id: str, value: TransactionValue, child: JointChild) -> TransactionValue:
+        """As its group's decision has left it."""
+        group = self.joint_groups.get(child.group)
+        commits = None if group is None else group.preparing.get(child.slot)
+        if group is None or group.decision is None or commits is None or group.ids[child.slot] != transactional_id:
+            return value
+        cause = Cause.NONE if commits else Cause.NOT_NAMED
+        return prepared(value, commits=commits, at_ms=group.decision.decided_at_ms, cause=cause)
+
+    def is_preparing(self, transactional_id: str) -> bool:
+        """A decision has prepared it, and its Prepare record is missing."""
+        value = self._values.get(transactional_id)
+        child = None if value is None else value.joint
+        group = None if child is None else self.joint_groups.get(child.group)
+        return group is not None and child is not None and child.slot in group.preparing
 
     def last_epoch(self, transactional_id: str) -> int:
         return self.last_epochs.get(transactional_id, NO_PRODUCER_EPOCH)
@@ -91,7 +143,9 @@ class TransactionTable:
 
     def items(self) -> Iterator[tuple[str, TransactionValue]]:
         """The table may not change meanwhile."""
-        return iter(self._values.items())
+        for transactional_id, value in self._values.items():
+            decided = value if value.joint is None else self._decided(transactional_id, value, value.joint)
+            yield transactional_id, decided
 
     def partitions(self, transactional_id: str) -> frozenset[Partition]:
         """Of the open transaction, or of the one whose markers are not all written."""

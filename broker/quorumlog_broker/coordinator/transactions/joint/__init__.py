@@ -1,0 +1,1 @@
+"""Joint transactions: many transactions of one group, decided in one record (decision 112)."""

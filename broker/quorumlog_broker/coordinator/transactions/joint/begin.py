@@ -1,0 +1,142 @@
+"""BeginJoint: a child for each attempt. It opens one, or gives the same one again by its token, and aborts nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
+from quorumlog.records.coordinator.joint import Cause, JointChild
+from quorumlog.records.coordinator.transactions import TransactionValue
+from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, check, invalid_begin
+from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
+from quorumlog_broker.coordinator.transactions.joint.names import child_id
+from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING, TransactionTable
+from quorumlog_broker.coordinator.turn import Call
+from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+
+CAUSES = {
+    Cause.TIMED_OUT: "it was open for longer than transactionTimeout",
+    Cause.ABORTED: "AbortJoint has aborted it",
+    Cause.NOT_NAMED: "a decision of the group did not name it",
+}
+
+
+class Begin:
+    """new_producer_id: see `InitProducer`. partitions: that `__transaction_state` has."""
+
+    def __init__(
+        self,
+        turn: TransactionTurn,
+        config: TransactionConfig,
+        table: TransactionTable,
+        states: States,
+        new_producer_id: Callable[[], int | None],
+        partitions: Callable[[], int],
+    ) -> None:
+        self._turn, self._config, self._table, self._states = turn, config, table, states
+        self._new_producer_id, self._partitions = new_producer_id, partitions
+
+    def call(self, call: Call, request: BeginJointRequest) -> None:
+        found = invalid_begin(request, self._config.joint.max_timeout_ms)
+        error = self._states.refusal(request.group_id) if found is None else ErrorCode.NONE
+        if found is None and error != ErrorCode.NONE:
+            found = Refusal(error, f"{request.group_id} cannot be asked now; try again soon")
+        group = self._table.joint_groups.get(request.group_id)
+        decided = found or check(None if group is None else group.decision, request)
+        if isinstance(decided, Refusal):
+            self._refuse(call, decided)
+        elif decided:
+            self._turn.answer(call.number, BeginJointResponse(decided=True))
+        elif group is not None and request.token in group.tokens:
+            self._again(call, request, group.ids[group.tokens[request.token]])
+        else:
+            self._open(call, request, group or JointGroup())
+
+    def _refuse(self, call: Call, refusal: Refusal) -> None:
+        self._turn.answer(call.number, BeginJointResponse(error_code=refusal.code, error_message=refusal.text))
+
+    # --- a token that is known ---
+
+    def _again(self, call: Call, request: BeginJointRequest, transactional_id: str) -> None:
+        value = self._table.get(transactional_id)
+        assert value is not None and value.joint is not None
+        child = value.joint
+        if (child.run, child.sequence, child.location) != (request.run, request.sequence, request.location):
+            text = f"the token is of run {child.run}, sequence {child.sequence}; draw one for each attempt"
+            self._refuse(call, Refusal(ErrorCode.INVALID_REQUEST, text))
+        elif value.transaction_status != ONGOING:
+            self._refuse(call, Refusal(ErrorCode.CHILD_NOT_OPEN, not_open(transactional_id, value)))
+        else:
+            self._states.answer_read(transactional_id, call.number, _given(transactional_id, value, child))
+
+    # --- a new token ---
+
+    def _open(self, call: Call, request: BeginJointRequest, group: JointGroup) -> None:
+        if group.is_empty and len(self._table.joint_groups) >= self._config.joint.max_groups:
+            text = f"there are {len(self._table.joint_groups)} joint groups here, the limit (joint.max.groups)"
+            self._refuse(call, Refusal(ErrorCode.POLICY_VIOLATION, text))
+            return
+        slot, transactional_id = self._slot(request.group_id, group)
+        before = self._table.get(transactional_id)
+        if before is None and len(self._table) >= self._config.max_ids:
+            text = f"there are {len(self._table)} ids here, the limit (transaction.coordinator.max.ids)"
+            self._refuse(call, Refusal(ErrorCode.POLICY_VIOLATION, text))
+            return
+        producer = self._next_producer(before)
+        if producer is None:
+            text = "no producer id is at hand; try again soon"
+            self._refuse(call, Refusal(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text))
+            return
+        child = JointChild(request.group_id, slot, request.token, request.run, request.sequence, request.location)
+        value = TransactionValue(
+            *producer,
+            request.timeout_ms,
+            ONGOING,
+            (),
+            self._turn.wall_ms,
+            self._turn.wall_ms,
+            previous_producer_id=producer[0] if before is None else before.producer_id,
+            client_transaction_version=EPOCH_PER_TRANSACTION,
+            joint=child,
+        )
+        self._states.put(transactional_id, value)
+        self._turn.answer_after_commit(call.number, _given(transactional_id, value, child))
+
+    def _slot(self, name: str, group: JointGroup) -> tuple[int, str]:
+        """One whose last transaction has ended for good. A new one, unless somebody else has an id of its name."""
+        for slot in group.idle:
+            if not self._turn.is_pending(group.ids[slot]):
+                return slot, group.ids[slot]
+        partitions = self._partitions()
+        for slot in group.new_slots():
+            transactional_id = child_id(name, slot, partitions)
+            if self._table.get(transactional_id) is None and not self._turn.is_pending(transactional_id):
+                return slot, transactional_id
+        raise AssertionError("there is always another number")
+
+    def _next_producer(self, before: TransactionValue | None) -> tuple[int, int] | None:
+        """Id and epoch: that of the last markers, which no batch has. Behind the last epoch, another id."""
+        if before is not None and before.producer_epoch <= LAST_EPOCH:
+            return before.producer_id, before.producer_epoch
+        producer_id = self._new_producer_id()
+        return None if producer_id is None else (producer_id, 0)
+
+
+def not_open(transactional_id: str, value: TransactionValue | None) -> str:
+    """Why a child is of no use any more."""
+    if value is None or value.joint is None:
+        return f"{transactional_id} is not known"
+    why = CAUSES.get(Cause(value.joint.cause), "it has ended")
+    return f"{transactional_id} of sequence {value.joint.sequence} is not open: {why}"
+
+
+def _given(transactional_id: str, value: TransactionValue, child: JointChild) -> BeginJointResponse:
+    return BeginJointResponse(
+        slot=child.slot,
+        transactional_id=transactional_id,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+    )

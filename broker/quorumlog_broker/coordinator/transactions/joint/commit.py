@@ -1,0 +1,162 @@
+"""CommitJoint: one record decides which children commit, that all others abort, and which run is the current one.
+
+The answer waits for the record, and for the markers as long as the caller wishes. Whatever becomes of the caller, the
+coordinator carries the decision out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.joint import CommitJointRequest, CommitJointResponse, JointChildRef
+from quorumlog.records.coordinator.joint import Fact, JointKey, JointValue, pack
+from quorumlog_broker.coordinator.transactions.joint.begin import not_open
+from quorumlog_broker.coordinator.transactions.joint.checks import (
+    MAX_CHILDREN,
+    MAX_COMMIT_WAIT_MS,
+    MAX_SUPERSEDED,
+    Refusal,
+    check,
+    invalid_commit,
+)
+from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
+from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
+from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, WaitEnds
+from quorumlog_broker.coordinator.transactions.table import ONGOING, TransactionTable
+from quorumlog_broker.coordinator.turn import Call
+
+
+class _Wait(NamedTuple):
+    group_id: str
+    until_ms: int
+
+
+class Commit:
+    """waiting: calls whose answers wait for a decision or its markers."""
+
+    def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, preparing: Preparing) -> None:
+        self._turn, self._table, self._states, self._preparing = turn, table, states, preparing
+        self.waiting: dict[int, _Wait] = {}
+
+    def call(self, call: Call, request: CommitJointRequest) -> None:
+        found = invalid_commit(request)
+        error = self._states.refusal(request.group_id) if found is None else ErrorCode.NONE
+        if found is None and error != ErrorCode.NONE:
+            found = Refusal(error, f"{request.group_id} cannot be asked now; try again soon")
+        group = self._table.joint_groups.get(request.group_id, JointGroup())
+        found = found or self._settle(request, group)
+        if found is None:
+            self._wait(call, request)
+        else:
+            self._turn.answer(call.number, CommitJointResponse(error_code=found.code, error_message=found.text))
+
+    def _settle(self, request: CommitJointRequest, group: JointGroup) -> Refusal | None:
+        """None: the sequence is decided, now or before."""
+        found = check(group.decision, request)
+        if isinstance(found, Refusal):
+            return found
+        return _replayed(request, group.decision) if found else self._decide(request, group)
+
+    # --- deciding ---
+
+    def _decide(self, request: CommitJointRequest, group: JointGroup) -> Refusal | None:
+        if len(request.children) > MAX_CHILDREN:
+            return _too_many(len(request.children), MAX_CHILDREN)
+        if not self._preparing.is_prepared(group):
+            text = f"the last decision of {request.group_id} is being carried out; try again soon"
+            return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
+        for ref in request.children:
+            refusal = self._unfit(request, group, ref)
+            if refusal is not None:
+                return refusal
+        decision = self._decision(request, group)
+        if not self._turn.fits(JointKey(request.group_id), decision):
+            return _too_many(len(request.children), self._turn.largest_record_bytes // 6)
+        self._turn.write(JointKey(request.group_id), decision)
+        self._preparing.decided(self._table.joint_groups[request.group_id])
+        return None
+
+    def _unfit(self, request: CommitJointRequest, group: JointGroup, ref: JointChildRef) -> Refusal | None:
+        """Why nothing can be decided with this child. The group itself is not pending: 1 us each, all in one step."""
+        transactional_id = group.ids.get(ref.slot, "")
+        value = self._table.get(transactional_id)
+        child = None if value is None else value.joint
+        if value is None or child is None:
+            text = f"{request.group_id} has no child in slot {ref.slot}; nothing was decided"
+            return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
+        if (child.token, child.sequence) != (ref.token, request.sequence):
+            text = f"{transactional_id} is a child of another attempt; nothing was decided"
+            return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
+        if value.transaction_status != ONGOING or value.producer_epoch != ref.producer_epoch:
+            text = f"{not_open(transactional_id, value)}; nothing was decided"
+            return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
+        if self._turn.is_pending(transactional_id):
+            text = f"{transactional_id} is being changed; try again soon"
+            return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
+        return None
+
+    def _decision(self, request: CommitJointRequest, group: JointGroup) -> JointValue:
+        before = group.decision
+        superseded = () if before is None else before.superseded
+        if before is not None and before.run != request.run:
+            superseded = (*superseded, before.run)[-MAX_SUPERSEDED:]
+        return JointValue(
+            request.kind,
+            request.location,
+            request.run,
+            superseded,
+            request.sequence,
+            _facts(request),
+            pack((child.slot, child.producer_epoch) for child in request.children),
+            self._turn.wall_ms,
+        )
+
+    # --- answering ---
+
+    def _wait(self, call: Call, request: CommitJointRequest) -> None:
+        wait_ms = min(max(request.commit_wait_ms, 0), MAX_COMMIT_WAIT_MS)
+        self.waiting[call.number] = _Wait(request.group_id, self._turn.now_ms + wait_ms)
+        self._turn.timers.arm(WaitEnds(call.number), self._turn.now_ms + wait_ms)
+        self._turn.after_commit(self.look)
+        self.look()
+
+    def look(self) -> None:
+        """Answer whose decision is committed and whose markers are written, or who has waited long enough."""
+        for number, wait in [*self.waiting.items()]:
+            group = self._table.joint_groups.get(wait.group_id)
+            complete = group is None or not group.has_commits_under_way
+            if self._turn.is_pending(wait.group_id) or not (complete or wait.until_ms <= self._turn.now_ms):
+                continue
+            del self.waiting[number]
+            self._turn.timers.cancel(WaitEnds(number))
+            self._turn.answer(number, CommitJointResponse(complete=complete))
+
+    def dropped_calls(self) -> list[int]:
+        """The leadership has ended."""
+        calls, self.waiting = [*self.waiting], {}
+        return calls
+
+
+def _facts(request: CommitJointRequest) -> tuple[Fact, ...]:
+    return tuple(Fact(fact.name, fact.value) for fact in sorted(request.facts, key=lambda fact: fact.name))
+
+
+def _replayed(request: CommitJointRequest, decision: JointValue | None) -> Refusal | None:
+    """A decided sequence changes nothing, whatever its children are now."""
+    assert decision is not None
+    facts = _facts(request)
+    if facts == decision.facts or request.replay_mismatch == request.sequence:
+        return None
+    was, now = (", ".join(f"{fact.name}={fact.value}" for fact in some) for some in (decision.facts, facts))
+    text = (
+        f"sequence {request.sequence} of {request.group_id} was decided with {was or 'no facts'}, and is replayed with "
+        f"{now or 'none'}: its source is not the same any more. What was decided stays; to go on behind it, set "
+        f"replayMismatch={request.sequence}"
+    )
+    return Refusal(ErrorCode.REPLAY_DIFFERS, text)
+
+
+def _too_many(count: int, limit: int) -> Refusal:
+    text = f"{count} children are more than one decision holds, {limit}; write with fewer tasks. Nothing was decided"
+    return Refusal(ErrorCode.TOO_MANY_CHILDREN, text)

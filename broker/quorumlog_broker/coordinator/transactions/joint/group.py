@@ -1,0 +1,115 @@
+"""What a coordinator knows of a joint group: its last decision, and in which state each slot's transaction is.
+
+Everything follows from the records, in the order of the log:
+
+1. A decision prepares every transaction of its group that is open at that place. From there on such a child is told as
+   prepared, whatever the last record of its id says, until a later record of the id takes over.
+2. So a core that decides and one that loads any subset which compaction leaves hold the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+
+from quorumlog.ids import Offset
+from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue, unpack
+from quorumlog.records.coordinator.transactions import NO_PRODUCER_ID, TransactionStatus, TransactionValue
+from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+
+ONGOING = TransactionStatus.ONGOING
+PREPARE_COMMIT, PREPARE_ABORT = TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT
+
+
+class JointGroup:
+    """Slots by the state of their last transaction; each is in one of `open`, `preparing`, `ending`, `idle`.
+
+    open: not decided. preparing: decided, and the Prepare record is not written: to commit or to abort. ending: with
+    the markers under way, to commit or to abort. ids: of each slot. tokens: of each slot's last transaction.
+
+    prepared_end: exclusive end of the Prepare records of the last decision. They are all in the log below it, if
+    `preparing` is empty.
+    """
+
+    def __init__(self) -> None:
+        self.decision: JointValue | None = None
+        self.ids: dict[int, str] = {}
+        self.tokens: dict[bytes, int] = {}
+        self.open: dict[int, None] = {}
+        self.preparing: dict[int, bool] = {}
+        self.ending: dict[int, bool] = {}
+        self.idle: dict[int, None] = {}  # the one that has rested for longest first
+        self.prepared_end: Offset = 0
+        self._committing = 0  # of preparing and ending
+        self._token_of: dict[int, bytes] = {}
+        self._low = 0  # every slot below it is there
+
+    @property
+    def is_empty(self) -> bool:
+        return self.decision is None and not self.ids
+
+    @property
+    def is_at_rest(self) -> bool:
+        """No transaction of it is open, and no marker is missing."""
+        return not (self.open or self.preparing or self.ending)
+
+    @property
+    def has_commits_under_way(self) -> bool:
+        """A marker of its commits may be missing."""
+        return self._committing > 0
+
+    def new_slots(self) -> Iterator[int]:
+        """Numbers that no id has, the lowest first."""
+        while self._low in self.ids:
+            self._low += 1
+        return (slot for slot in count(self._low) if slot not in self.ids)
+
+    # --- replay ---
+
+    def decide(self, decision: JointValue, epochs: Mapping[int, int]) -> None:
+        """epochs: of each slot that is open."""
+        self.decision = decision
+        named = dict(unpack(decision.children))
+        for slot in self.open:
+            commits = named.get(slot) == epochs[slot]
+            self.preparing[slot] = commits
+            self._committing += commits
+        self.open.clear()
+
+    def put(self, transactional_id: str, child: JointChild, status: int) -> None:
+        """The newest record of a child."""
+        slot = child.slot
+        self.remove(slot)
+        self.ids[slot], self.tokens[child.token], self._token_of[slot] = transactional_id, slot, child.token
+        if status == ONGOING:
+            self.open[slot] = None
+        elif status in (PREPARE_COMMIT, PREPARE_ABORT):
+            self.ending[slot] = status == PREPARE_COMMIT
+            self._committing += status == PREPARE_COMMIT
+        else:
+            self.idle[slot] = None
+
+    def remove(self, slot: int) -> None:
+        """Its record is gone, or another one takes its place."""
+        self._committing -= self.preparing.pop(slot, False) + self.ending.pop(slot, False)
+        self.open.pop(slot, None)
+        self.idle.pop(slot, None)
+        if self.ids.pop(slot, None) is not None:
+            self.tokens.pop(self._token_of.pop(slot), None)
+            self._low = min(self._low, slot)
+
+
+def prepared(value: TransactionValue, *, commits: bool, at_ms: int, cause: Cause = Cause.NONE) -> TransactionValue:
+    """The next state of an open child. Its markers have the next epoch, as those of every transaction of TV2."""
+    assert value.joint is not None and value.transaction_status == ONGOING
+    return replace(
+        value,
+        producer_epoch=value.producer_epoch + 1,
+        transaction_status=PREPARE_COMMIT if commits else PREPARE_ABORT,
+        transaction_last_update_timestamp_ms=at_ms,
+        previous_producer_id=value.producer_id,
+        next_producer_id=NO_PRODUCER_ID,
+        client_transaction_version=EPOCH_PER_TRANSACTION,
+        joint=replace(value.joint, cause=cause),
+    )

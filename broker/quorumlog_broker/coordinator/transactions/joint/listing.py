@@ -1,0 +1,120 @@
+"""Joint groups for people: what they have decided and what is open. And how their last decision is forgotten."""
+
+from __future__ import annotations
+
+from quorumlog.errors import ErrorCode
+from quorumlog.messages.joint import (
+    ForgetJointRequest,
+    ForgetJointResponse,
+    JointFact,
+    ListedJointGroup,
+    OpenJointChild,
+)
+from quorumlog.records.coordinator.joint import JointKey, JointKind
+from quorumlog.slices import Pace, Sliced
+from quorumlog.transaction_config import JointConfig
+from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
+from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
+from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.turn import Call
+
+TOMBSTONES_A_SWEEP = 500
+
+
+class Listing:
+    def __init__(
+        self,
+        turn: TransactionTurn,
+        config: JointConfig,
+        table: TransactionTable,
+        states: States,
+        preparing: Preparing,
+    ) -> None:
+        self._turn, self._config, self._table = turn, config, table
+        self._states, self._preparing = states, preparing
+
+    def list(self) -> Sliced[tuple[ListedJointGroup, ...]]:
+        """In slices: groups may come and go meanwhile. Also what is not committed yet."""
+        found, pace = [], Pace()
+        for name in [*self._table.joint_groups]:
+            if pace.is_over():
+                yield
+            group = self._table.joint_groups.get(name)
+            if group is None:
+                continue
+            children = []
+            for slot in [*group.open]:
+                if pace.is_over():
+                    yield
+                child = self._child(group, slot)
+                if child is not None:
+                    children.append(child)
+            found.append(_listed(name, group, tuple(children)))
+        return tuple(found)
+
+    def _child(self, group: JointGroup, slot: int) -> OpenJointChild | None:
+        """None: it has ended between two slices."""
+        value = self._table.get(group.ids[slot]) if slot in group.open else None
+        if value is None or value.joint is None:
+            return None
+        return OpenJointChild(
+            transactional_id=group.ids[slot],
+            run=value.joint.run,
+            sequence=value.joint.sequence,
+            started_at_ms=value.transaction_start_timestamp_ms,
+            timeout_ms=value.transaction_timeout_ms,
+        )
+
+    def forget(self, call: Call, request: ForgetJointRequest) -> None:
+        """GROUP_ID_NOT_FOUND if nothing is decided; JOINT_GROUP_OPEN while anything is open."""
+        name = request.group_id
+        error, text = self._states.refusal(name), f"{name} cannot be asked now; try again soon"
+        group = self._table.joint_groups.get(name)
+        if error == ErrorCode.NONE and (group is None or group.decision is None):
+            error, text = ErrorCode.GROUP_ID_NOT_FOUND, f"no decision of {name!r} is known"
+        elif error == ErrorCode.NONE and group is not None and not self._is_at_rest(group):
+            error = ErrorCode.JOINT_GROUP_OPEN
+            text = f"{name} has open transactions; stop its query, and abort or wait for what is open"
+        if error != ErrorCode.NONE:
+            self._turn.answer(call.number, ForgetJointResponse(error_code=error, error_message=text))
+            return
+        self._turn.delete(JointKey(name))
+        self._turn.answer_after_commit(call.number, ForgetJointResponse())
+
+    def expire(self) -> None:
+        """Due with the expiry of ids. What is left over has its turn in the next sweep."""
+        tombstones = 0
+        for name, group in [*self._table.joint_groups.items()]:
+            if tombstones < TOMBSTONES_A_SWEEP and self._is_expired(name, group):
+                self._turn.delete(JointKey(name))
+                tombstones += 1
+
+    def _is_expired(self, name: str, group: JointGroup) -> bool:
+        decision = group.decision
+        if decision is None or self._turn.is_pending(name) or not self._is_at_rest(group):
+            return False
+        is_single = decision.kind == JointKind.SINGLE
+        kept_ms = self._config.single_expiration_ms if is_single else self._config.expiration_ms
+        return decision.decided_at_ms + kept_ms <= self._turn.wall_ms
+
+    def _is_at_rest(self, group: JointGroup) -> bool:
+        """Nothing of it is open, and its last decision may leave the log."""
+        return group.is_at_rest and self._preparing.is_prepared(group)
+
+
+def _listed(name: str, group: JointGroup, children: tuple[OpenJointChild, ...]) -> ListedJointGroup:
+    decision, ending = group.decision, len(group.preparing) + len(group.ending)
+    if decision is None:
+        return ListedJointGroup(group_id=name, open=children, ending=ending)
+    return ListedJointGroup(
+        group_id=name,
+        sequence=decision.sequence,
+        kind=decision.kind,
+        run=decision.run,
+        location=decision.location,
+        decided_at_ms=decision.decided_at_ms,
+        facts=tuple(JointFact(name=fact.name, value=fact.value) for fact in decision.facts),
+        open=children,
+        ending=ending,
+    )

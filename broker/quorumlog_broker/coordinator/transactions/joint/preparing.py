@@ -1,0 +1,63 @@
+"""Prepare records of children: each transaction of a joint group ends by one, as every transaction does.
+
+A decision prepares its children where it stands in the log; their records follow, a few a turn, and those that a
+coordinator finds missing when it loads are written again. A child that ends without a decision is prepared by its own
+record.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from quorumlog.records.coordinator.joint import Cause
+from quorumlog_broker.coordinator.transactions.completion import Completion
+from quorumlog_broker.coordinator.transactions.joint.group import JointGroup, prepared
+from quorumlog_broker.coordinator.transactions.states import PreparesGoOn, States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.table import TransactionTable
+
+PREPARES_A_TURN = 64
+
+
+class Preparing:
+    def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, completion: Completion) -> None:
+        self._turn, self._table, self._states, self._completion = turn, table, states, completion
+        self._left: deque[tuple[JointGroup, int]] = deque()  # slots whose records are missing, in order
+
+    def decided(self, group: JointGroup) -> None:
+        """Its decision was appended."""
+        self._left += [(group, slot) for slot in group.preparing]
+        group.prepared_end = self._turn.next_offset
+        self.go_on()
+
+    def load(self) -> None:
+        """The log has been replayed: what is missing is written once its end is committed."""
+        if any(group.preparing for group in self._table.joint_groups.values()):
+            self._turn.after_commit(self._go_on_loaded)
+
+    def _go_on_loaded(self) -> None:
+        for group in self._table.joint_groups.values():
+            self._left += [(group, slot) for slot in group.preparing]
+        self._turn.timers.arm(PreparesGoOn(), self._turn.now_ms)
+
+    def go_on(self) -> None:
+        """A part that is short enough for one turn; the next one follows at once."""
+        for _ in range(min(PREPARES_A_TURN, len(self._left))):
+            group, slot = self._left.popleft()
+            transactional_id = group.ids[slot]
+            self._states.put_decided(transactional_id)
+            group.prepared_end = self._turn.next_offset
+            self._completion.begin_once_committed(transactional_id)
+        if self._left:
+            self._turn.timers.arm(PreparesGoOn(), self._turn.now_ms + 1)
+
+    def is_prepared(self, group: JointGroup) -> bool:
+        """The Prepare records of its last decision are committed, so that compaction may take the decision."""
+        return not group.preparing and group.prepared_end <= self._turn.high_watermark
+
+    def abort(self, transactional_id: str, cause: Cause) -> None:
+        """Of an open child that no decision names."""
+        value = self._table.get(transactional_id)
+        assert value is not None
+        after = prepared(value, commits=False, at_ms=self._turn.wall_ms, cause=cause)
+        self._states.put(transactional_id, after)
+        self._completion.begin_once_committed(transactional_id)
