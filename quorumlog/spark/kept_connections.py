@@ -184,7 +184,7 @@ class LentConnection:
         return self._real.begin(request, timeout_ms, over)
 
     def on_closed(self, callback: Callable[[], None]) -> None:
-        """The real connection holds it to its own end. Clients ask for none, or kept connections would hold them, too."""
+        """The real one holds it to its own end. Clients ask for none, or kept connections would hold them, too."""
         self._real.on_closed(callback)
 
     async def close(self) -> None:
