@@ -311,6 +311,9 @@ def _subscription(own: Mapping[str, str]) -> Subscription:
     if given[0] == "assign":
         return Subscription(assigned=parse_assign(text))
     if given[0] == "subscribePattern":
+        text = text.strip()  # as Kafka's source does
+        if not text:
+            raise ConfigError("subscribePattern is empty: give a regular expression that matches whole names of topics")
         try:
             re.compile(text)
         except re.error as error:

@@ -110,8 +110,15 @@ def test_the_cluster_and_a_subscription_are_required() -> None:
         parse_read_options({"subscribe": "orders"})
     with pytest.raises(ConfigError, match="found none"):
         parse_read_options({"bootstrap.servers": "h:1"})
-    with pytest.raises(ConfigError, match="not a regular expression"):
-        parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": "("})
+    for pattern, text in (("(", "not a regular expression"), (" ", "subscribePattern is empty")):
+        with pytest.raises(ConfigError, match=text):
+            parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": pattern})
+
+
+def test_spaces_around_a_pattern_are_no_part_of_it() -> None:
+    """As in Kafka's source: they would match no topic, without an error."""
+    options = parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": " ord.* "})
+    assert options.subscription == Subscription(pattern="ord.*")
 
 
 def test_assign_lists_partitions() -> None:
