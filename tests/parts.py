@@ -163,6 +163,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_session_processes.py::test_a_session_leaves": "CI runs the demo, and looks at what it leaves",
     "tests/spark/test_spark_commands.py::test_the_doctor": "tests/spark reads topics in the same way",
     "tests/spark/test_spark_commands.py::test_the_shell": "tests/spark reads topics in the same way",
+    "tests/spark/test_spark_kafka_older.py": "test_spark_kafka.py reads the newest Kafka in the same way",
     "tests/spark/test_spark_places.py": "tests/records/test_compiled_code.py compiles where nothing can be written",
     "tests/spark/test_spark_kills.py": "test_spark_streams.py repeats batches and starts, without a death",
     "tests/spark/test_spark_streams.py::test_two_streams": _PLAN,
