@@ -81,7 +81,8 @@ _CLIENT = tuple(field.name for field in fields(ConsumerOptions))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Exactly one field is set. pattern: a Python regular expression that must match a topic's whole name."""
+    """Exactly one field is set. pattern: a Python regular expression that some part of a topic's name must match, as in
+    Kafka's source of Spark (Scala's findFirstIn); Kafka's own consumers match the whole name."""
 
     names: tuple[str, ...] = ()
     pattern: str = ""
@@ -263,12 +264,15 @@ def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
     spelling = {name.lower(): name for name in _OWN}
     own: dict[str, str] = {}
     client: dict[str, Any] = {}
+    group_id = ""
     for key, value in given.items():
         name = key.lower()
         if name in ("bootstrap.servers", "kafka.bootstrap.servers", "quorumlog.bootstrap.servers"):
             client["bootstrap_servers"] = value
         elif name == "kafka.isolation.level":
             own["isolationLevel"] = value
+        elif name == "kafka.group.id":
+            group_id = value
         elif name in spelling:
             own[spelling[name]] = value
         elif name.startswith(("kafka.", "quorumlog.")):
@@ -277,6 +281,8 @@ def _sort(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
             client[_client_name(key, name)] = value
         else:
             raise ConfigError(_refusal(key))
+    if group_id:  # in Kafka's source the name of the group whose offsets nobody commits; it goes before the prefix
+        own["groupIdPrefix"] = group_id
     return own, client
 
 
@@ -313,7 +319,7 @@ def _subscription(own: Mapping[str, str]) -> Subscription:
     if given[0] == "subscribePattern":
         text = text.strip()  # as Kafka's source does
         if not text:
-            raise ConfigError("subscribePattern is empty: give a regular expression that matches whole names of topics")
+            raise ConfigError("subscribePattern is empty: give a regular expression, as ^orders-")
         try:
             re.compile(text)
         except re.error as error:

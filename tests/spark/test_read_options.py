@@ -53,7 +53,6 @@ REFUSED = [
     ("more rows than Spark knows", {"maxRecordsPerPartition": "9" * 20}, "at most 9223372036854775807"),
     ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
-    ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),
     ("two subscriptions", {"assign": '{"orders":[0]}'}, "exactly one of"),
     ("no topic", {"subscribe": " , "}, "names no topic"),
     ("latest as the start", {"startingOffsets": "latest"}, "always be empty"),
@@ -85,6 +84,12 @@ REFUSED = [
 def test_impossible_options_are_refused(extra: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text.replace("(", "\\(")):
         parse_read_options({**BASE, **extra})
+
+
+def test_a_group_id_is_a_name_in_the_brokers_logs() -> None:
+    """As in Kafka's source it goes before the prefix; nothing is committed for it."""
+    client = parse_read_options({**BASE, "kafka.group.id": "mine", "groupIdPrefix": "prefix"}).client
+    assert client["client_id"] == "mine" and "group_id" not in client
 
 
 @pytest.mark.parametrize("name", ["isolationLevel", "kafka.isolation.level"])
