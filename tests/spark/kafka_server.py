@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -12,6 +14,30 @@ from bench.kafka_peer import KafkaPeer
 from bench.kafka_tools import VERSION, Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
+
+
+class Served(Protocol):
+    """What tests use of a cluster, whoever serves it; `LocalCluster` is one of ours."""
+
+    @property
+    def client(self) -> Cluster: ...
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaCluster:
+    """folder: that of `kafka_server`."""
+
+    client: Cluster
+    bootstrap_servers: str
+    folder: Path
+
+    def log_bytes(self, topic: str) -> int:
+        """Of the segments of its partitions."""
+        return sum(file.stat().st_size for file in (self.folder / "data-1").glob(f"{topic}-*/*.log"))
+
 
 WAIT_MS = 120_000  # for a virtual machine that starts beside Spark
 
