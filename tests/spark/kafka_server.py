@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -36,7 +36,11 @@ class KafkaCluster:
 
     def log_bytes(self, topic: str) -> int:
         """Of the segments of its partitions."""
-        return sum(file.stat().st_size for file in (self.folder / "data-1").glob(f"{topic}-*/*.log"))
+        total = 0
+        for file in (self.folder / "data-1").glob(f"{topic}-*/*.log"):
+            with suppress(FileNotFoundError):  # the cleaner has renamed it meanwhile
+                total += file.stat().st_size
+        return total
 
 
 WAIT_MS = 120_000  # for a virtual machine that starts beside Spark

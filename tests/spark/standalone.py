@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import py4j
 import pyspark
 
 from quorumlog.testing.waiting import wait_until
@@ -111,10 +112,14 @@ def driver_environment(cluster: Standalone, package: Path) -> Mapping[str, str]:
 
 
 def _packages(folder: Path) -> Path:
+    """Links to all packages but ours; to Spark's as this process has it, which may be of another version."""
     folder.mkdir()
+    sparks = {Path(str(one.__file__)).parent for one in (py4j, pyspark)}
+    for one in sparks:
+        (folder / one.name).symlink_to(one)
     for place in {sysconfig.get_path(key) for key in ("purelib", "platlib")}:
         for one in Path(place).iterdir():
-            if "quorumlog" not in one.name and one.suffix != ".pth":
+            if "quorumlog" not in one.name and one.suffix != ".pth" and not (folder / one.name).exists():
                 (folder / one.name).symlink_to(one)
     return folder
 
