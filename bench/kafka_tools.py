@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 VERSION = "4.3.1"
+OLDER = "3.9.1"  # the last line of releases before 4.0: of brokers that people still run
 SLF4J_VERSION = "1.7.36"  # the API version that Kafka is built against
 OLDEST_JAVA = 17
 FOLDER = Path(__file__).resolve().parents[1] / "out" / "kafka"
@@ -50,7 +51,7 @@ STORAGE = "kafka.tools.StorageTool"
 SERVER = "kafka.Kafka"
 MEASURING = (PRODUCER_PERF, CONSUMER_PERF)
 
-POM = f"""\
+POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>quorumlog</groupId>
@@ -59,13 +60,13 @@ POM = f"""\
   <packaging>pom</packaging>
   <dependencies>
     <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{VERSION}</version>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>%(version)s</version>
     </dependency>
     <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>{VERSION}</version>
+      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>%(version)s</version>
     </dependency>
     <dependency>
-      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>{SLF4J_VERSION}</version>
+      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>%(slf4j)s</version>
     </dependency>
   </dependencies>
 </project>
@@ -138,17 +139,17 @@ def missing() -> str:
     return "" if shutil.which("mvn") else "no mvn"
 
 
-def get_kafka(folder: Path = FOLDER) -> Kafka:
-    """Kafka in `folder`, downloaded if it is not there yet. Raises Unavailable."""
+def get_kafka(folder: Path = FOLDER, version: str = VERSION) -> Kafka:
+    """Kafka of this version in `folder`, downloaded if it is not there yet. Raises Unavailable."""
     if lacking := missing():
         raise Unavailable(lacking)
     java = _java()
     assert java is not None
-    jars = folder / f"jars-{VERSION}"
+    jars = folder / f"jars-{version}"
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "lock"):
         if not jars.is_dir():
-            fetch_jars(folder, jars, POM, f"Kafka {VERSION}")
+            fetch_jars(folder, jars, POM % {"version": version, "slf4j": SLF4J_VERSION}, f"Kafka {version}")
     return Kafka(java, jars)
 
 

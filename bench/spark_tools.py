@@ -93,17 +93,25 @@ class SparkTools:
 
 def get_spark(version: str = NEWEST, folder: Path = FOLDER) -> SparkTools:
     """Spark and the connector in `folder`, downloaded if they are not there yet. Raises Unavailable."""
-    if lacking := missing():
-        raise Unavailable(lacking)
+    get_connector(version, folder)
     wanted = _wanted(version)
     jars, environment = _places(version, folder, wanted)
+    with alone(folder / "lock"):
+        if not is_complete(environment):
+            make_environment(environment, wanted, f"pyspark {version}")
+    return SparkTools(version, environment / "bin" / "python", jars)
+
+
+def get_connector(version: str = NEWEST, folder: Path = FOLDER) -> Path:
+    """The folder of the connector's jars, downloaded if it is not there yet. Raises Unavailable."""
+    if lacking := missing():
+        raise Unavailable(lacking)
+    jars = _jars(version, folder)
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "lock"):
         if not jars.is_dir():
             fetch_jars(folder, jars, POM % version, f"the connector of Spark {version}")
-        if not is_complete(environment):
-            make_environment(environment, wanted, f"pyspark {version}")
-    return SparkTools(version, environment / "bin" / "python", jars)
+    return jars
 
 
 def is_downloaded(version: str = NEWEST, folder: Path = FOLDER) -> bool:
@@ -119,7 +127,11 @@ def _wanted(version: str) -> list[str]:
 def _places(version: str, folder: Path, wanted: list[str]) -> tuple[Path, Path]:
     """The connector's folder, and that of an environment for this Python with these requirements."""
     name = hashlib.sha256(repr((sys.version, wanted)).encode()).hexdigest()[:12]
-    return folder / f"connector-{version}", folder / f"env-{name}"
+    return _jars(version, folder), folder / f"env-{name}"
+
+
+def _jars(version: str, folder: Path) -> Path:
+    return folder / f"connector-{version}"
 
 
 def requirements(pyproject: str, version: str) -> list[str]:

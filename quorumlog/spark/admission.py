@@ -2,7 +2,8 @@
 
 maxOffsetsPerTrigger is shared out in proportion to what each partition has. A partition that has records gets at least
 one of them, so that a small one is not starved; a batch is therefore at most the limit plus one for each partition.
-minOffsetsPerTrigger lets a batch wait until there is so much, but no longer than maxTriggerDelay.
+minOffsetsPerTrigger lets a batch wait until there is so much, but no longer than maxTriggerDelay. The first batch of a
+run does not wait.
 
 maxBytesPerTrigger, our own, is shared out in the same way, by what each partition has, of which no more than the limit
 counts. A share ends between two batches of the log, and is at least what the index cannot cut.
@@ -48,14 +49,15 @@ def offsets_in(ranges: Ranges) -> int:
 
 @dataclass(slots=True)
 class Patience:
-    """Whether a batch may wait for more. last_ms: of a monotonic clock, when the last batch was let go."""
+    """Whether a batch may wait for more. last_ms: of a monotonic clock, when the last batch was let go; None: the next
+    one is the first of the run, which does not wait."""
 
     max_delay_ms: int
-    last_ms: int
+    last_ms: int | None = None
 
     def waits(self, there: int, least: int, now_ms: int) -> bool:
         """there: offsets that could be read now."""
-        if there < least and now_ms - self.last_ms < self.max_delay_ms:
+        if there < least and self.last_ms is not None and now_ms - self.last_ms < self.max_delay_ms:
             return True
         self.last_ms = now_ms
         return False

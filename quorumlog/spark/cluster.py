@@ -212,7 +212,7 @@ class ClusterSource:
 def _topics(admin: Admin, subscription: Subscription) -> list[TopicMetadata]:
     if subscription.pattern:
         pattern = re.compile(subscription.pattern)
-        return [topic for topic in admin.list_topics() if pattern.fullmatch(topic.name) and not topic.is_internal]
+        return [topic for topic in admin.list_topics() if pattern.search(topic.name) and not topic.is_internal]
     return _describe(admin, list(subscription.assigned or subscription.names))
 
 

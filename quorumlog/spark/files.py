@@ -268,7 +268,7 @@ def _chosen(options: ReadOptions, directories: Sequence[LogDirectory]) -> dict[T
     wanted: dict[str, Sequence[int]] = {}
     if subscription.pattern:
         pattern = re.compile(subscription.pattern)
-        names = [name for name in there if pattern.fullmatch(name) and not is_internal(name)]
+        names = [name for name in there if pattern.search(name) and not is_internal(name)]
         wanted = {name: there[name] for name in names}
     for name in subscription.names:
         wanted[name] = there.get(name, ())

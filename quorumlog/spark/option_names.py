@@ -20,8 +20,8 @@ SERVERS = "bootstrap.servers"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionNames:
     """own: of the connector. client: of the client, underscored. not_yours: names of Kafka's clients that are refused,
-    and what to do instead. aliases: other spellings of own ones, in lower case. refused: own names that are of no use
-    here, in lower case, and why. ignored: in lower case, what Spark itself adds."""
+    and what to do instead. aliases: names of Kafka's for own ones, in lower case; they go before these. refused: own
+    names that are of no use here, in lower case, and why. ignored: in lower case, what Spark itself adds."""
 
     own: Sequence[str]
     client: Sequence[str]
@@ -33,13 +33,16 @@ class OptionNames:
     def sort(self, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
         """The connector's options by their spelling, and the client's by their underscored names. Raises
         ConfigError."""
-        spelling = {name.lower(): name for name in self.own} | dict(self.aliases)
+        spelling = {name.lower(): name for name in self.own}
         own: dict[str, str] = {}
+        aliased: dict[str, str] = {}
         client: dict[str, Any] = {}
         for key, value in given.items():
             name = key.lower()
             if name in (SERVERS, *(prefix + SERVERS for prefix in PREFIXES)):
                 client["bootstrap_servers"] = value
+            elif name in self.aliases:
+                aliased[self.aliases[name]] = value
             elif name in spelling:
                 own[spelling[name]] = value
             elif name.startswith(PREFIXES):
@@ -50,7 +53,7 @@ class OptionNames:
                 client[self._client_name(key, name)] = value
             elif name not in self.ignored:
                 raise ConfigError(self._refusal(key))
-        return own, client
+        return own | aliased, client
 
     def _client_name(self, key: str, given: str) -> str:
         """given: the key in lower case, without its prefix."""

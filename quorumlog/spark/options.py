@@ -79,14 +79,15 @@ NAMES = OptionNames(
     own=_OWN,
     client=tuple(field.name for field in fields(ConsumerOptions)),
     not_yours=_NOT_YOURS,
-    aliases={"kafka.isolation.level": "isolationLevel"},
+    aliases={"kafka.isolation.level": "isolationLevel", "kafka.group.id": "groupIdPrefix"},
     refused={name.lower(): f"is not supported yet; supported: {', '.join(_OWN)}" for name in _NOT_YET},
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """Exactly one field is set. pattern: a Python regular expression that must match a topic's whole name."""
+    """Exactly one field is set. pattern: a Python regular expression that some part of a topic's name must match, as in
+    Kafka's source of Spark (Scala's findFirstIn); Kafka's own consumers match the whole name."""
 
     names: tuple[str, ...] = ()
     pattern: str = ""
@@ -274,6 +275,9 @@ def _subscription(own: Mapping[str, str]) -> Subscription:
     if given[0] == "assign":
         return Subscription(assigned=parse_assign(text))
     if given[0] == "subscribePattern":
+        text = text.strip()  # as Kafka's source does
+        if not text:
+            raise ConfigError("subscribePattern is empty: give a regular expression, as ^orders-")
         try:
             re.compile(text)
         except re.error as error:

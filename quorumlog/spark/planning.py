@@ -84,20 +84,15 @@ class Plan:
     losses: tuple[str, ...]
 
 
-def plan(
-    spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_data_loss: bool, by_time: bool = False
-) -> Plan:
-    """One range per partition that has records to read, sorted by topic and partition. Raises DataLoss, ConfigError.
-
-    by_time: one of the places was found by time, so a start after the end is an empty range and no mistake.
-    """
+def plan(spans: Sequence[LogSpan], starting: Place, ending: Place, *, fail_on_data_loss: bool) -> Plan:
+    """One range per partition that has records to read, sorted by topic and partition. Raises DataLoss, ConfigError."""
     check_named("startingOffsets", starting, spans)
     check_named("endingOffsets", ending, spans)
     ranges: list[PartitionRange] = []
     losses: list[str] = []
     for span in sorted(spans, key=lambda span: (span.topic, span.partition)):
         start, end = resolve(starting, span), resolve(ending, span)
-        if start > end and not by_time and _number(starting, span) >= 0 and _number(ending, span) >= 0:
+        if start > end and _number(starting, span) >= 0 and _number(ending, span) >= 0:
             raise ConfigError(f"{span.topic}-{span.partition} would start at {start}, after its end at {end}")
         for loss in _losses(span, start, end):
             if fail_on_data_loss:

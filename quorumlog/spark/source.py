@@ -117,7 +117,6 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
-        from quorumlog.spark.places import TimePlace
         from quorumlog.spark.planning import plan
         from quorumlog.spark.splitting import tasks_of
 
@@ -126,8 +125,7 @@ class BatchReader(DataSourceReader):
             spans = cluster.spans()
             starting = cluster.place(options.starting, spans)
             ending = cluster.place(options.ending, spans)
-            by_time = isinstance(options.starting, TimePlace) or isinstance(options.ending, TimePlace)
-            made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss, by_time=by_time)
+            made = plan(spans, starting, ending, fail_on_data_loss=options.fail_on_data_loss)
             for loss in made.losses:
                 warnings.warn(loss, stacklevel=2)
             tasks = tasks_of(self._narrowed(made.ranges, cluster, spans), options, cluster.ranges)

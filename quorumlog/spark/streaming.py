@@ -66,7 +66,7 @@ class Stream:
         self._cluster = cluster
         self._now_ms = now_ms
         self._warn = warn
-        self._patience = Patience(options.max_trigger_delay_ms, now_ms())
+        self._patience = Patience(options.max_trigger_delay_ms)
         self._initial: dict[str, Any] | None = None
         self._target: Spans | None = None  # of Trigger.AvailableNow
         self._seen: Spans = {}  # the last answer of the cluster

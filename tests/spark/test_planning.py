@@ -127,9 +127,11 @@ def test_a_partition_without_a_record_at_or_after_the_time() -> None:
     assert offsets == {("t", 0): 3, ("t", 1): 6, ("t", 2): 4}
 
 
-def test_a_start_after_the_end_by_time_is_an_empty_range() -> None:
-    made = plan([span(0, 0, 9)], {("t", 0): 5}, {("t", 0): 3}, fail_on_data_loss=True, by_time=True)
-    assert not made.ranges and not made.losses
+def test_a_start_after_the_end_is_a_mistake_wherever_both_come_from() -> None:
+    """Also where they were found by time, as in Kafka's source: the offsets of times are in the order of the times."""
+    with pytest.raises(ConfigError, match="t-0 would start at 5, after its end at 3"):
+        plan([span(0, 0, 9)], {("t", 0): 5}, {("t", 0): 3}, fail_on_data_loss=True)
+    assert not plan([span(0, 0, 9)], {("t", 0): 5}, {("t", 0): 5}, fail_on_data_loss=True).ranges
 
 
 def ranges(*sizes: int) -> list[PartitionRange]:

@@ -53,7 +53,6 @@ REFUSED = [
     ("more rows than Spark knows", {"maxRecordsPerPartition": "9" * 20}, "at most 9223372036854775807"),
     ("of streams", {"maxOffsetsPerTrigger": "9"}, "is for streams"),
     ("a path", {"path": "orders"}, "without a path"),
-    ("Spark's own", {"kafka.group.id": "g"}, "groupIdPrefix"),
     ("two subscriptions", {"assign": '{"orders":[0]}'}, "exactly one of"),
     ("no topic", {"subscribe": " , "}, "names no topic"),
     ("latest as the start", {"startingOffsets": "latest"}, "always be empty"),
@@ -87,6 +86,12 @@ def test_impossible_options_are_refused(extra: dict[str, str], text: str) -> Non
         parse_read_options({**BASE, **extra})
 
 
+def test_a_group_id_is_a_name_in_the_brokers_logs() -> None:
+    """As in Kafka's source it goes before the prefix; nothing is committed for it."""
+    client = parse_read_options({**BASE, "kafka.group.id": "mine", "groupIdPrefix": "prefix"}).client
+    assert client["client_id"] == "mine" and "group_id" not in client
+
+
 @pytest.mark.parametrize("name", ["isolationLevel", "kafka.isolation.level"])
 def test_the_isolation_is_the_clients(name: str) -> None:
     assert parse_read_options({**BASE, name: "read_committed"}).client["isolation_level"] == "read_committed"
@@ -110,8 +115,15 @@ def test_the_cluster_and_a_subscription_are_required() -> None:
         parse_read_options({"subscribe": "orders"})
     with pytest.raises(ConfigError, match="found none"):
         parse_read_options({"bootstrap.servers": "h:1"})
-    with pytest.raises(ConfigError, match="not a regular expression"):
-        parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": "("})
+    for pattern, text in (("(", "not a regular expression"), (" ", "subscribePattern is empty")):
+        with pytest.raises(ConfigError, match=text):
+            parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": pattern})
+
+
+def test_spaces_around_a_pattern_are_no_part_of_it() -> None:
+    """As in Kafka's source: they would match no topic, without an error."""
+    options = parse_read_options({"bootstrap.servers": "h:1", "subscribePattern": " ord.* "})
+    assert options.subscription == Subscription(pattern="ord.*")
 
 
 def test_assign_lists_partitions() -> None:

@@ -5,7 +5,7 @@ What Spark calls is called here, so a run of a hundred batches takes a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, pairwise
 from typing import Any
 
@@ -21,9 +21,11 @@ from quorumlog.spark.streaming import Stream
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.live.test_compaction_live import CONFIG, TOPIC, log_bytes
+from tests.spark.kafka_server import Served
 
 ABORTED, RECORDS, COMMITTED = 50, 2_000, 10  # transactions, records of each, and records at the end
 VALUE = bytes(100)
+BATCH = 16_384  # bytes, as Kafka's producers have it; a batch of the log is sent whole, and is no larger than a segment
 SETTLED_S = 60.0
 CLEANED_BYTES = 60_000  # of the compacted log, which has a fourth of a megabyte before
 MOST = 1_000
@@ -37,19 +39,20 @@ def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lo
         yield made
 
 
-def write(cluster: LocalCluster, topic: str, transactions: int, records: int) -> None:
+def write(cluster: Served, topic: str, transactions: int, records: int) -> None:
     """Transactions that are aborted."""
-    with cluster.client.producer(transactional_id=topic) as producer:
+    with cluster.client.producer(transactional_id=topic, batch_size=BATCH) as producer:
         producer.init_transactions()
         for _ in range(transactions):
             producer.begin()
             for number in range(records):
-                producer.send(topic, VALUE, key=b"%d" % (number % 10), partition=0)
+                last = producer.send(topic, VALUE, key=b"%d" % (number % 10), partition=0)
             producer.flush()  # what is not sent yet is not written
+            last.result()
             producer.abort()
 
 
-def settled(cluster: LocalCluster, topic: str) -> int:
+def settled(cluster: Served, topic: str) -> int:
     """The end of the partition, once the last marker is written."""
     ask = cluster.client.admin.list_offsets
 
@@ -60,7 +63,7 @@ def settled(cluster: LocalCluster, topic: str) -> int:
     return end("read_committed")
 
 
-def given(cluster: LocalCluster, topic: str, **more: str) -> StreamOptions:
+def given(cluster: Served, topic: str, **more: str) -> StreamOptions:
     base = {"bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic, "startingOffsets": "earliest"}
     return parse_stream_options({**base, "maxOffsetsPerTrigger": str(MOST), **more})
 
@@ -92,6 +95,14 @@ def rises(found: list[tuple[int, list[int]]], end: int) -> bool:
 @pytest.mark.parametrize("transport", ["grpc", "lane"])
 def test_thousands_of_aborted_records(cluster: LocalCluster, transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """apache/pinot#12318: a batch may have no row, and goes on all the same."""
+    root = cluster.nodes.layout.root
+    read_behind_aborted_ones(cluster, transport, monkeypatch, lambda: sum(log_bytes(root, "aborted")))
+
+
+def read_behind_aborted_ones(
+    cluster: Served, transport: str, monkeypatch: pytest.MonkeyPatch, log_size: Callable[[], int]
+) -> None:
+    """Of the topic `aborted`, which has one partition. log_size: of its log, in bytes."""
     if settled(cluster, "aborted") == 0:
         write(cluster, "aborted", ABORTED, RECORDS)
         with cluster.client.producer() as producer:
@@ -102,7 +113,7 @@ def test_thousands_of_aborted_records(cluster: LocalCluster, transport: str, mon
     found = run(given(cluster, "aborted", transport=transport))
     assert rises(found, end) and len(found) == -(-end // MOST)
     assert [offset for _, rows in found for offset in rows] == list(range(end - COMMITTED, end))
-    size = sum(log_bytes(cluster.nodes.layout.root, "aborted"))
+    size = log_size()
     assert size > ABORTED * RECORDS * len(VALUE) and sum(received) < 3 * size, (size, sum(received))
 
 
@@ -128,13 +139,22 @@ def test_a_tail_of_markers(cluster: LocalCluster, topic: str, transport: str) ->
     def size() -> int:
         return sum(log_bytes(cluster.nodes.layout.root, topic))
 
+    end = write_tail_of_markers(cluster, topic)
+    if topic == "compacted":
+        wait_until(lambda: size() < CLEANED_BYTES, SETTLED_S, "the cleaner", lambda: f"{size()} bytes are left")
+    read_tail_of_markers(cluster, topic, transport, end)
+
+
+def write_tail_of_markers(cluster: Served, topic: str) -> int:
+    """The end of the partition."""
     if settled(cluster, topic) == 0:
         write(cluster, topic, 3, 500)
         with cluster.client.producer() as producer:
             producer.send(topic, b"v", key=b"k", partition=0).result()
         write(cluster, topic, 100, 1)
-    end = settled(cluster, topic)
-    if topic == "compacted":
-        wait_until(lambda: size() < CLEANED_BYTES, SETTLED_S, "the cleaner", lambda: f"{size()} bytes are left")
+    return settled(cluster, topic)
+
+
+def read_tail_of_markers(cluster: Served, topic: str, transport: str, end: int) -> None:
     found = run(given(cluster, topic, transport=transport, maxOffsetsPerTrigger="50"))
     assert rises(found, end) and [offset for _, rows in found for offset in rows] == [3 * (500 + 1)]

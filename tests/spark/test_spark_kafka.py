@@ -11,9 +11,6 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from bench.kafka_peer import KafkaPeer
-from bench.kafka_tools import Unavailable, get_kafka
-from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.spark import track
@@ -26,29 +23,19 @@ from quorumlog.spark.pins import Pins
 from quorumlog.spark.table_options import METADATA_RECORDS
 from quorumlog.spark.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
-from tests.spark.query import Query
-
-WAIT_MS = 120_000  # for a virtual machine that starts beside Spark
+from tests.spark.kafka_server import client_of, kafka_server
+from tests.spark.query import WAIT_S, Query
 
 
 @pytest.fixture(scope="module")
 def servers(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    try:
-        kafka = get_kafka()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    peer = KafkaPeer(kafka, tmp_path_factory.mktemp("kafka") / "node", nodes=1, changes=SETTINGS, options=SMALL_HEAP)
-    try:
-        peer.start()
-        yield peer.bootstrap_servers
-    finally:
-        peer.close()
+    with kafka_server(tmp_path_factory.mktemp("kafka") / "node") as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def kafka(servers: str) -> Iterator[Cluster]:
-    with Cluster(servers, default_api_timeout_ms=WAIT_MS) as cluster:
-        cluster.admin.describe_cluster()
+    with client_of(servers) as cluster:
         yield cluster
 
 
@@ -182,7 +169,7 @@ def test_writes(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> Non
     sink = copied.load().select("key", "value", "headers", "timestamp").writeStream.format("quorumlog")
     sink = sink.option("kafka.bootstrap.servers", servers).option("topic", "copied").option("delivery", "at-least-once")
     query = sink.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
-    assert query.awaitTermination(WAIT_MS // 1000)
+    assert query.awaitTermination(WAIT_S)
     found = {
         topic: sorted(
             (int(one.key), one.value, tuple(one.headers), one.timestamp_ms, one.partition)

@@ -17,6 +17,7 @@ from quorumlog.spark.schema import schema_of
 from quorumlog.spark.source import BatchReader
 from quorumlog.spark.streaming import Stream
 from quorumlog.testing import LocalCluster
+from tests.spark.kafka_server import Served
 
 PARTITIONS, RECORDS, EVERY = 1_000, 20, 50  # a record in each fiftieth partition
 PLAN_S = 10.0  # at most, on a machine that is busy
@@ -28,13 +29,17 @@ def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lo
     with LocalCluster(tmp_path_factory.mktemp("many") / "cluster", nodes=1) as made:
         made.client.admin.create_topic("many", PARTITIONS)
         made.wait_healthy()
-        with made.client.producer() as producer:
-            for number in range(RECORDS):
-                producer.send("many", b"v%d" % number, partition=number * EVERY)
+        write_few(made)
         yield made
 
 
-def base(cluster: LocalCluster) -> dict[str, str]:
+def write_few(made: Served) -> None:
+    with made.client.producer() as producer:
+        for number in range(RECORDS):
+            producer.send("many", b"v%d" % number, partition=number * EVERY)
+
+
+def base(cluster: Served) -> dict[str, str]:
     return {"bootstrap.servers": cluster.bootstrap_servers, "subscribe": "many"}
 
 
@@ -43,19 +48,28 @@ WANT = [(number * EVERY, 0) for number in range(RECORDS)]
 
 def test_a_batch(cluster: LocalCluster, record_property: Any) -> None:
     """Its plan has a task for each partition that has records."""
+    record_property("plan_s", round(read_batch(cluster), 3))
+
+
+def read_batch(cluster: Served) -> float:
+    """The seconds of its plan."""
     options = parse_read_options(base(cluster))
     reader = BatchReader(options, schema_of(options.shape))
     began = time.monotonic()
     tasks = reader.partitions()
     took_s = time.monotonic() - began
-    record_property("plan_s", round(took_s, 3))
     assert len(tasks) == RECORDS and took_s < PLAN_S
     rows = [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
     assert [(row["partition"], row["offset"]) for row in rows] == WANT
+    return took_s
 
 
 def test_a_stream_with_a_limit_below_the_number_of_partitions(cluster: LocalCluster) -> None:
     """Each partition that has records moves in each batch, as with Spark's own source."""
+    read_stream(cluster)
+
+
+def read_stream(cluster: Served) -> None:
     options = parse_stream_options({**base(cluster), "startingOffsets": "earliest", "maxOffsetsPerTrigger": str(MOST)})
     made = Stream(options, OpenCluster(options), lambda: 0, print)
     try:

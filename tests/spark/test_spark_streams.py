@@ -17,6 +17,7 @@ from quorumlog.spark.pins import TOPIC, TRANSACTIONAL_ID, Pins, PinsUnreadable
 from quorumlog.testing import LocalCluster
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from tests.spark.kafka_server import Served
 from tests.spark.query import WAIT_S, Query
 from tests.spark.versions import NEEDS_LIMITS
 
@@ -34,7 +35,7 @@ def pins(cluster: LocalCluster) -> Pins:
     return Pins(cluster.client)
 
 
-def write(cluster: LocalCluster, topic: str, partition: int, count: int) -> None:
+def write(cluster: Served, topic: str, partition: int, count: int) -> None:
     with cluster.client.producer() as producer:
         for _ in range(count):
             producer.send(topic, b"v", partition=partition)
@@ -121,6 +122,11 @@ def test_two_streams_in_one_query_of_which_one_is_silent(spark: Any, cluster: Lo
     for topic in ("talks", "silent"):
         cluster.client.admin.create_topic(topic, 1, 3)
     cluster.wait_healthy()
+    read_beside_a_silent_one(spark, cluster, tmp_path)
+
+
+def read_beside_a_silent_one(spark: Any, cluster: Served, folder: Path) -> None:
+    """Of the topics `talks` and `silent`, which have one partition each and no record."""
     limits = {"maxOffsetsPerTrigger": "20"} if stream_source.HAS_LIMITS else {}
 
     def frame(topic: str) -> Any:
@@ -129,14 +135,14 @@ def test_two_streams_in_one_query_of_which_one_is_silent(spark: Any, cluster: Lo
 
     def run() -> list[tuple[str, int]]:
         writer = frame("talks").union(frame("silent")).writeStream.format("parquet")
-        places = {"path": str(tmp_path / "rows"), "checkpointLocation": str(tmp_path / "c")}
+        places = {"path": str(folder / "rows"), "checkpointLocation": str(folder / "c")}
         assert writer.options(**places).trigger(availableNow=True).start().awaitTermination(WAIT_S)
         return sorted((row.topic, row.offset) for row in spark.read.parquet(places["path"]).collect())
 
     write(cluster, "talks", 0, 100)
     talked = [("talks", offset) for offset in range(100)]
     assert run() == talked
-    commits = sorted((tmp_path / "c" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
+    commits = sorted((folder / "c" / "commits").glob("[0-9]*"), key=lambda file: int(file.name))
     assert len(commits) == (5 if limits else 1)
     commits[-1].unlink()
     commits[-1].with_name(f".{commits[-1].name}.crc").unlink()
@@ -151,8 +157,13 @@ def test_a_stream_that_is_joined_to_itself(spark: Any, cluster: LocalCluster, tm
     """Each record exactly twice."""
     cluster.client.admin.create_topic("twice", 2, 3)
     cluster.wait_healthy()
+    read_joined_to_itself(spark, cluster, tmp_path)
+
+
+def read_joined_to_itself(spark: Any, cluster: Served, folder: Path) -> None:
+    """Of the topic `twice`, which has two partitions and no record."""
     write(cluster, "twice", 1, 30)
-    query = Query(spark, cluster.bootstrap_servers, tmp_path / "c", subscribe="twice", startingOffsets="earliest")
+    query = Query(spark, cluster.bootstrap_servers, folder / "c", subscribe="twice", startingOffsets="earliest")
     query.frame = query.frame.union(query.frame)
     query.run()
     assert query.rows() == sorted([(1, offset) for offset in range(30)] * 2)

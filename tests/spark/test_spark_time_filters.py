@@ -20,6 +20,7 @@ from quorumlog.spark.schema import schema_of
 from quorumlog.spark.source import BatchReader
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from tests.spark.kafka_server import Served
 from tests.spark.versions import NEEDS_FILTERS
 
 START_MS = time.time_ns() // 1_000_000 - 3_600_000  # what is a week old may be deleted
@@ -36,27 +37,31 @@ def at(ms: float) -> datetime:
 @pytest.fixture(scope="module")
 def cluster(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("times") / "cluster", nodes=1) as made:
-        made.client.admin.create_topic("timed", len(TIMES))
-        with made.client.producer() as plain, made.client.producer(transactional_id="marks") as marks:
-            marks.init_transactions()
-            marks.begin()
-            for partition, times in TIMES.items():
-                for ms in times:
-                    producer = marks if partition == MARKED else plain
-                    producer.send("timed", b"v", partition=partition, timestamp_ms=START_MS + ms).result()
-            marks.commit()
-        made.client.admin.delete_records({("timed", TRIMMED): len(TIMES[TRIMMED])})
-        wait_until(lambda: starts(made)[TRIMMED] == len(TIMES[TRIMMED]), SETTLED_S, "the trimmed start")
-        wait_until(lambda: len(rows(made)) == 5, SETTLED_S, "the marker")
+        write_timed(made)
         yield made
 
 
-def starts(cluster: LocalCluster) -> dict[int, int]:
+def write_timed(made: Served) -> None:
+    made.client.admin.create_topic("timed", len(TIMES))
+    with made.client.producer() as plain, made.client.producer(transactional_id="marks") as marks:
+        marks.init_transactions()
+        marks.begin()
+        for partition, times in TIMES.items():
+            for ms in times:
+                producer = marks if partition == MARKED else plain
+                producer.send("timed", b"v", partition=partition, timestamp_ms=START_MS + ms).result()
+        marks.commit()
+    made.client.admin.delete_records({("timed", TRIMMED): len(TIMES[TRIMMED])})
+    wait_until(lambda: starts(made)[TRIMMED] == len(TIMES[TRIMMED]), SETTLED_S, "the trimmed start")
+    wait_until(lambda: len(rows(made)) == 5, SETTLED_S, "the marker")
+
+
+def starts(cluster: Served) -> dict[int, int]:
     found = cluster.client.admin.list_offsets({("timed", partition): EARLIEST for partition in TIMES})
     return {partition: one.offset for (_, partition), one in found.items()}
 
 
-def reader(cluster: LocalCluster, **given: str) -> BatchReader:
+def reader(cluster: Served, **given: str) -> BatchReader:
     options = parse_read_options({"bootstrap.servers": cluster.bootstrap_servers, "subscribe": "timed", **given})
     return BatchReader(options, schema_of(options.shape))
 
@@ -66,7 +71,7 @@ def read(made: BatchReader) -> list[tuple[int, int, datetime]]:
     return sorted((row["partition"], row["offset"], row["timestamp"]) for row in found)
 
 
-def rows(cluster: LocalCluster, **given: str) -> list[tuple[int, int, datetime]]:
+def rows(cluster: Served, **given: str) -> list[tuple[int, int, datetime]]:
     return read(reader(cluster, **given))
 
 
@@ -98,6 +103,10 @@ def test_rows_are_the_same_with_pushdown(
     cluster: LocalCluster, conditions: list[tuple[str, float]], planned: int
 ) -> None:
     """trinodb/trino#13167: a look-up that finds no offset is no offset -1."""
+    compare_with_pushdown(cluster, conditions, planned)
+
+
+def compare_with_pushdown(cluster: Served, conditions: list[tuple[str, float]], planned: int) -> None:
     from quorumlog.spark.pushing import PushingReader
 
     def passing(found: list[tuple[int, int, datetime]]) -> list[tuple[int, int, datetime]]:
@@ -114,11 +123,19 @@ def test_rows_are_the_same_with_pushdown(
 
 
 def test_an_end_by_time_in_the_future_is_everything(cluster: LocalCluster) -> None:
+    read_to_the_future(cluster)
+
+
+def read_to_the_future(cluster: Served) -> None:
     later = str(START_MS + 7_200_000)
     assert len(rows(cluster)) == 5 and rows(cluster, endingTimestamp=later) == rows(cluster)
 
 
 def test_a_start_by_time_in_the_future_follows_its_strategy(cluster: LocalCluster) -> None:
+    read_from_the_future(cluster)
+
+
+def read_from_the_future(cluster: Served) -> None:
     later = {"startingTimestamp": str(START_MS + 7_200_000)}
     with pytest.raises(ConfigError, match=r"in timed-0, timed-1, timed-2, timed-3; .*Strategy=latest"):
         rows(cluster, **later)
