@@ -28,6 +28,8 @@ class Topics:
     ) -> dict[tuple[str, int], tuple[FoundOffset, FoundOffset]]:
         return dict.fromkeys(wanted, (FoundOffset(0, -1, -1), FoundOffset(0, -1, -1)))
 
+    def leader_of(self, topic: str, partition: int) -> None: ...
+
     def topic_life(self, name: str) -> Any:
         return type("Life", (), {"metadata_offset": -1})
 
