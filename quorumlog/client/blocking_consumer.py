@@ -47,7 +47,7 @@ class Consumer(Blocking):
         self,
         config: Mapping[str, Any] | None = None,
         *,
-        connect: edge.Connect | None = None,
+        connect: Any = None,  # edge.Connect | None; so that options may also be given as **dict[str, object]
         **options: Any,
     ) -> None:
         own: dict[str, Any] = {} if connect is None else {"connect": connect}
