@@ -62,7 +62,7 @@ def test_a_row_above_the_topics_limit(cluster: LocalCluster) -> None:
     with ClusterSender(client(cluster)) as sender:
         sender.partition_count("limited")
         sender.queue("limited", rows(*[b"x" * 100] * 50), 0)
-        with pytest.raises(RowRefused, match="for topic 'limited'; its max.message.bytes is 1000"):
+        with pytest.raises(RowRefused, match=r"for topic 'limited'; its max\.message\.bytes is 1000"):
             sender.queue("limited", rows(b"y", b"x" * 2_000), 0)
         sender.finish()
     assert sender.sent.rows == 50, "in batches that fit"
