@@ -48,13 +48,13 @@ POM = """\
 </project>
 """
 
-# The kernels of the decoder for the types that a read uses, as after some reads of an earlier process.
+# The kernels of decoder and encoder for the types that reads and writes use, as after some of an earlier process.
 FILL_CACHE = """
 import numpy, pyarrow
 from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
 from quorumlog.records.columnar import decode_columns, lay_out
-from quorumlog.records.columnar.form import decoder
-decoder.compiled = True
+from quorumlog.records.columnar.form import decoder, encoder
+decoder.compiled = encoder.compiled = True
 values = pyarrow.array([b"v"] * 10, pyarrow.binary())
 for batch in lay_out(pyarrow.nulls(10, pyarrow.binary()), values, numpy.zeros(10, numpy.int64)):
     sealed = bytes(batch.seal(NO_PRODUCER, -1, NO_SEQUENCE, leader_epoch=0))

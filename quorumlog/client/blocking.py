@@ -146,6 +146,9 @@ class Producer(Blocking):
         """How many partitions the topic has, as this client knows it. Raises Unavailable, RequestFailed."""
         return self._thread.run(self._client.partition_count(topic, int(timeout_s * 1000)))  # type: ignore[no-any-return]
 
+    def is_ours(self, topic: str) -> bool:
+        return self._thread.run(self._client.is_ours(topic))  # type: ignore[no-any-return]
+
     def batch_limit(self, topic: str) -> BatchLimit:
         return self._thread.run(self._client.batch_limit(topic))  # type: ignore[no-any-return]
 

@@ -179,6 +179,13 @@ class AsyncProducer:
         self._begin()
         return self._link.cache.topics[topic].partition_count
 
+    async def is_ours(self, topic: str) -> bool:
+        """True if a broker of quorumlog told the topic's metadata: Apache Kafka does not say how new they are.
+
+        Only of a client that asks by gRPC: the lane is Kafka's protocol on both sides.
+        """
+        return self._link.cache.life_of(topic).metadata_offset >= 0
+
     async def batch_limit(self, topic: str) -> BatchLimit:
         """What the topic takes at most at once. NO_LIMIT if the cluster does not say."""
         self._begin()

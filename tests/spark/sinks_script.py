@@ -10,7 +10,8 @@ import sys
 from collections.abc import Mapping
 
 ROWS = 3_000
-HEADERS = "array(named_struct('key', 'a', 'value', cast(id as binary)), named_struct('key', 'a', 'value', null))"
+PAIRS = ("cast(cast(id as string) as binary)", "cast(null as binary)")
+HEADERS = "array({})".format(", ".join(f"named_struct('key', 'a', 'value', {value})" for value in PAIRS))
 COLUMNS = (
     # empty, and of each length up to 40 bytes, so that every end of the hash is there
     "case when id % 11 = 0 then '' else rpad(cast(id as string), cast(1 + id % 40 as int), 'k') end as key",

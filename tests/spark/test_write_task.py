@@ -119,10 +119,10 @@ def test_an_abort_says_what_stays() -> None:
     spans = Spans()
     spans.took([part("a", 0, 10, 5)])
     known = "batch 7 failed: 5 of its rows stay in the log .a-0 5 rows at offsets 10 to 14"
-    unknown = "; 1 tasks did not say what they have sent. If it is repeated, these are there twice"
+    unknown = "; 1 tasks did not say what they have sent. If it is repeated, what was sent is there twice"
     with pytest.warns(UserWarning, match=f"{known}.*{unknown}"):
         tell_what_stays([TaskDone(spans), None], "batch 7")
-    with pytest.warns(UserWarning, match="no row is known to be in the log"):
+    with pytest.warns(UserWarning, match="batch 7 failed: no row is known to be in the log$"):
         tell_what_stays([], "batch 7")
 
 

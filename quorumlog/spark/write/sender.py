@@ -26,6 +26,7 @@ class ClusterSender:
     def __init__(self, client: Mapping[str, Any]) -> None:
         self.sent = Spans()
         self._producer = Producer(dict(client))
+        self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
         self._limits: dict[str, BatchLimit] = {}
@@ -49,10 +50,11 @@ class ClusterSender:
                 raise RowRefused(
                     f"topic {topic!r} does not exist; quorumlog topic create {topic} makes it ({error})"
                 ) from error
-            except NoProtocol as error:
+            if self._by_grpc and not self._producer.is_ours(topic):
                 raise NoProtocol(
-                    f"option transport: {error}; set it to auto, or to lane for Kafka's protocol"
-                ) from error
+                    "option transport: the cluster serves no gRPC, as an Apache Kafka does not; set it to auto, or to "
+                    "lane for Kafka's protocol"
+                )
             self._limits[topic] = self._producer.batch_limit(topic)
         return self._counts[topic]
 

@@ -129,6 +129,7 @@ def tell_what_stays(messages: Sequence[WriterCommitMessage | None], what: str) -
     """At least once has nothing to undo. A warning says which rows a repetition would write again."""
     sent = sum_of(messages)
     silent = sum(not isinstance(message, TaskDone) for message in messages)
-    unknown = f"; {silent} tasks did not say what they have sent" if silent else ""
     stays = f"{sent.rows} of its rows stay in the log ({sent})" if sent.rows else "no row is known to be in the log"
-    warnings.warn(f"{what} failed: {stays}{unknown}. If it is repeated, these are there twice", stacklevel=3)
+    unknown = f"; {silent} tasks did not say what they have sent" if silent else ""
+    twice = ". If it is repeated, what was sent is there twice" if sent.rows or silent else ""
+    warnings.warn(f"{what} failed: {stays}{unknown}{twice}", stacklevel=3)

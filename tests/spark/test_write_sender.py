@@ -1,0 +1,78 @@
+"""The producer of a task against a real node: both transports, what is refused, and a task that fails."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from quorumlog.spark.write.options import parse_write_options
+from quorumlog.spark.write.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, ClusterSender
+from quorumlog.spark.write.topics import RowRefused
+from quorumlog.testing import LocalCluster
+
+METADATA_TIMEOUT_S = 60.0  # of Kafka's producers
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("sender") / "cluster", nodes=1) as made:
+        yield made
+
+
+def client(cluster: LocalCluster, **more: str) -> Any:
+    given = {"bootstrap.servers": cluster.bootstrap_servers, "delivery": "at-least-once", **more}
+    return parse_write_options(given).client
+
+
+def rows(*values: bytes) -> pa.RecordBatch:
+    return pa.record_batch({"value": pa.array(values, pa.binary())})
+
+
+@pytest.mark.parametrize("transport", ["grpc", "lane"])
+def test_more_tables_than_wait_at_once(cluster: LocalCluster, transport: str) -> None:
+    topic = f"by-{transport}"
+    cluster.client.admin.create_topic(topic, 2)
+    tables = 2 * MAX_UNDER_WAY
+    with ClusterSender(client(cluster, transport=transport)) as sender:
+        assert sender.partition_count(topic) == 2
+        for number in range(tables):
+            sender.queue(topic, rows(b"%d" % number), number % 2)
+        sender.finish()
+    spans = {key: (span.rows, span.first, span.end) for key, span in sender.sent.by_partition.items()}
+    assert spans == {(topic, partition): (tables // 2, 0, tables // 2) for partition in range(2)}
+    found = cluster.client.consumer(topic, start="earliest", stop="latest")
+    assert sorted(int(one.value or b"") for one in found) == list(range(tables))
+
+
+def test_a_topic_that_is_not_there_is_told_soon_and_not_made(cluster: LocalCluster) -> None:
+    with ClusterSender(client(cluster)) as sender:
+        start_s = time.monotonic()
+        with pytest.raises(RowRefused, match="topic 'missing' does not exist; quorumlog topic create missing makes it"):
+            sender.partition_count("missing")
+        assert TOPIC_WAIT_S <= time.monotonic() - start_s < METADATA_TIMEOUT_S, "it may have been made a moment ago"
+    assert "missing" not in [one.name for one in cluster.client.admin.list_topics()]
+
+
+def test_a_row_above_the_topics_limit(cluster: LocalCluster) -> None:
+    cluster.client.admin.create_topic("limited", 1, configs={"max.message.bytes": "1000"})
+    with ClusterSender(client(cluster)) as sender:
+        sender.partition_count("limited")
+        sender.queue("limited", rows(*[b"x" * 100] * 50), 0)
+        with pytest.raises(RowRefused, match=r"for topic 'limited'; its max\.message\.bytes is 1000"):
+            sender.queue("limited", rows(b"y", b"x" * 2_000), 0)
+        sender.finish()
+    assert sender.sent.rows == 50, "in batches that fit"
+    assert len(list(cluster.client.consumer("limited", start="earliest", stop="latest"))) == 50
+
+
+def test_a_task_that_fails_waits_for_nothing(cluster: LocalCluster) -> None:
+    cluster.client.admin.create_topic("failed", 1)
+    with pytest.raises(RuntimeError, match="of the task"), ClusterSender(client(cluster)) as sender:
+        sender.partition_count("failed")
+        sender.queue("failed", rows(b"v"), 0)
+        raise RuntimeError("of the task")
+    assert sender.sent.rows == 0
