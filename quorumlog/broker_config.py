@@ -55,8 +55,8 @@ DECIDED_TOGETHER: frozenset[str] = frozenset(
     {"durability", "min.insync.replicas", "unclean.leader.election.enable", "unclean.recovery.strategy"}
 )
 """Topic settings by which the controller elects and brokers commit. Both take them from the metadata alone: of the
-topic or of all brokers, never of one broker or of its file. The first controller writes what its file has of them
-(decision 85)."""
+topic or of all brokers, never of one broker or of its file. The first controller of a cluster writes what its file has
+of them (decisions 85 and 114)."""
 
 
 def of_one_broker(values: Mapping[str, str]) -> dict[str, str]:

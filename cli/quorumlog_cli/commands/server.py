@@ -90,7 +90,7 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
     elif key in TOPIC_SYNONYMS:
         found |= {"meaning": f"The default of the topic config {TOPIC_SYNONYMS[key]}."}
         if TOPIC_SYNONYMS[key] in DECIDED_TOGETHER:
-            found |= {"effect": "A controller writes its file's value where the cluster has none; then use config set."}
+            found |= {"effect": "A new cluster takes it from its first active controller's file; then use config set."}
     elif key in COARSER:
         found |= {"meaning": _coarser(key)}
     elif (of_kafka := foreign(key)) is not None:
