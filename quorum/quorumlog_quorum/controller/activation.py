@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     ClusterIncarnationRecord,
@@ -37,7 +39,7 @@ def activate(draft: Draft) -> None:
         draft.add(ClusterIncarnationRecord(number=incarnation.number, id=incarnation.id))
     if not has_adopted(draft.image):
         config = draft.state.config
-        cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
+        cluster: Mapping[str, str] = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
         _set_for_all(draft, MIN_ISR, str(config.min_insync_replicas))
         draft.state.minimum_raised_end = draft.next_offset
         for name, value in sorted(config.decided_together.items()):
