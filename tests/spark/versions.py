@@ -28,7 +28,14 @@ RAN = "pyspark"  # the property of a JUnit report that test_spark_cluster.py giv
 LEAST = 60  # tests that must pass with a version
 NEEDS_FILTERS, NEEDS_LIMITS = "filters need Spark 4.1", "limits need Spark 4.2"
 NEEDS = {NEEDS_FILTERS: "4.1", NEEDS_LIMITS: "4.2"}  # why a test is skipped below a version; from that on it runs
-LACKS = ("no java", "java is ", "no mvn", "mvn ", "pyspark ")  # how other reasons begin: what a machine does not have
+LACKS = (
+    "no java",
+    "java is ",
+    "no mvn",
+    "mvn ",
+    "pip ",
+    "pyspark ",
+)  # how other reasons begin: what a machine lacks
 TEST_LIMIT_S = 300  # for each test: a version runs for the first time here, and compiles itself
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
