@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from jepsen.pool.job import QUORUM, Job
@@ -35,16 +36,17 @@ def swarm(first: int, seeds: int, profile: str | None, seconds: int, processes: 
 
     bad, count, shrunk, totals = 0, 0, 0, dict[str, int]()
     lines, processor_s = 0, 0.0
-    for job, result in results(jobs(), processes, os.environ):
-        count += 1
-        for name, times in result["exercised"].items():
-            totals[name] = totals.get(name, 0) + times
-        lines, processor_s = lines + result.get("lines", 0), processor_s + result.get("processor_s", 0.0)
-        if result["verdict"] != "VALID":
-            bad += 1
-        print(line_of(job, result), flush=True)
-        if result["verdict"] == "INVALID" and (shrunk := shrunk + 1) <= MAX_SHRUNK:
-            _shrink(job)
+    with closing(results(jobs(), processes, os.environ)) as found:  # an interrupt ends all processes at once
+        for job, result in found:
+            count += 1
+            for name, times in result["exercised"].items():
+                totals[name] = totals.get(name, 0) + times
+            lines, processor_s = lines + result.get("lines", 0), processor_s + result.get("processor_s", 0.0)
+            if result["verdict"] != "VALID":
+                bad += 1
+            print(line_of(job, result), flush=True)
+            if result["verdict"] == "INVALID" and (shrunk := shrunk + 1) <= MAX_SHRUNK:
+                _shrink(job)
     print("exercised: " + ", ".join(f"{name} {times}" for name, times in totals.items()))
     print(rate_of(lines, processor_s))
     print(f"{count} seeds, {bad} not VALID, {time.monotonic() - started:.0f} s")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from quorumlog.cleaner_settings import CLEANER_SETTINGS
 from quorumlog.directory_settings import DIRECTORY_SETTINGS
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.live_settings import IDLE, IN_FORCE
+from quorumlog.live_settings import IDLE, IN_FORCE, ListenersToo
 from quorumlog.throttle_settings import THROTTLE_SETTINGS
 from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey
 
@@ -55,8 +55,8 @@ DECIDED_TOGETHER: frozenset[str] = frozenset(
     {"durability", "min.insync.replicas", "unclean.leader.election.enable", "unclean.recovery.strategy"}
 )
 """Topic settings by which the controller elects and brokers commit. Both take them from the metadata alone: of the
-topic or of all brokers, never of one broker or of its file. The first controller writes what its file has of them
-(decision 85)."""
+topic or of all brokers, never of one broker or of its file. The first controller of a cluster writes what its file has
+of them (decisions 85 and 114)."""
 
 
 def of_one_broker(values: Mapping[str, str]) -> dict[str, str]:
@@ -65,14 +65,10 @@ def of_one_broker(values: Mapping[str, str]) -> dict[str, str]:
 
 
 PER_BROKER: frozenset[str] = frozenset(DIRECTORY_SETTINGS)  # of one broker, never of all brokers
-CHANGEABLE: Mapping[str, ConfigKey] = {
-    **CLEANER_SETTINGS,
-    **DIRECTORY_SETTINGS,
-    **THROTTLE_SETTINGS,
-    **IN_FORCE,
-    **IDLE,
-}  # of the broker itself
-BROKER_CONFIGS: Mapping[str, ConfigKey] = {**TOPIC_CONFIGS, **CHANGEABLE}  # by the names that are stored
+CHANGEABLE: Mapping[str, ConfigKey] = ListenersToo(
+    {**CLEANER_SETTINGS, **DIRECTORY_SETTINGS, **THROTTLE_SETTINGS, **IN_FORCE, **IDLE}
+)  # of the broker itself
+BROKER_CONFIGS: Mapping[str, ConfigKey] = ListenersToo({**TOPIC_CONFIGS, **CHANGEABLE})  # by the names that are stored
 
 
 def stored_name_of(name: str) -> str:

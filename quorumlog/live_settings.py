@@ -7,7 +7,8 @@ because Kafka takes them at run time and its tools set them: nothing here reads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind, words
@@ -18,7 +19,8 @@ RECOVERY_THREADS, RECOVERY_THREADS_MAX = "num.recovery.threads.per.data.dir", 64
 ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
 PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 VERIFICATION = "transaction.partition.verification.enable"
-ADDRESS_WORDS = r"[0-9a-fA-F.:]+:[0-9]{1,9}"
+HOST_WORDS = r"[0-9a-zA-Z._%:-]+:[0-9]{1,9}"
+_OF_LISTENER = re.compile(r"listener\.name\.([a-z0-9_.-]+)\." + re.escape(CONNECTIONS))
 
 _IN_FORCE = (
     ConfigKey(
@@ -34,9 +36,10 @@ _IN_FORCE = (
         doc="Connections from one address to all listeners for clients; a further one is closed at once.",
     ),
     ConfigKey(
-        name=ADDRESSES, kind=Kind.LIST, default="", pattern=ADDRESS_WORDS,
-        hint=" of ADDRESS:CONNECTIONS; write addresses, not names, as in 10.0.0.7:100",
-        doc="Other maxima than `max.connections.per.ip`, as ADDRESS:CONNECTIONS,...; 0 lets nobody in.",
+        name=ADDRESSES, kind=Kind.LIST, default="", pattern=HOST_WORDS,
+        hint=" of HOST:CONNECTIONS, as in 10.0.0.7:100",
+        doc="Other maxima than `max.connections.per.ip`, as HOST:CONNECTIONS,...; 0 lets nobody in. All addresses of a "
+        "name have its maximum, each by itself.",
     ),
     ConfigKey(
         name=RECOVERY_THREADS, kind=Kind.WHOLE, default="2", minimum=1, maximum=RECOVERY_THREADS_MAX,
@@ -52,7 +55,44 @@ _IN_FORCE = (
         "itself.",
     ),
 )  # fmt: skip
-IN_FORCE: Mapping[str, ConfigKey] = {key.name: key for key in _IN_FORCE}
+
+
+class ListenersToo(Mapping[str, ConfigKey]):
+    """These keys, and `listener.name.NAME.max.connections` of every name, which is found and not listed."""
+
+    def __init__(self, keys: Mapping[str, ConfigKey]) -> None:
+        self._keys = keys
+
+    def __getitem__(self, name: str) -> ConfigKey:
+        found = self._keys.get(name) or key_of_listener(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+def connections_of_listener(name: str) -> str:
+    """The key of a listener's own maximum. Source: Kafka's `ListenerName.configPrefix`, which is lower case."""
+    return f"listener.name.{name.lower()}.{CONNECTIONS}"
+
+
+@lru_cache(maxsize=64)
+def key_of_listener(name: str) -> ConfigKey | None:
+    """None: this is no key of `connections_of_listener`."""
+    if _OF_LISTENER.fullmatch(name) is None:
+        return None
+    return ConfigKey(
+        name=name, kind=Kind.WHOLE, default=str(MAX_INT), minimum=1, maximum=MAX_INT,
+        doc="Connections to this listener, beside `max.connections`; a further one is closed at once.",
+    )  # fmt: skip
+
+
+IN_FORCE: Mapping[str, ConfigKey] = ListenersToo({key.name: key for key in _IN_FORCE})
 
 
 def _idle(name: str, kind: Kind, default: str, minimum: int = 0, maximum: int = MAX_INT) -> ConfigKey:
@@ -78,6 +118,6 @@ IDLE: Mapping[str, ConfigKey] = {key.name: key for key in _IDLE}
 
 
 @lru_cache(maxsize=64)
-def connections_by_address(text: str) -> Mapping[str, int]:
+def connections_by_host(text: str) -> Mapping[str, int]:
     """Of a value of ADDRESSES that is allowed. An IPv6 address has colons of its own."""
-    return {address: int(count) for address, _, count in (word.rpartition(":") for word in words(text))}
+    return {host: int(count) for host, _, count in (word.rpartition(":") for word in words(text))}

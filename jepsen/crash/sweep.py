@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -122,6 +124,15 @@ def _begin_process() -> None:
     """What is imported stays: to look through it at every collection would take a fifth of the time."""
     gc.collect()
     gc.freeze()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """However that ends: what has begun of a chunk, and what is queued, would take seconds."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _told_replay(coverage: Coverage, say: Say) -> int:

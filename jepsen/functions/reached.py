@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -136,7 +137,8 @@ def functions_of_seeds(seeds: Iterable[int], profile: str | None, seconds: int) 
         Job(seed=seed, profile=profile_of(turn, profile), seconds=seconds, noting=True)
         for turn, seed in enumerate(seeds)
     )
-    return functions_of(results(jobs, PROCESSES, os.environ))
+    with closing(results(jobs, PROCESSES, os.environ)) as found:  # an interrupt ends all processes at once
+        return functions_of(found)
 
 
 def functions_of(found: Iterable[tuple[Job, Mapping[str, Any]]]) -> list[str]:

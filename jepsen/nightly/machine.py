@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
+from jepsen.guard import POLL_S, Guard, Mark, end_group, end_marked, marked
 from jepsen.nightly.files import OUTPUTS, write_state, write_whole
-from jepsen.nightly.guard import MARK, POLL_S, Guard, end_group, end_marked, marked
 from jepsen.nightly.night import Ended, Interrupted
 from jepsen.nightly.plan import Plan
 from jepsen.nightly.report import page
@@ -50,7 +50,7 @@ class RealMachine:
 
     def __init__(self, folder: Path, report: Path, argv: Callable[[Command], list[str]] = argv_of) -> None:
         self._folder, self._report, self._argv = folder, report, argv
-        self._mark = str(folder.resolve())
+        self._mark = Mark("QL_NIGHTLY", str(folder.resolve()))
         self._signals = 0  # how many have asked for the end
         self._before = {number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
         self._guard = Guard(self._mark)
@@ -89,7 +89,7 @@ class RealMachine:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env={**runs_from(ROOT, os.environ), MARK: self._mark, "PYTHONUNBUFFERED": "1"},
+                env={**runs_from(ROOT, os.environ), **self._mark.environment, "PYTHONUNBUFFERED": "1"},
                 start_new_session=True,
             )
             self._guard.watch(process.pid)

@@ -45,9 +45,13 @@ class Runner:
                 self._kill_child()
         late = threading.Timer(limit_s, self._kill_child)
         late.start()
-        told = self._line()
-        late.cancel()
+        try:
+            told = self._line()
+        finally:
+            late.cancel()  # after an interrupt, too: Python waits for it before it ends
         with self._lock:
+            if not told:
+                self._kill_child()  # nobody else would: its template has ended before it
             self._child = 0
         return _result(told, limit_s)
 

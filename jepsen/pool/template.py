@@ -6,6 +6,9 @@ trace is the one of a process of its own, and it cannot affect another one.
 
 Reads one line of JSON for each job, the options of `jepsen`. Writes two lines for each: the child's process id, and
 what came of it: {"code", "out", "errors"}. `--noting`: "functions" in the child's result names those that ran.
+
+When its input ends, the process that gave the jobs has ended, in whatever way: the child is killed, and the template
+ends.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import gc
 import io
 import json
 import os
+import selectors
+import signal
 import sys
 import tempfile
 import traceback
@@ -34,14 +39,30 @@ def main(argv: list[str]) -> int:
     gc.freeze()  # so that no child looks at, and thereby copies, what the template has
     for line in sys.stdin:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+            runs, held = os.pipe()  # only the child holds the second end: the first one ends with it
             child = os.fork()
             if child == 0:
                 _be_child(json.loads(line), out, errors, ran)
+            os.close(held)
             _tell({"child": child})
+            has_ended = _ends_before_input(runs)
+            os.close(runs)
+            if not has_ended:
+                os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
+            if not has_ended:
+                return 1
             code, tail = os.waitstatus_to_exitcode(status), _text(errors)[-_ERRORS_CHARACTERS:]
             _tell({"code": code, "out": _text(out), "errors": tail})
     return 0
+
+
+def _ends_before_input(runs: int) -> bool:
+    """Whether the child ends while somebody waits for it: there is no next job before this one is told."""
+    with selectors.DefaultSelector() as selector:
+        for end in (runs, sys.stdin.fileno()):
+            selector.register(end, selectors.EVENT_READ)
+        return any(key.fd == runs for key, _ in selector.select())
 
 
 def _tell(what: dict[str, object]) -> None:

@@ -16,7 +16,7 @@ import socket
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
@@ -160,6 +160,13 @@ class LogFiles:
                 return found
 
 
+class Advice(NamedTuple):
+    """What to do, by options that the read has. damage: in a segment. missing: about a log without one."""
+
+    damage: str = "read another replica's directory, or leave this place out by startingOffsets and endingOffsets"
+    missing: str = "leave the partition out by assign"
+
+
 class Patience:
     """Around each try to read a log: takes what another look at the files may mend, and else says what to do.
 
@@ -167,8 +174,9 @@ class Patience:
     Raises Hole, for offsets that are missing twice at one place: a cleaner may have come there since the first look.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, path: str, advice: Advice | None = None) -> None:
+        """advice: None: that of a read of topics."""
+        self._path, self._advice = path, advice or Advice()
         self._met: tuple[str, int] | None = None  # the place of damage, or where offsets are missing
         self._missing = 0
 
@@ -185,8 +193,7 @@ class Patience:
             if not self._is_met_twice(error.path, error.position):
                 return True
             raise UnreadableLog(
-                f"{error.path} at byte {error.position}: {error.reason}; read another replica's directory, or leave "
-                "this place out by startingOffsets and endingOffsets"
+                f"{error.path} at byte {error.position}: {error.reason}; {self._advice.damage}"
             ) from error
         if isinstance(error, FileMissing):
             self._missing += 1
@@ -194,7 +201,7 @@ class Patience:
                 return True
         if isinstance(error, QuorumlogError) or error is None:
             return False
-        text = text_of(error)
+        text = text_of(error, self._advice)
         if text:
             raise UnreadableLog(f"{self._path}: {text}" if isinstance(error, CorruptRecords) else text) from error
         return False
@@ -204,7 +211,7 @@ class Patience:
         return is_twice
 
 
-def text_of(error: BaseException) -> str:
+def text_of(error: BaseException, advice: Advice | None = None) -> str:
     """What is wrong with files, for the user; empty for errors of other kinds."""
     if isinstance(error, FileMissing):
         return f"{error.path} is not there, or goes away while it is read; look at who changes the directory"
@@ -217,7 +224,7 @@ def text_of(error: BaseException) -> str:
     if isinstance(error, BadPartitionMetadata):
         return f"{error.path}: {error.reason}; copy the file again, or remove it from a copy"
     if isinstance(error, NoSegment):
-        return f"{error}; copy the directory again, or leave the partition out by assign"
+        return f"{error}; copy the directory again, or {(advice or Advice()).missing}"
     return str(error) if isinstance(error, CorruptRecords) else ""
 
 

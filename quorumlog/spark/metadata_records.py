@@ -16,7 +16,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.ids import Offset
 from quorumlog.records import BatchHeader, CorruptRecords, Record, decode_batch, headers, verify_crc
 from quorumlog.records.control import describe_control
-from quorumlog.spark.files import READ_BYTES, Patience, UnreadableLog, look_into_all
+from quorumlog.spark.files import READ_BYTES, Advice, Patience, UnreadableLog, look_into_all
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_quorum.metadata.dump import describe_record
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, read_frame, type_name
@@ -28,6 +28,7 @@ from quorumlog_storage.foreign.log_reader import Hole, Part
 from quorumlog_storage.log_file import CorruptBatch
 
 KEY = (METADATA_TOPIC, 0)
+ANOTHER_NODE = "read the directory of another node"  # this table has no option that leaves a place out
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Row = dict[str, Any]
@@ -36,7 +37,7 @@ Row = dict[str, Any]
 def metadata_rows(directories: tuple[str, ...], disk: Disk | None = None) -> Iterator[list[Row]]:
     """Rows of `tables.SCHEMAS`, in order, some at a time. Raises ConfigError, UnreadableLog."""
     directory = _holder(ReadOnlyDisk() if disk is None else disk, directories)
-    patience = Patience(directory.path_of(KEY))
+    patience = Patience(directory.path_of(KEY), Advice(ANOTHER_NODE, ANOTHER_NODE))
     offset: Offset = -1  # of what is read next; -1: nothing was read yet
     is_over = False
     while not is_over:
@@ -55,7 +56,7 @@ def metadata_rows(directories: tuple[str, ...], disk: Disk | None = None) -> Ite
                     raise reader.damage
                 is_over = True
         except Hole as hole:
-            raise UnreadableLog(f"{hole}; read the directory of another node") from hole
+            raise UnreadableLog(f"{hole}; {ANOTHER_NODE}") from hole
 
 
 def _holder(disk: Disk, paths: tuple[str, ...]) -> LogDirectory:

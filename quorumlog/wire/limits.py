@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT
+from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT, Listener
 
 GRANTED_PART = 4  # one fetch is granted at most one in so many of the free bytes
 UNFINISHED_PART = 2  # frames that their peers have not sent whole hold at most one in so many of all bytes, together
@@ -63,11 +63,11 @@ UNLIMITED = 2**31 - 1
 class ConnectionLimits:
     """How many connections may be open. Asked for each new one, since both can be changed while a node runs.
 
-    of_listener: of one listener; True: of an internal one. of_address: from one address to all listeners for clients
+    of_listener: of one listener. of_address: from one address to all listeners for clients
     together; nodes of a cluster may share one, so those to internal listeners do not count.
     """
 
-    of_listener: Callable[[bool], int]
+    of_listener: Callable[[Listener], int]
     of_address: Callable[[str], int] = lambda _host: UNLIMITED
     open: Counter[str] = field(default_factory=Counter)  # to listeners for clients, by address
 

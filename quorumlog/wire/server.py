@@ -54,7 +54,7 @@ class Serving:
         connection_limits: ConnectionLimits | None = None,
     ) -> None:
         self.features = features or FeatureNotice()
-        self.connection_limits = connection_limits or ConnectionLimits(lambda _internal: limits.max_connections)
+        self.connection_limits = connection_limits or ConnectionLimits(lambda _listener: limits.max_connections)
         self.turn = turn
         self.random_bytes, self.proof_log = random_bytes, proof_log
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
@@ -70,7 +70,7 @@ class Serving:
     def admit(self, connection: ServedConnection, address: str) -> str:
         """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""
         limits, internal = self.connection_limits, self.dispatch.listener.internal
-        most = limits.of_listener(internal)
+        most = limits.of_listener(self.dispatch.listener)
         if len(self._connections) >= most:
             return f"{most} connections to {self.dispatch.listener.name} are open already (max.connections)"
         if internal:
@@ -103,7 +103,7 @@ class Serving:
         do; connections of nodes stay)."""
         if self.dispatch.listener.internal:
             return
-        most = self.connection_limits.of_listener(False)
+        most = self.connection_limits.of_listener(self.dispatch.listener)
         if (excess := len(self._connections) - most) > 0:
             for connection in sorted(self._connections, key=lambda one: (not one.idle, one.active_s))[:excess]:
                 connection.close(f"more than {most} connections are open since max.connections was lowered")

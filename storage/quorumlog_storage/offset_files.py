@@ -128,6 +128,14 @@ def render_offsets(offsets: Mapping[TopicPartition, Offset]) -> bytes:
     return render_checkpoint(f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items()))
 
 
+def offsets_at(disk: Disk, path: str) -> dict[TopicPartition, Offset] | None:
+    """What the file says now; None where there is none. Nothing is changed. Raises CorruptCheckpoint, DiskError."""
+    try:
+        return parse_offsets(path, disk.read_bytes(path))
+    except FileMissing:
+        return None
+
+
 def parse_offsets(path: str, content: bytes) -> dict[TopicPartition, Offset]:
     """Raises CorruptCheckpoint."""
     offsets: dict[TopicPartition, Offset] = {}

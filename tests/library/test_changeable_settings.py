@@ -6,7 +6,7 @@ import pytest
 
 from quorumlog.broker_config import BROKER_CONFIGS, stored_name_of
 from quorumlog.errors import ApiError
-from quorumlog.live_settings import ADDRESSES, IDLE, IN_FORCE, connections_by_address
+from quorumlog.live_settings import ADDRESSES, IDLE, IN_FORCE, connections_by_host, connections_of_listener
 from quorumlog.topic_config import Kind, parse_text
 from quorumlog_cli.server.foreign_keys import IDLE as IDLE_IN_A_FILE
 from quorumlog_cli.server.keys import NODE_KEYS
@@ -115,14 +115,39 @@ def test_defaults_are_allowed(name: str) -> None:
         ("", {}),
         ("10.0.0.7:100, 10.0.0.8:0", {"10.0.0.7": 100, "10.0.0.8": 0}),
         ("fe80::1:5,::1:7", {"fe80::1": 5, "::1": 7}),
+        ("localhost:5,host-7.example.org:1", {"localhost": 5, "host-7.example.org": 1}),
     ],
 )
-def test_connections_by_address(text: str, found: dict[str, int]) -> None:
+def test_connections_by_host(text: str, found: dict[str, int]) -> None:
     parse_text(BROKER_CONFIGS[ADDRESSES], text)
-    assert connections_by_address(text) == found
+    assert connections_by_host(text) == found
 
 
-@pytest.mark.parametrize("text", ["10.0.0.7", "10.0.0.7:", "10.0.0.7:-1", "localhost:5", "10.0.0.7:5;10.0.0.8:5"])
-def test_connections_of_what_is_no_address(text: str) -> None:
-    with pytest.raises(ApiError, match="write addresses, not names"):
+@pytest.mark.parametrize("text", ["10.0.0.7", "10.0.0.7:", "10.0.0.7:-1", "a b:5", "10.0.0.7:5;10.0.0.8:5"])
+def test_connections_of_what_is_no_host(text: str) -> None:
+    with pytest.raises(ApiError, match="of HOST:CONNECTIONS"):
         parse_text(BROKER_CONFIGS[ADDRESSES], text)
+
+
+def test_every_listener_may_have_a_maximum_of_its_own() -> None:
+    name = connections_of_listener("CLIENT-2")
+    assert name == stored_name_of("listener.name.client-2.max.connections")
+    assert parse_text(BROKER_CONFIGS[name], "5") == 5 and name in IN_FORCE and name not in [*IN_FORCE]
+    for text in ("0", "x"):
+        with pytest.raises(ApiError):
+            parse_text(BROKER_CONFIGS[name], text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "listener.name.CLIENT.max.connections",
+        "listener.name..max.connections",
+        "listener.name.client.max.connections.per.ip",
+        "max.connections.of.listener",
+    ],
+)
+def test_what_is_no_key_of_a_listener(name: str) -> None:
+    assert name not in BROKER_CONFIGS and BROKER_CONFIGS.get(name) is None
+    with pytest.raises(ApiError, match="not a setting that can be changed"):
+        stored_name_of(name)

@@ -10,13 +10,25 @@ import pytest
 from quorumlog.errors import ErrorCode
 from quorumlog.live_settings import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, RECOVERY_THREADS
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
-from quorumlog.rpc.transport import Connection
+from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
+from quorumlog.rpc.transport import Address, Connection, Listener
+from quorumlog.wire.limits import ConnectionLimits
+from quorumlog_cli.server.config import NodeConfig
+from quorumlog_cli.server.named_addresses import NamedAddresses
 from quorumlog_cli.server.own_notice import OwnNotice
 from quorumlog_cli.server.real_edges import connection_limits
 from tests.scenarios.one_node import CALL_MS, GRPC, RealNode
 
 BROKER, SET, DELETE = 4, 0, 1
 OF_DESCRIPTORS = 500
+CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 0), internal=False, lane=True)
+OTHER = dataclasses.replace(CLIENT, name="OTHER")
+NODES = dataclasses.replace(CLIENT, name="REPLICATION", internal=True)
+OF_CLIENT, OF_NODES = "listener.name.client.max.connections", "listener.name.replication.max.connections"
+
+
+def limits_of(config: NodeConfig, own: OwnNotice) -> ConnectionLimits:
+    return connection_limits(config, OF_DESCRIPTORS, own, NamedAddresses(lambda _names, _told: None, lambda: 0))
 
 
 @pytest.fixture
@@ -46,21 +58,54 @@ def alter(at: RealNode, broker: str, settings: dict[str, str | None]) -> None:
 
 def test_connections_and_threads(at: RealNode) -> None:
     own, config = at.node.edges.own, dataclasses.replace(at.config, max_connections_per_ip_overrides="10.0.0.9:3")
-    limits = connection_limits(config, OF_DESCRIPTORS, own)
+    limits = limits_of(config, own)
     of_file = min(config.max_connections, OF_DESCRIPTORS)
-    assert (limits.of_listener(False), limits.of_address("10.0.0.9")) == (of_file, 3)
+    assert (limits.of_listener(CLIENT), limits.of_address("10.0.0.9")) == (of_file, 3)
     assert limits.of_address("10.0.0.8") == config.max_connections_per_ip
     alter(at, "", {CONNECTIONS: "7", CONNECTIONS_OF_ADDRESS: "5", RECOVERY_THREADS: "9"})
     alter(at, str(at.config.node_id), {ADDRESSES: "10.0.0.8:2,::1:1", RECOVERY_THREADS: "4"})
-    assert (limits.of_listener(False), limits.of_listener(True)) == (7, of_file)
+    assert (limits.of_listener(CLIENT), limits.of_listener(NODES)) == (7, of_file)
     assert [limits.of_address(host) for host in ("10.0.0.9", "::ffff:10.0.0.8", "::1")] == [5, 2, 1]
     assert own.number(RECOVERY_THREADS, 2) == 4
     alter(at, "", {CONNECTIONS: "9999999", CONNECTIONS_OF_ADDRESS: None})
-    assert limits.of_listener(False) == OF_DESCRIPTORS, "no more than there are descriptors"
+    assert limits.of_listener(CLIENT) == OF_DESCRIPTORS, "no more than there are descriptors"
     assert limits.of_address("10.0.0.9") == config.max_connections_per_ip
 
 
 def test_before_there_is_a_node_the_file_counts(at: RealNode) -> None:
-    limits = connection_limits(at.config, OF_DESCRIPTORS, OwnNotice())
-    assert limits.of_listener(False) == min(at.config.max_connections, OF_DESCRIPTORS)
+    limits = limits_of(at.config, OwnNotice())
+    assert limits.of_listener(CLIENT) == min(at.config.max_connections, OF_DESCRIPTORS)
     assert limits.of_address("10.0.0.9") == at.config.max_connections_per_ip
+
+
+def test_a_listener_has_a_maximum_of_its_own_beside_that_of_all(at: RealNode) -> None:
+    """Of a listener for nodes that of the file alone, as with `max.connections`."""
+    own = at.node.edges.own
+    config = dataclasses.replace(at.config, listener_max_connections={OF_CLIENT: 40, OF_NODES: 30})
+    limits = limits_of(config, own)
+    of_file = min(config.max_connections, OF_DESCRIPTORS)
+    assert [limits.of_listener(one) for one in (CLIENT, OTHER, NODES)] == [40, of_file, 30]
+    alter(at, "", {OF_CLIENT: "9", OF_NODES: "1"})
+    assert [limits.of_listener(one) for one in (CLIENT, OTHER, NODES)] == [9, of_file, 30]
+    alter(at, str(at.config.node_id), {OF_CLIENT: "12"})
+    assert limits.of_listener(CLIENT) == 12
+    assert shown(at) == {OF_CLIENT: "12", OF_NODES: "1"}
+    alter(at, "", {CONNECTIONS: "7"})
+    assert [limits.of_listener(one) for one in (CLIENT, OTHER)] == [7, 7]
+    alter(at, "", {CONNECTIONS: None, OF_CLIENT: None})
+    alter(at, str(at.config.node_id), {OF_CLIENT: None})
+    assert limits.of_listener(CLIENT) == 40
+
+
+def shown(at: RealNode) -> dict[str, str | None]:
+    """What the node tells of its listeners' maxima."""
+    connection: Connection = at.connect(GRPC)
+
+    async def ask() -> dict[str, str | None]:
+        resource = ConfigResource(resource_type=BROKER, resource_name=str(at.config.node_id))
+        (result,) = (await connection.call(DescribeConfigsRequest(resources=(resource,)), CALL_MS)).results
+        await connection.close()
+        return {one.name: one.value for one in result.configs if one.name.startswith("listener.name.")}
+
+    found: dict[str, str | None] = at.do(ask())
+    return found

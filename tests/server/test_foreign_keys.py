@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.broker_config import BROKER_CONFIGS, TOPIC_SYNONYMS
 from quorumlog_cli.server.config import from_values, load
 from quorumlog_cli.server.foreign_keys import IDLE, ONLY, PREFIXES, foreign
 from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
@@ -23,6 +23,7 @@ IDS = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 # Name, default, whether it is internal, and the type, of every key that the configuration of a broker of Kafka 4.3.1
 # defines. No type: its DescribeConfigs does not tell of it.
 KAFKA = [line.split("\t") for line in (Path(__file__).parent / "kafka_broker_keys.tsv").read_text().splitlines()]
+OF_LISTENER = "listener.name.NAME.max.connections"
 NAMES = [name for name, *_ in KAFKA]
 FOREIGN = [(name, default) for name, default, *_ in KAFKA if name != "broker.id" and foreign(name) is not None]
 
@@ -90,10 +91,11 @@ def table() -> str:
     rows |= {name: f"in force: the default of the topic setting `{topic}`" for name, topic in TOPIC_SYNONYMS.items()}
     rows |= {name: f"in force: `{topic}`, in a coarser unit" for name, (topic, _) in COARSER.items()}
     rows |= {name: f"{one.effect}. {one.reason}" for name, one in (*IDLE.items(), *ONLY.items())}
+    rows |= {OF_LISTENER: f"in force. {BROKER_CONFIGS[OF_LISTENER.lower()].doc}"}
     rows |= {f"{prefix}*": f"{one.effect}. {one.reason}" for prefix, one in PREFIXES.items()}
     lines = [f"| `{name}` | {'' if is_kafkas(name) else 'no'} | {text} |\n" for name, text in sorted(rows.items())]
     return "".join(["\n| key | in Kafka | here |\n|---|---|---|\n", *lines])
 
 
 def is_kafkas(name: str) -> bool:
-    return name in NAMES or name.endswith("*") or name in IDLE or name in ONLY
+    return name in (*NAMES, OF_LISTENER) or name.endswith("*") or name in IDLE or name in ONLY

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.rpc.transport import Address
+from quorumlog.setting_types import INT
 from quorumlog.topic_config import TOPIC_CONFIGS
 from quorumlog_cli.server.config import NodeConfig, from_values, load
 from quorumlog_cli.server.foreign_keys import idle_of
 from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_cli.server.listeners import parse_address
-from quorumlog_cli.server.parts import broker_config, metadata_log_config
+from quorumlog_cli.server.parts import broker_config, described, metadata_log_config
 from quorumlog_cli.server.properties import ConfigError, from_environment, parse_properties
 from quorumlog_cli.server.values import parse_bytes
+from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
 
 MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 
@@ -85,6 +87,19 @@ def test_a_broker_alone_is_told_which_settings_of_its_file_have_no_effect() -> N
     assert config(**keys).warnings == ()
     alone = config(**keys, process_roles="broker", controller_quorum_voters="9@localhost:9093").warnings
     assert [text for text in alone if "log.durability, unclean.leader.election.enable" in text] == list(alone)[:1]
+
+
+def test_a_listener_may_have_a_maximum_of_connections_of_its_own() -> None:
+    given = {"listener.name.client.max.connections": "7", "listener.name.other.max.connections": "8"}
+    node = from_values({**MINIMAL, **given, "listeners": "CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093"})
+    assert node.listener_max_connections == {name: int(text) for name, text in given.items()}
+    (told,) = [text for text in node.warnings if "listener.name" in text]
+    assert told == "no effect, no listener for Kafka's protocol has this name: listener.name.other.max.connections"
+    (shown,) = [one for one in described(node) if one.name == "listener.name.client.max.connections"]
+    assert (shown.value, shown.source, shown.config_type) == ("7", SET_IN_FILE, INT)
+    for text in ("0", "many", "2147483648"):
+        with pytest.raises(ConfigError, match=r"listener\.name\.client\.max\.connections"):
+            from_values({**MINIMAL, "listener.name.client.max.connections": text})
 
 
 def test_a_policy_with_an_empty_word_is_refused() -> None:

@@ -163,6 +163,17 @@ def test_rows_behind_a_deletion_vector_are_a_fault(wanted: Request, tmp_path: Pa
     assert count.startswith("orders-1, offsets 0 to 10: the table has 0 rows, and its commit counts 10")
 
 
+def test_a_table_that_was_purged_of_its_vectors_is_refused_and_told_what_is_left(
+    wanted: Request, tmp_path: Path
+) -> None:
+    """REORG ... APPLY (PURGE) rewrites the files; the feature stays in the protocol, and the library looks there."""
+    load(wanted, tmp_path)
+    DeltaTable(tmp_path).alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)
+    with pytest.raises(CannotLoad, match="DROP FEATURE deletionVectors"):
+        load(replace(wanted, start="0"), tmp_path)
+    assert load(wanted, tmp_path).ended is Ended.NOTHING, "loads without --from go on"
+
+
 def delete_by_vector(folder: Path, part: str, rows: list[int]) -> None:
     """As Spark does: these rows of the file whose path has this part. The vector is a RoaringBitmapArray, in Z85."""
     DeltaTable(folder).alter.add_feature(TableFeatures.DeletionVectors, allow_protocol_versions_increase=True)

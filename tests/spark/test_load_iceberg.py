@@ -20,6 +20,7 @@ from pyiceberg.transforms import DayTransform
 from pyiceberg.types import LongType, NestedField
 
 from quorumlog.spark.load.choosing import CannotLoad
+from quorumlog.spark.load.expiring import MAX_AGE, MAX_AGE_DEFAULT_MS
 from quorumlog.spark.load.iceberg import LOAD, LOAD_ID, Iceberg
 from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO, is_same_place
 from quorumlog.spark.load.looking import Request
@@ -60,6 +61,32 @@ def test_a_load_is_in_the_tables_properties(wanted: Request, kind: TableKind, tm
     load(wanted, tmp_path)
     assert kind.commits(str(tmp_path)) == commits and last_commit(tmp_path) == commit
     assert kind.rows(str(tmp_path)) == once(COUNT, 20)
+
+
+def test_a_load_takes_old_snapshots_away_in_its_own_commit(wanted: Request, kind: TableKind, tmp_path: Path) -> None:
+    """By the table's own property, which is five days in a new one. A branch and its files stay whole."""
+    for until in ("5", "10"):
+        load(replace(wanted, until=until), tmp_path)
+    table = iceberg_writer(str(tmp_path))
+    assert table.properties[MAX_AGE] == str(MAX_AGE_DEFAULT_MS)
+    assert len(table.snapshots()) == 2
+    with table.manage_snapshots() as refs:
+        refs.create_tag(table.snapshots()[0].snapshot_id, "first")
+    with iceberg_writer(str(tmp_path)).transaction() as changed:
+        changed.set_properties({MAX_AGE: "1"})
+    load(replace(wanted, until="15"), tmp_path)
+    states_before = len(states(tmp_path))
+    load(wanted, tmp_path)
+    assert len(states(tmp_path)) == states_before + 1, "one commit"
+    found = iceberg_table(str(tmp_path))
+    assert [one.snapshot_id for one in found.snapshots()] == [
+        table.snapshots()[0].snapshot_id,
+        found.current_snapshot().snapshot_id,
+    ]
+    assert len(found.metadata.snapshot_log) <= 2
+    assert kind.rows(str(tmp_path)) == once(COUNT, 20) and faults(tmp_path) == ()
+    tagged = found.scan(snapshot_id=found.snapshots()[0].snapshot_id, selected_fields=("offset",)).to_arrow()
+    assert len(tagged) == 10, "the tag's rows can be read"
 
 
 @pytest.mark.parametrize("is_late", [True, False], ids=["at another time", "at the same moment"])

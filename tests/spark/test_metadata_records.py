@@ -86,8 +86,22 @@ def test_a_directory_without_a_metadata_log_is_told(logs: Path, tmp_path: Path) 
 def test_damage_is_told_with_its_place(logs: Path) -> None:
     segment = sorted((logs / "__cluster_metadata-0").glob("*.log"))[1]
     segment.write_bytes(segment.read_bytes()[:-1] + b"?")
-    with pytest.raises(UnreadableLog, match=f"{segment} at byte 0: checksum"):
+    with pytest.raises(UnreadableLog, match=f"{segment} at byte 0: checksum") as told:
         rows(logs)
+    names_no_option_that_is_not_there(told)
+
+
+def names_no_option_that_is_not_there(told: pytest.ExceptionInfo[UnreadableLog]) -> None:
+    assert "read the directory of another node" in str(told.value)
+    assert not any(option in str(told.value) for option in ("startingOffsets", "endingOffsets", "assign"))
+
+
+def test_a_log_without_a_segment_is_told(logs: Path) -> None:
+    for segment in (logs / "__cluster_metadata-0").glob("*.log"):
+        segment.unlink()
+    with pytest.raises(UnreadableLog, match="holds no segment") as told:
+        rows(logs)
+    names_no_option_that_is_not_there(told)
 
 
 def test_what_the_last_file_has_behind_its_records_is_told(logs: Path) -> None:

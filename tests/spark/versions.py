@@ -30,7 +30,7 @@ NEEDS_FILTERS, NEEDS_LIMITS = "filters need Spark 4.1", "limits need Spark 4.2"
 NEEDS = {NEEDS_FILTERS: "4.1", NEEDS_LIMITS: "4.2"}  # why a test is skipped below a version; from that on it runs
 NO_OTHER_USER = "no other user here can run a Python like this one"
 # How other reasons begin: what a machine does not have.
-LACKS = ("no java", "java is ", "no mvn", "mvn ", "pyspark ", NO_OTHER_USER)
+LACKS = ("no java", "java is ", "no mvn", "mvn ", "pip ", "pyspark ", NO_OTHER_USER)
 TEST_LIMIT_S = 300  # for each test: a version runs for the first time here, and compiles itself
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")

@@ -226,7 +226,7 @@ async def answered(served: Served, kept: list[Any]) -> bool:
 
 def test_the_maximum_of_connections_can_be_raised_while_the_listener_runs() -> None:
     most = 1
-    limits = ConnectionLimits(lambda _internal: most)
+    limits = ConnectionLimits(lambda _listener: most)
 
     async def scenario() -> None:
         nonlocal most
@@ -242,7 +242,7 @@ def test_the_maximum_of_connections_can_be_raised_while_the_listener_runs() -> N
 @pytest.mark.parametrize("internal", [False, True], ids=["clients", "nodes"])
 def test_a_lowered_maximum_closes_what_clients_used_least_recently(internal: bool) -> None:
     most = 3
-    limits = ConnectionLimits(lambda _internal: most)
+    limits = ConnectionLimits(lambda _listener: most)
 
     async def scenario() -> None:
         nonlocal most
@@ -273,7 +273,7 @@ def test_connections_of_one_address(internal: bool, admitted: int) -> None:
         asked.append(host)
         return 2
 
-    limits = ConnectionLimits(lambda _internal: 100, of_address)
+    limits = ConnectionLimits(lambda _listener: 100, of_address)
 
     async def scenario() -> None:
         async with serving(echo, internal=internal, connection_limits=limits) as served:

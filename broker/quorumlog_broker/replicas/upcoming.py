@@ -5,14 +5,16 @@ job of its directory's writer, some milliseconds later. A client that has just c
 give up at the first NOT_LEADER_OR_FOLLOWER. So a request for such a partition waits for the log: for as long as the
 request allows, and up to limits of number and bytes. Beyond these it is refused as before, and clients come back. What
 waits for one partition goes on in the order in which it came, in the step that makes the log ready, so that nothing
-overtakes it.
+overtakes it. A request that is cancelled, as gRPC does when its stream is gone, is dropped with its bytes: its client
+does not know the outcome and sends it again, where it would come beside the first one. One of the lane goes on without
+its connection, as in Kafka.
 
 Only a leadership that this life of the broker was given counts (`own_life.py`), in a directory that is online.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from quorumlog.clock import Clock
@@ -20,6 +22,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.turn import Signal, Turn
 from quorumlog_broker.delayed.operations import DelayedQueue
+from quorumlog_broker.delayed.purgatory import Waiter
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.partition import Role
 from quorumlog_broker.replicas.registry import Registry
@@ -92,7 +95,7 @@ class UpcomingLeaderships:
         """Act once the log is ready, in the order of calls. None: there is nothing to wait for, or no room.
 
         error: of `act` now. act: begins an append or a deletion in its call, with the milliseconds that are left; may
-        raise ApiError.
+        raise ApiError. What is returned is awaited, or given up by `give_up`.
         """
         key = self.key_of(error, *partition)
         if key is None or timeout_ms <= 0:
@@ -101,14 +104,16 @@ class UpcomingLeaderships:
             return None
         self._waiting += 1
         self._waiting_bytes += size_bytes
-        change = _Later(partition, size_bytes, self._clock.now_ms() + timeout_ms, act)
+        change = _Later(partition, size_bytes, self._clock.now_ms() + timeout_ms, act, self._drop)
         self._watch(change, key, timeout_ms)
         return change
 
     def _watch(self, change: _Later[Any], key: PartitionKey, timeout_ms: int) -> None:
-        self._queue.watch([(key, NEVER)], timeout_ms, lambda _reason: self._go_on(change))
+        change.waiter = self._queue.watch([(key, NEVER)], timeout_ms, lambda _reason: self._go_on(change))
 
     def _go_on(self, change: _Later[Any]) -> None:
+        if change.signal.cancelled():  # what awaits it has not run since, and gives it up then
+            return
         left_ms = max(0, change.deadline_ms - self._clock.now_ms())
         try:
             change.inner = change.act(left_ms)
@@ -118,9 +123,17 @@ class UpcomingLeaderships:
                 self._watch(change, key, left_ms)  # another epoch came before the log was ready for this one
                 return
             change.error = error
+        self._release(change)
+        change.signal.fire(self._turn)
+
+    def _drop(self, change: _Later[Any]) -> None:
+        assert change.waiter is not None
+        self._queue.cancel(change.waiter)
+        self._release(change)
+
+    def _release(self, change: _Later[Any]) -> None:
         self._waiting -= 1
         self._waiting_bytes -= change.size_bytes
-        change.signal.fire(self._turn)
 
     # --- of readers, who have no order to keep ---
 
@@ -149,7 +162,7 @@ class UpcomingLeaderships:
 class _Later(Generic[Result]):
     """An append or a deletion that waits. It can be awaited once. inner: what `act` returned, once it has begun."""
 
-    __slots__ = ("act", "deadline_ms", "error", "inner", "partition", "signal", "size_bytes")
+    __slots__ = ("act", "deadline_ms", "drop", "error", "inner", "partition", "signal", "size_bytes", "waiter")
 
     def __init__(
         self,
@@ -157,16 +170,36 @@ class _Later(Generic[Result]):
         size_bytes: int,
         deadline_ms: int,
         act: Callable[[int], Awaitable[Result]],
+        drop: Callable[[_Later[Any]], None],
     ) -> None:
         self.partition, self.size_bytes, self.deadline_ms, self.act = partition, size_bytes, deadline_ms, act
+        self.drop = drop
+        self.waiter: Waiter[PartitionKey] | None = None
         self.signal = Signal()
         self.error: ApiError | None = None
         self.inner: Awaitable[Result] | None = None
 
     def __await__(self) -> Generator[Any, None, Result]:
         if self.inner is None and self.error is None:
-            yield from self.signal
+            try:
+                yield from self.signal
+            except BaseException:
+                self.give_up()
+                raise
         if self.error is not None:
             raise self.error
         assert self.inner is not None
         return (yield from self.inner.__await__())
+
+    def give_up(self) -> None:
+        """Nobody waits for it any more: it is dropped, unless it has begun. Idempotent."""
+        if self.inner is None and self.error is None:
+            self.error = ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the log was not ready before its client left")
+            self.drop(self)
+
+
+def give_up(begun: Iterable[object]) -> None:
+    """Of the calls of a request that is cancelled, those that still wait for a log."""
+    for one in begun:
+        if isinstance(one, _Later):
+            one.give_up()

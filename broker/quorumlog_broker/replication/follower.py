@@ -144,7 +144,12 @@ class Follower:
         """Records were deleted at the leader: delete them here, and say so with the next fetch."""
         log, queue = _log_of(replica), replica.queue
         target = min(leader_start, replica.core.high_watermark)
-        if queue is None or target <= log.start_offset:
+        if queue is None:
+            return
+        if target <= log.start_offset:
+            # Its own retention was faster than the leader. Without a new record no fetch would name the partition, and
+            # the leader lets nobody into the ISR who seems to hold records that were deleted.
+            position.log_start = log.start_offset
             return
 
         def moved(start: Offset) -> None:

@@ -73,6 +73,7 @@ def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) 
 def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
     """Explain a key: meaning, default, limits."""
     from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
+    from quorumlog.live_settings import key_of_listener
     from quorumlog_cli.server.foreign_keys import foreign
     from quorumlog_cli.server.keys import COARSER, NODE_KEYS, check_known
 
@@ -90,9 +91,11 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
     elif key in TOPIC_SYNONYMS:
         found |= {"meaning": f"The default of the topic config {TOPIC_SYNONYMS[key]}."}
         if TOPIC_SYNONYMS[key] in DECIDED_TOGETHER:
-            found |= {"effect": "A controller writes its file's value where the cluster has none; then use config set."}
+            found |= {"effect": "A new cluster takes it from its first active controller's file; then use config set."}
     elif key in COARSER:
         found |= {"meaning": _coarser(key)}
+    elif (of_listener := key_of_listener(key)) is not None:
+        found |= {"meaning": of_listener.doc, "default": of_listener.default, "minimum": of_listener.minimum}
     elif (of_kafka := foreign(key)) is not None:
         found |= {"effect": of_kafka.effect, "meaning": f"A key of Kafka. {of_kafka.reason}"}
     output.show(("FIELD", "VALUE"), [[name, value] for name, value in found.items()], found)

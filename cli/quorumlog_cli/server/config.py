@@ -13,9 +13,10 @@ from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
 from quorumlog.errors import ApiError
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
+from quorumlog.live_settings import connections_of_listener, key_of_listener
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog.topic_config import validate_all, validate_words
+from quorumlog.topic_config import parse_text, validate_all, validate_words
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_cli.server.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
@@ -135,6 +136,7 @@ class NodeConfig:
     queued_max_internal_request_bytes: int
     max_connections: int
     max_connections_per_ip: int
+    listener_max_connections: Mapping[str, int]  # by the names of keys: of those listeners that have one
     max_connections_per_ip_overrides: str
     connections_max_idle_ms: int
     metrics_port: int | None
@@ -232,6 +234,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         transactions=transaction_config(node),
         transactions_topic=transactions_topic(node),
         verification=verification(node),
+        listener_max_connections=_of_listeners(values, where),
         given=dict(values),
         warnings=_warnings(values, listeners, is_controller="controller" in roles),
         **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
@@ -374,11 +377,26 @@ def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
     return defaults
 
 
+def _of_listeners(values: Mapping[str, str], where: str) -> dict[str, int]:
+    """The maxima of connections that listeners have of their own, by their keys. Raises ConfigError."""
+    found = {}
+    for name, key in ((name, key_of_listener(name)) for name in values):
+        if key is not None:
+            try:
+                found[name] = int(parse_text(key, values[name]))
+            except ApiError as error:
+                raise ConfigError(f"{where}: {error}") from error
+    return found
+
+
 def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_controller: bool) -> tuple[str, ...]:
     warnings = [f"no effect here: {', '.join(keys)}. {reason}" for reason, keys in idle_of(values).items()]
     together = sorted(key for key in values if TOPIC_SYNONYMS.get(key) in DECIDED_TOGETHER)
     if together and not is_controller:
         warnings.append(f"no effect on a broker alone, the cluster has one value: {', '.join(together)}")
+    lanes = {connections_of_listener(one.name) for one in listeners if one.lane}
+    if stray := sorted(key for key in values if key_of_listener(key) is not None and key not in lanes):
+        warnings.append(f"no effect, no listener for Kafka's protocol has this name: {', '.join(stray)}")
     if any(one.name == GRPC and one.address.port == 0 for one in listeners):
         warnings.append(
             f"{GRPC} takes a free port at every start; {GRPC}://HOST:PORT in `listeners` gives it one to keep"

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quorumlog.live_settings import key_of_listener
 from quorumlog_cli.server.properties import ConfigError
 
 
@@ -122,6 +123,8 @@ PREFIXES: Mapping[str, Foreign] = {
 
 def foreign(key: str) -> Foreign | None:
     """What becomes of a key of Kafka that has no effect here; None if this is none."""
+    if key_of_listener(key) is not None:
+        return None
     return (
         ONLY.get(key)
         or IDLE.get(key)

@@ -18,6 +18,7 @@ from quorumlog.live_settings import (
     IN_FORCE,
     RECOVERY_THREADS,
     RECOVERY_THREADS_MAX,
+    key_of_listener,
 )
 from quorumlog.topic_config import MAX_LONG, parse_text
 from quorumlog_cli.server.balance_keys import BALANCE_KEYS
@@ -360,7 +361,7 @@ def check_known(values: Mapping[str, str], where: str) -> None:
     """Raises ConfigError for the first unknown key; it names the nearest known one."""
     known = all_keys()
     for key in values:
-        if key not in known and foreign(key) is None:
+        if key not in known and foreign(key) is None and key_of_listener(key) is None:
             nearest = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "`quorumlog server config explain` lists the keys"
             raise ConfigError(f"{where}: unknown key {key}; {hint}")

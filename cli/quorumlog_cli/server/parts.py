@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.broker_config import DECIDED_TOGETHER
+from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.setting_types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
+from quorumlog.setting_types import BOOLEAN, DOUBLE, INT, LIST, STRING, TOLD, number_type
 from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.lifecycle.lifecycle import LifecycleConfig
@@ -169,7 +169,20 @@ def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
                 synonyms=_synonyms(key, given),
             )
         )
-    return tuple(rows)
+    return (*rows, *(_of_listener(name, config.given[name]) for name in config.listener_max_connections))
+
+
+def _of_listener(name: str, given: str) -> DescribedConfig:
+    key = BROKER_CONFIGS[name]
+    return DescribedConfig(
+        name=name,
+        value=given,
+        source=SET_IN_FILE,
+        read_only=True,
+        documentation=key.doc,
+        config_type=INT,
+        synonyms=(ConfigSynonym(name=name, value=given, source=SET_IN_FILE),),
+    )
 
 
 def _type(key: NodeKey) -> int:

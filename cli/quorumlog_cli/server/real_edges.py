@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
+import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from quorumlog.live_settings import (
     ADDRESSES,
     CONNECTIONS,
     CONNECTIONS_OF_ADDRESS,
     RECOVERY_THREADS,
-    connections_by_address,
+    connections_of_listener,
 )
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
-from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.rpc.transport import Identity, Listener, Transport
 from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.limits import UNLIMITED, ConnectionLimits, WireLimits
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_cli.server.cleaner_process import CleanerProcess
 from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.edges import Edges
 from quorumlog_cli.server.fail_stop import fail_stop
+from quorumlog_cli.server.named_addresses import Found, NamedAddresses
 from quorumlog_cli.server.own_notice import OwnNotice
 from quorumlog_cli.server.random_uuid import random_uuid
 from quorumlog_storage.bounded import LogResources
@@ -84,6 +88,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         beside_threads=lambda: own.number(RECOVERY_THREADS, config.num_recovery_threads_per_data_dir)
     )
 
+    limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
+
     def transport(identity: Identity) -> Transport:
         return RoutingTransport(
             identity,
@@ -94,7 +100,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             advertised=config.advertised,
             turn=turn,
             features=features,
-            connection_limits=connection_limits(config, of_descriptors, own),
+            connection_limits=limits_of_clients,
         )
 
     def post(call: Callable[[], None]) -> None:
@@ -119,18 +125,49 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     )
 
 
-def connection_limits(config: NodeConfig, of_descriptors: int, own: OwnNotice) -> ConnectionLimits:
+def connection_limits(
+    config: NodeConfig, of_descriptors: int, own: OwnNotice, named: NamedAddresses
+) -> ConnectionLimits:
     """of_descriptors: how many the process can have. A listener for nodes keeps what the file says: a maximum that was
-    lowered for clients does not stop the cluster."""
+    lowered for clients does not stop the cluster. named: of this node."""
 
-    def of_listener(internal: bool) -> int:
-        if internal:
-            return min(config.max_connections, of_descriptors)
-        return min(own.number(CONNECTIONS, config.max_connections), of_descriptors)
+    def others() -> Mapping[str, int]:
+        return named.of(own.text(ADDRESSES, config.max_connections_per_ip_overrides))
+
+    def of_listener(listener: Listener) -> int:
+        key = connections_of_listener(listener.name)
+        of_all, of_this = config.max_connections, config.listener_max_connections.get(key, UNLIMITED)
+        if not listener.internal:
+            of_all, of_this = own.number(CONNECTIONS, of_all), own.number(key, of_this)
+            others()  # asked from time to time, so that names are known before their hosts come
+        return min(of_all, of_this, of_descriptors)
 
     def of_address(host: str) -> int:
-        others = connections_by_address(own.text(ADDRESSES, config.max_connections_per_ip_overrides))
         most = own.number(CONNECTIONS_OF_ADDRESS, config.max_connections_per_ip)
-        return others.get(host.removeprefix(_IPV4_IN_IPV6), most)
+        return others().get(host.removeprefix(_IPV4_IN_IPV6), most)
 
     return ConnectionLimits(of_listener, of_address)
+
+
+def look_up(names: Collection[str], told: Found) -> None:
+    """`named_addresses.LookUp`. Call it on an event loop, which hears the answer unless it has ended before.
+
+    In a thread that nobody waits for: a name server that does not answer must not hold up the end of a node.
+    """
+    loop = asyncio.get_running_loop()
+
+    def run() -> None:
+        found = {name: _addresses_of(name) for name in names}
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(told, found)
+
+    threading.Thread(target=run, name="names of clients", daemon=True).start()
+
+
+def _addresses_of(name: str) -> list[str]:
+    """Of IPv4 and IPv6, in the order of the resolver; none: nobody knows the name."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(address[0]) for *_, address in found]

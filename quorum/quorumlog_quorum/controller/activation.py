@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     ClusterIncarnationRecord,
@@ -24,7 +26,9 @@ def activate(draft: Draft) -> None:
     A log that holds something and names no level was begun before there were feature levels: it stays at level 1.
     Elections depend on min.insync.replicas (KIP-966). If each controller took it from its own file, two controllers
     with different files would judge the same partition differently. So it is with the rest of DECIDED_TOGETHER, as far
-    as the file has them. Elections that are missing are held afterwards.
+    as the file has them. All are written once, in the first activation of all: otherwise a value that was taken back,
+    or was never set, would come from the file of whoever is active next (decision 114). Elections that are missing are
+    held afterwards.
     """
     if _is_new(draft.image):
         config = draft.state.config
@@ -33,14 +37,20 @@ def activate(draft: Draft) -> None:
     incarnation = draft.state.incarnation
     if incarnation.number > draft.image.incarnation.number and draft.level >= INCARNATION_LEVEL:
         draft.add(ClusterIncarnationRecord(number=incarnation.number, id=incarnation.id))
-    cluster = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT))
-    if cluster is None or MIN_ISR not in cluster:
-        _set_for_all(draft, MIN_ISR, str(draft.state.config.min_insync_replicas))
+    if not has_adopted(draft.image):
+        config = draft.state.config
+        cluster: Mapping[str, str] = draft.image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
+        _set_for_all(draft, MIN_ISR, str(config.min_insync_replicas))
         draft.state.minimum_raised_end = draft.next_offset
-    for name, value in sorted(draft.state.config.decided_together.items()):
-        if name != MIN_ISR and (cluster is None or name not in cluster):
-            _set_for_all(draft, name, value)
+        for name, value in sorted(config.decided_together.items()):
+            if name != MIN_ISR and name not in cluster:
+                _set_for_all(draft, name, value)
     draft.state.elections_wanted = True
+
+
+def has_adopted(image: Image) -> bool:
+    """Whether a controller has written what its file says of DECIDED_TOGETHER: the minimum is never taken back."""
+    return MIN_ISR in image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), {})
 
 
 def _set_for_all(draft: Draft, name: str, value: str) -> None:

@@ -104,7 +104,7 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     if asked.resource_type == GROUP_RESOURCE:
         check_together(after)
     if asked.resource_type == BROKER_RESOURCE:
-        _check_decided_together(draft, asked.resource_name, before, after)
+        _check_decided_together(asked.resource_name, before, after)
         _check_per_broker(asked.resource_name, after)
     return after
 
@@ -160,21 +160,19 @@ def _check_resource(image: Image, resource: ConfigResource) -> None:
             raise ApiError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {name} is not registered")
 
 
-def _check_decided_together(draft: Draft, name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+def _check_decided_together(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
     """Elections depend on min.insync.replicas, so the cluster must always have a default for it (KIP-966).
 
-    What the controllers' file sets would come back with the next active controller. What older software has set for
-    one broker counts for nobody, and can be taken back.
+    What older software has set for one broker counts for nobody, and can be taken back.
     """
-    in_file = {MIN_ISR, *draft.state.config.decided_together}
     for key in sorted(DECIDED_TOGETHER):
         if before.get(key) == after.get(key):
             continue
         if name != CLUSTER_DEFAULT and key in after:
             text = f"{BROKER_NAMES[key]} is set for all brokers or for a topic, not for one broker"
             raise ApiError(ErrorCode.INVALID_CONFIG, text)
-        if name == CLUSTER_DEFAULT and key not in after and key in in_file:
-            raise ApiError(ErrorCode.INVALID_CONFIG, f"{BROKER_NAMES[key]} of all brokers can be set, not taken back")
+        if name == CLUSTER_DEFAULT and key not in after and key == MIN_ISR:
+            raise ApiError(ErrorCode.INVALID_CONFIG, f"{MIN_ISR} of all brokers can be set, not taken back")
 
 
 def _check_per_broker(name: str, after: Mapping[str, str]) -> None:

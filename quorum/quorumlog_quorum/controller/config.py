@@ -24,7 +24,7 @@ class ControllerConfig:
     metadata.version, where a new cluster is to begin at another one.
     max_batch_records, max_batch_bytes: of one batch of the log, which must allow as many bytes. A change with more than
     that becomes a transaction (transaction.py).
-    decided_together: what this node's file has of DECIDED_TOGETHER. The log gets what it lacks of them.
+    decided_together: what this node's file has of DECIDED_TOGETHER. The log gets them in the first activation of all.
     max_slice_work: of an operation in one turn, in partitions looked at, some 2 us each (draft.py).
     """
 

@@ -22,6 +22,7 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog_quorum.controller.activation import has_adopted
 from quorumlog_quorum.controller.activation_wait import ActivationWait
 from quorumlog_quorum.controller.broker_liveness import BrokerLiveness
 from quorumlog_quorum.controller.call import Call
@@ -36,7 +37,7 @@ from quorumlog_quorum.controller.requests import RULES, Deadline, Rule
 from quorumlog_quorum.controller.runner import MetadataDriver, OperationRunner
 from quorumlog_quorum.controller.unclean_recovery import Ask
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
+from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.topic_settings import IGNORED, ignored
 from quorumlog_quorum.snapshots import SnapshotHeading
@@ -161,9 +162,8 @@ class ControllerService:
             self._former = leader_id
 
     def _tell_ignored(self, image: Image) -> None:
-        """Warn of what this node's file says otherwise than the metadata. What that lacks is about to be written."""
-        known = set(image.configs.get((BROKER_RESOURCE, CLUSTER_DEFAULT), ()))
-        file = {name: value for name, value in self._core.config.decided_together.items() if name in known}
+        """Warn of what this node's file says otherwise than the metadata, unless it is about to be written."""
+        file = self._core.config.decided_together if has_adopted(image) else {}
         for one in ignored(image, file):
             _log.warning(IGNORED, self.node_id, *one)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE, DECIDED_TOGETHER, of_one_broker
 from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import IDLE
+from quorumlog.live_settings import IDLE, key_of_listener
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.setting_types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
 from quorumlog.throttle_settings import NOT_IN_A_FILE
@@ -55,6 +55,15 @@ class Layers:
         layers = self._below()
         for name, key in IDLE.items():
             if any(name in values for _, values in layers):
+                yield _described(key, name, layers)
+
+    def of_listeners(self, in_file: Collection[str]) -> Iterator[DescribedConfig]:
+        """The maxima of listeners that were set while the broker runs. in_file: names that its file has, too."""
+        layers = self._below()
+        names = {name for _, values in layers for name in values if name not in in_file}
+        for name in sorted(names):
+            key = key_of_listener(name)
+            if key is not None:
                 yield _described(key, name, layers)
 
     def own(self, in_file: DescribedConfig) -> DescribedConfig:

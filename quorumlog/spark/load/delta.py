@@ -200,8 +200,9 @@ def _dataset_of(table: Any, address: str) -> Any:
         return table.to_pyarrow_dataset()
     except DeltaProtocolError as error:
         raise CannotLoad(
-            f"{address}: its rows cannot be replaced ({error}). Rewrite the table without that feature, as "
-            "REORG TABLE ... APPLY (PURGE) does with deletion vectors, or leave --from out"
+            f"{address}: its rows cannot be replaced ({error}). Take that feature from the table (for deletion "
+            "vectors: set delta.enableDeletionVectors=false, REORG TABLE ... APPLY (PURGE), and then ALTER TABLE ... "
+            "DROP FEATURE deletionVectors, since a purge alone leaves it in the table's protocol), or leave --from out"
         ) from error
 
 

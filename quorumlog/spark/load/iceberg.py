@@ -1,8 +1,9 @@
 """The table of a folder, in the format of Apache Iceberg (`pyiceberg`, no Spark): one commit of it for each load.
 
 The load's id and number, and what commit-N.json says, are properties of the table, which its one commit sets together
-with its snapshot, since snapshots expire. Of two commits that build on the same state of the table the catalog
-(`iceberg_folder`) takes one. The library's own tries are off: they would add the same files to what another has done.
+with its snapshot, since snapshots expire: the same commit takes those away that are too old (`expiring`). Of two
+commits that build on the same state of the table the catalog (`iceberg_folder`) takes one. The library's own tries are
+off: they would add the same files to what another has done.
 
 The files are those of every load, without a copy: their columns are found by name (`schema.name-mapping.default`), and
 topic and day, which are in no file, by the partition that the manifest gives for each file.
@@ -10,6 +11,7 @@ topic and day, which are in no file, by the partition that the manifest gives fo
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
@@ -17,6 +19,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from quorumlog.spark.load.choosing import CannotLoad, Choice
+from quorumlog.spark.load.expiring import OF_A_NEW_TABLE, to_expire
 from quorumlog.spark.load.names import NO_DAY, values_of
 from quorumlog.spark.load.protocol import Told
 from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
@@ -25,6 +28,7 @@ from quorumlog.spark.load.table import TableFile, added, check_has, check_readab
 
 LOAD_ID, LOAD, COMMIT = "quorumlog.load-id", "quorumlog.load", "quorumlog.commit"  # properties of the table
 LOG = "the folder metadata"
+NS_PER_MS = 1_000_000
 SINCE = (0, 12)  # of pyiceberg: as in pyproject.toml
 _TRIES = "commit.retry.num-retries"
 _DAY_0 = date(1970, 1, 1)
@@ -88,11 +92,13 @@ class Iceberg:
         """Without rows, and with the load's id, so that nobody takes it for another's."""
         schema = _schema(plan)
         mapping = schema.name_mapping.model_dump_json()
-        properties = {LOAD_ID: plan.load_id, LOAD: "0", "schema.name-mapping.default": mapping}
+        properties = {LOAD_ID: plan.load_id, LOAD: "0", "schema.name-mapping.default": mapping, **OF_A_NEW_TABLE}
         return self._catalog.create(schema, _partitions(schema), properties)
 
     def _attempt(self, table: Any, plan: Plan, commit: Commit) -> bool:
         """In one commit that builds on this state of the table."""
+        from pyiceberg.table.update.snapshot import ExpireSnapshots
+
         _check_columns(table, plan.layout)
         ranges = replaced(plan, commit)
         live = _files(table) if ranges else []  # it reads a manifest of each former load
@@ -112,6 +118,8 @@ class Iceberg:
                     made.delete_data_file(data_file)
             for described in adds:
                 made.append_data_file(described)
+        if expired := to_expire(transaction.table_metadata, time.time_ns() // NS_PER_MS):
+            ExpireSnapshots(transaction).by_ids(expired).commit()
         transaction.commit_transaction()
         return True
 

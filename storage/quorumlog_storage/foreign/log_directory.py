@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorumlog.ids import Offset, Uuid
-from quorumlog_storage.disk import Disk, FileMissing
+from quorumlog_storage.disk import Disk
 from quorumlog_storage.foreign.log_reader import LogReader, names_in
 from quorumlog_storage.foreign.source import CLEANED
 from quorumlog_storage.names import BadDirectoryName, PartitionName, parse_directory, partition_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, TopicPartition, parse_offsets
+from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, TopicPartition, offsets_at
 from quorumlog_storage.partition_metadata import read_topic_id
 
 
@@ -55,8 +55,8 @@ def look_into(disk: Disk, path: str) -> LogDirectory:
 
     Raises FileMissing if there is no such directory, CorruptCheckpoint, DiskError.
     """
-    high_watermarks = _offsets(disk, f"{path}/{HIGH_WATERMARKS}")
-    log_starts, cleaned = _offsets(disk, f"{path}/{LOG_STARTS}"), _offsets(disk, f"{path}/{CLEANED}")
+    high_watermarks = offsets_at(disk, f"{path}/{HIGH_WATERMARKS}")
+    log_starts, cleaned = offsets_at(disk, f"{path}/{LOG_STARTS}"), offsets_at(disk, f"{path}/{CLEANED}")
     partitions, marked = set(), {}
     for name in names_in(disk, path):
         try:
@@ -70,11 +70,3 @@ def look_into(disk: Disk, path: str) -> LogDirectory:
         elif name == partition_directory(found.topic, found.partition):  # not t-00
             partitions.add((found.topic, found.partition))
     return LogDirectory(disk, path, frozenset(partitions), marked, high_watermarks, log_starts or {}, cleaned or {})
-
-
-def _offsets(disk: Disk, path: str) -> dict[TopicPartition, Offset] | None:
-    """None where there is no file."""
-    try:
-        return parse_offsets(path, disk.read_bytes(path))
-    except FileMissing:
-        return None

@@ -17,7 +17,7 @@ from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, parse_header, v
 from quorumlog_storage.disk import Disk, File, FileMissing, name_of, parent_of
 from quorumlog_storage.foreign.unfinished import is_unfinished
 from quorumlog_storage.names import LOG_SUFFIX, log_name, parse_directory, parse_segment_name
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, parse_offsets
+from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, offsets_at
 from quorumlog_storage.text_checkpoint import CorruptCheckpoint
 
 CLEANED = "cleaner-offset-checkpoint"
@@ -142,8 +142,8 @@ def _read(file: File, position: int, length: int) -> bytes:
 
 
 def _offsets(disk: Disk, path: str) -> dict[tuple[str, int], Offset]:
-    """Empty if the file is not there or is damaged: then nothing is known."""
+    """Empty if the file is not there or is damaged: then nothing is known, and the batches themselves tell."""
     try:
-        return parse_offsets(path, disk.read_bytes(path))
-    except (FileMissing, CorruptCheckpoint):
+        return offsets_at(disk, path) or {}
+    except CorruptCheckpoint:
         return {}

@@ -17,6 +17,7 @@ from quorumlog.messages.metadata_records import (
     PartitionChangeRecord,
 )
 from quorumlog_broker.fetch.list_offsets import EARLIEST
+from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.offset_files import LOG_STARTS
 
@@ -67,6 +68,28 @@ def test_records_are_gone_from_every_replica_when_the_answer_comes() -> None:
     assert starts(cluster) == [2, 2, 2] and earliest(cluster, 1) == 2
     assert cluster.fetch(1, 1).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     assert cluster.fetch(1, 2).log_start_offset == 2
+
+
+def test_a_follower_whose_own_retention_was_faster_tells_its_start() -> None:
+    """No record comes that would name the partition in a fetch. The leader knew the old start, for ever: a deletion was
+    not acknowledged, and a follower that had left the ISR stayed outside, where too few others let records in."""
+    cluster = filled("a", "b", "c", "d")
+    cluster.run_until(lambda: all(cluster.core(node_id).high_watermark == 4 for node_id in (1, 2, 3)))
+    follower = cluster.nodes[2]
+    replica = follower.replicas[TOPIC_ID, 0]
+    assert replica.queue is not None and replica.partition_log is not None
+    log = replica.partition_log
+    replica.queue.run_in_background(
+        lambda: log.raise_start(3),
+        done=lambda start: follower.data_plane.stepper.step(replica, LogStartMoved(start)),
+        failed=lambda error: None,
+    )
+    cluster.run_until(lambda: starts(cluster) == [0, 3, 0])
+    try:
+        assert delete(cluster, 3) == 3
+    except ApiError as error:
+        pytest.fail(f"the leader does not know the follower's start: {error}")
+    assert cluster.core(1).followers[2].log_start == 3
 
 
 def test_followers_get_the_new_start_once_the_leader_has_deleted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Awaitable
 from typing import Any
 
@@ -169,6 +171,56 @@ def test_what_waits_has_limits(limit: str, value: int, monkeypatch: pytest.Monke
     held.release_in(100)
     assert produce(held.node, *[batch("x")] * 3) == [0, 1, NOT_LEADER]
     assert produce(held.node, *[batch("x")] * 3) == [2, 3, 4], "the room is given back"
+
+
+def test_what_is_cancelled_is_dropped_with_its_bytes() -> None:
+    """All of a request, although only its first partition is awaited when it happens."""
+    _, held = held_cluster()
+    node, waits = held.node, held.node.data_plane.upcoming
+
+    async def handler(sent: list[Awaitable[AppendResult] | ApiError]) -> None:
+        try:
+            for one in sent:
+                await answer(one)
+        finally:
+            upcoming.give_up(sent)
+
+    async def cancel() -> None:
+        task = asyncio.ensure_future(handler([ask(node, batch("a")), ask(node, batch("b"))]))
+        await asyncio.sleep(0.1)
+        assert waits._waiting == 2 and waits._waiting_bytes == 2 * len(batch("a"))
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    node.run(cancel())
+    assert (waits._waiting, waits._waiting_bytes, len(node.data_plane.delayed.leaders)) == (0, 0, 0)
+    held.release()
+    assert produce(node, batch("c")) == [0]
+    assert node.log_values() == ["c"]
+
+
+def test_requests_that_are_cancelled_in_the_turn_that_makes_the_log_ready_are_dropped_all() -> None:
+    """One of a stream that was dropped, and the next one that was not, would leave a hole in what a client has sent."""
+    _, held = held_cluster()
+    node, core = held.node, held.node.replicas[TOPIC_ID, 0].core
+
+    async def cancel() -> None:
+        tasks = [asyncio.ensure_future(answer(ask(node, batch(one)))) for one in "ab"]
+        await asyncio.sleep(0.1)
+
+        def leave(_: object) -> None:
+            for task in tasks if core.ready else ():
+                task.cancel()
+
+        node.data_plane.stepper.on_changed(leave)  # before the effects of the step
+        held.release()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    node.run(cancel())
+    assert node.data_plane.upcoming._waiting == 0
+    assert produce(node, batch("c")) == [0]
+    assert node.log_values() == ["c"]
 
 
 def test_readers_wait_for_the_log_as_well() -> None:

@@ -59,11 +59,26 @@ def test_one_broker_has_no_value_of_its_own(key: str) -> None:
     assert (BROKER_RESOURCE, "1") not in world.tip.configs
 
 
-def test_what_the_controllers_file_sets_is_not_taken_back_and_anything_else_is() -> None:
-    world = cluster(1, decided_together={"durability": "replicated"})
-    assert alter(world, "durability", None) is ErrorCode.INVALID_CONFIG
-    assert alter(world, "unclean.recovery.strategy", "Balanced") is ErrorCode.NONE
-    assert alter(world, "unclean.recovery.strategy", None) is ErrorCode.NONE
+@pytest.mark.parametrize("key", sorted(OTHERS))
+@pytest.mark.parametrize("is_in_file", [True, False])
+def test_what_is_taken_back_stays_away_whatever_the_next_controllers_file_says(key: str, is_in_file: bool) -> None:
+    """Before, only the active controller's own file was asked, and another one brought the value back."""
+    world = cluster(1, decided_together=OTHERS if is_in_file else {})
+    if not is_in_file:
+        assert alter(world, key, OTHERS[key]) is ErrorCode.NONE
+    assert alter(world, key, None) is ErrorCode.NONE
+    after = of_all(World(log=tuple(world.log), decided_together={"min.insync.replicas": "2", **OTHERS}))
+    assert key not in after and after["min.insync.replicas"] == "1"
+
+
+def test_what_was_never_set_does_not_come_from_a_later_controllers_file() -> None:
+    """The cluster has run with the default, and commits by it."""
+    world = cluster(1)
+    assert of_all(World(log=tuple(world.log), decided_together=OTHERS)) == of_all(world)
+
+
+def test_the_minimum_of_all_brokers_is_not_taken_back() -> None:
+    assert alter(cluster(1), "min.insync.replicas", None) is ErrorCode.INVALID_CONFIG
 
 
 def test_what_is_shown_is_what_is_in_force() -> None:

@@ -8,6 +8,7 @@ deleted.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from itertools import chain
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
@@ -22,6 +23,7 @@ from quorumlog.messages.admin import (
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
+from quorumlog_broker.replicas.upcoming import give_up
 
 _Begun = Awaitable[Offset] | ApiError
 
@@ -36,9 +38,12 @@ async def handle_delete_records(
         for topic in request.topics
     ]
     topics = []
-    for topic, of_topic in zip(request.topics, begun, strict=True):
-        results = [await _answer(partition, one) for partition, one in zip(topic.partitions, of_topic, strict=True)]
-        topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=tuple(results)))
+    try:
+        for topic, of_topic in zip(request.topics, begun, strict=True):
+            results = [await _answer(partition, one) for partition, one in zip(topic.partitions, of_topic, strict=True)]
+            topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=tuple(results)))
+    finally:
+        give_up(chain.from_iterable(begun))  # only a cancellation leaves any
     return DeleteRecordsResponse(topics=tuple(topics))
 
 

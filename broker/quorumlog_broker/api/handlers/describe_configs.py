@@ -83,7 +83,9 @@ def _configs(services: Services, image: Image, asked: ConfigResource) -> Iterabl
         raise ApiError(
             ErrorCode.INVALID_REQUEST, f"this is broker {services.node_id}; ask broker {asked.resource_name} itself"
         )
-    return [*map(layers.own, services.settings), *layers.of_broker(), *layers.of_throttles(), *layers.of_idle()]
+    own = [layers.own(setting) for setting in services.settings]
+    of_listeners = layers.of_listeners({setting.name for setting in own})
+    return [*own, *of_listeners, *layers.of_broker(), *layers.of_throttles(), *layers.of_idle()]
 
 
 def _shown(config: DescribedConfig, request: DescribeConfigsRequest) -> DescribedConfig:

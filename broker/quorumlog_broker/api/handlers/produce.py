@@ -11,6 +11,7 @@ client has no other way to notice.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from itertools import chain
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.internal_topics import is_internal
@@ -33,6 +34,7 @@ from quorumlog_broker.coordinator.runtime.verified_appends import Sender
 from quorumlog_broker.coordinator.runtime.verifier import EPOCH_PER_TRANSACTION
 from quorumlog_broker.produce.append_faults import ACKS
 from quorumlog_broker.produce.pending_append import AppendResult
+from quorumlog_broker.replicas.upcoming import give_up
 
 _Append = Awaitable[AppendResult] | ApiError
 
@@ -48,12 +50,15 @@ async def handle_produce(services: Services, context: Context, request: ProduceR
         [_append(services, request, topic, partition, timeout_ms) for partition in topic.partitions]
         for topic in request.topics
     ]
-    topics = [
-        ProduceTopicResponse(
-            name=topic.name, topic_id=topic.topic_id, partitions=await _answers(services, topic, of_topic)
-        )
-        for topic, of_topic in zip(request.topics, appends, strict=True)
-    ]
+    try:
+        topics = [
+            ProduceTopicResponse(
+                name=topic.name, topic_id=topic.topic_id, partitions=await _answers(services, topic, of_topic)
+            )
+            for topic, of_topic in zip(request.topics, appends, strict=True)
+        ]
+    finally:
+        give_up(chain.from_iterable(appends))  # only a cancellation leaves any
     if request.acks == 0:
         _fail_if_any_failed(topics)
         return None

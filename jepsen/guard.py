@@ -1,8 +1,9 @@
-"""Ends the processes of a slice: `python -m jepsen.nightly.guard MARK`, with a pipe as its input.
+"""Ends what a command has started: `python -m jepsen.guard VARIABLE=MARK`, with a pipe as its input.
 
-A slice is a process group. Nodes that a verb starts have groups of their own, so every process of a slice has MARK in
-its environment; where there is no /proc, only the group is found. The night holds the other end of the pipe and writes
-the group of each slice, and 0 at its end. When the pipe closes, the night has ended in whatever way, also by kill -9.
+What is started is a process group. Nodes that a verb starts have groups of their own, so every process has the mark
+in its environment; where there is no /proc, only the group is found. The command holds the other end of the pipe and
+writes the group that has begun, and 0 at its end. When the pipe closes, the command has ended in whatever way, also by
+kill -9.
 """
 
 from __future__ import annotations
@@ -14,31 +15,46 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jepsen.tree import ROOT, runs_from
 
-MARK = "QL_NIGHTLY"  # nodes are started without variables whose names begin with QUORUMLOG_
 END_TIMEOUT_S = 20.0
 NEW_ONES_S = 5.0  # while processes are killed, others may start new ones
 POLL_S = 0.05
 
 
-class Guard:
-    """From construction to `close`. mark: of this folder's nights."""
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """variable: not one of QUORUMLOG_, which nodes are started without. A command inside a command has another one."""
 
-    def __init__(self, mark: str) -> None:
+    variable: str
+    value: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {self.variable: self.value}
+
+    def __str__(self) -> str:
+        return f"{self.variable}={self.value}"
+
+
+class Guard:
+    """From construction to `close`. mark: of no other command that runs."""
+
+    def __init__(self, mark: Mark) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "jepsen.nightly.guard", mark],
+            [sys.executable, "-m", "jepsen.guard", str(mark)],
             stdin=subprocess.PIPE,
             start_new_session=True,
             env=runs_from(ROOT, os.environ),
         )
 
     def watch(self, group: int) -> None:
-        """group: of the slice that has begun; 0: it has ended."""
+        """group: what has begun; 0: it has ended."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # somebody has killed the guard: the slice ends all the same
+        with contextlib.suppress(BrokenPipeError):  # somebody has killed the guard: the command goes on all the same
             self._process.stdin.write(b"%d\n" % group)
             self._process.stdin.flush()
 
@@ -50,9 +66,9 @@ class Guard:
         self._process.wait(END_TIMEOUT_S)
 
 
-def marked(mark: str) -> list[int]:
+def marked(mark: Mark) -> list[int]:
     """Process ids of all that has this mark, in order. Empty where there is no /proc."""
-    wanted = f"{MARK}={mark}".encode()
+    wanted = str(mark).encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -70,7 +86,7 @@ def end_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def end_marked(mark: str) -> None:
+def end_marked(mark: Mark) -> None:
     """Kill all that has this mark."""
     until_s = time.monotonic() + NEW_ONES_S
     while (left := marked(mark)) and time.monotonic() < until_s:
@@ -86,7 +102,7 @@ def main(argv: Sequence[str]) -> int:
         group = int(line)
     if group:
         end_group(group)
-        end_marked(argv[0])
+        end_marked(Mark(*argv[0].split("=", 1)))
     return 0
 
 
