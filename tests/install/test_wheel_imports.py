@@ -31,6 +31,7 @@ BEHIND = {
     "quorumlog.spark.stream_source": "spark",
     "quorumlog.spark.tables": "spark",
     "quorumlog.spark.typed": "arrow",
+    "quorumlog.spark.write": "spark",
     "quorumlog_cli.demo": "demo",
     "quorumlog_storage.cleaning.compiled_keys": "arrow",
     "quorumlog_storage.cleaning.key_kernels": "arrow",
