@@ -102,7 +102,7 @@ _PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "moves", "re
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
 _OWN_CHORES = {  # of profiles
     VOTERS: (VOTERS,),
-    REASSIGN: ("topics-anew", "partitions-added"),
+    REASSIGN: ("topics-anew", "partitions-added", "settings", DURABILITY),
     LATE_SETTINGS: ("settings", DURABILITY),
     SECOND_COPIES: ("topics-anew", "partitions-added"),
 }
