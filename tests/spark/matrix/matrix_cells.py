@@ -30,7 +30,7 @@ SHORT = {"kafkaConsumer.pollTimeoutMs": "3000", "fetchOffset.numRetries": "1"}
 class Cell:
     """rows: that Spark's source returns; None: it errs. theirs, ours: parts of the errors. more: options for ours.
 
-    is_quick: CI runs it. runs_on: a stream that is stopped after its first batch.
+    is_quick: of the sample, for a change of the source. runs_on: a stream that is stopped after its first batch.
     """
 
     name: str
