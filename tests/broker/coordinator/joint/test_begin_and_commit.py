@@ -258,6 +258,21 @@ def test_a_child_may_last_for_a_day_and_groups_and_ids_have_a_limit() -> None:
     assert len(world.listed()) == 3
 
 
+def test_a_decision_without_children_makes_no_group_above_the_limit() -> None:
+    """A batch without rows comes without a BeginJoint."""
+    world = JointWorld(TransactionConfig(joint=JointConfig(max_groups=2)))
+    world.decide(0, group_id="first")
+    world.opened(0, b"a", group_id="second")
+    records = len(world.log)
+    number = world.commit(0, group_id="third")
+    assert world.code(number) == E.POLICY_VIOLATION and "joint.max.groups" in world.answers[number].error_message
+    assert len(world.log) == records and {*world.listed_groups()} == {"first", "second"}
+    world.decide(0, group_id="second")
+    world.decide(1, group_id="first")
+    world.forget("first")
+    world.decide(0, group_id="third")
+
+
 # --- deciding ---
 
 

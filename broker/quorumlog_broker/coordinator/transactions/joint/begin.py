@@ -9,7 +9,7 @@ from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
 from quorumlog.records.coordinator.joint import Cause, JointChild
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, check, invalid_begin
+from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, check, invalid_begin, no_room
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -75,9 +75,9 @@ class Begin:
     # --- a new token ---
 
     def _open(self, call: Call, request: BeginJointRequest, group: JointGroup) -> None:
-        if group.is_empty and len(self._table.joint_groups) >= self._config.joint.max_groups:
-            text = f"there are {len(self._table.joint_groups)} joint groups here, the limit (joint.max.groups)"
-            self._refuse(call, Refusal(ErrorCode.POLICY_VIOLATION, text))
+        full = no_room(len(self._table.joint_groups), self._config.joint.max_groups) if group.is_empty else None
+        if full is not None:
+            self._refuse(call, full)
             return
         slot, transactional_id = self._slot(request.group_id, group)
         before = self._table.get(transactional_id)

@@ -61,6 +61,13 @@ def invalid_abort(request: AbortJointRequest) -> Refusal | None:
     return None if found is None else Refusal(ErrorCode.INVALID_REQUEST, found)
 
 
+def no_room(groups: int, limit: int) -> Refusal | None:
+    """For one more group: each call that would make one asks."""
+    if groups < limit:
+        return None
+    return Refusal(ErrorCode.POLICY_VIOLATION, f"there are {groups} joint groups here, the limit (joint.max.groups)")
+
+
 def _invalid(request: BeginJointRequest | CommitJointRequest) -> str | None:
     if not request.group_id or not request.run:
         return "the group and the run need names"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import CommitJointRequest, CommitJointResponse, JointChildRef
 from quorumlog.records.coordinator.joint import Fact, JointKey, JointValue, pack
+from quorumlog.transaction_config import JointConfig
 from quorumlog_broker.coordinator.transactions.joint.begin import not_open
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     MAX_CHILDREN,
@@ -19,6 +20,7 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     Refusal,
     check,
     invalid_commit,
+    no_room,
 )
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
@@ -35,8 +37,16 @@ class _Wait(NamedTuple):
 class Commit:
     """waiting: calls whose answers wait for a decision or its markers."""
 
-    def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, preparing: Preparing) -> None:
-        self._turn, self._table, self._states, self._preparing = turn, table, states, preparing
+    def __init__(
+        self,
+        turn: TransactionTurn,
+        config: JointConfig,
+        table: TransactionTable,
+        states: States,
+        preparing: Preparing,
+    ) -> None:
+        self._turn, self._config, self._table = turn, config, table
+        self._states, self._preparing = states, preparing
         self.waiting: dict[int, _Wait] = {}
 
     def call(self, call: Call, request: CommitJointRequest) -> None:
@@ -63,6 +73,9 @@ class Commit:
     def _decide(self, request: CommitJointRequest, group: JointGroup) -> Refusal | None:
         if len(request.children) > MAX_CHILDREN:
             return _too_many(len(request.children), MAX_CHILDREN)
+        full = no_room(len(self._table.joint_groups), self._config.max_groups) if group.is_empty else None
+        if full is not None:
+            return full
         if not self._preparing.is_prepared(group):
             text = f"the last decision of {request.group_id} is being carried out; try again soon"
             return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
