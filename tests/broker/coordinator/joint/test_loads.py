@@ -171,6 +171,23 @@ def test_a_load_takes_up_the_wait_and_the_tokens(world: JointWorld) -> None:
     assert world.code(world.begin(0, child.token)) == E.NONE and world.answers[max(world.answers)].decided
 
 
+def test_a_slot_forgets_no_token_of_another_one(world: JointWorld) -> None:
+    """A token is at another slot since its first one was given away, and the cleaner has left the first record of the
+    first slot, but not those that say that it was given away."""
+    first = begun(world, 0, 1)[0]
+    world.abort(0)
+    other = begun(world, 0, 1)[0]
+    assert other.slot == first.slot
+    again = world.opened(0, first.token)
+    assert again.slot != first.slot
+    world.abort(0, token=other.token)
+    ids = [decode(TRANSACTION_TYPES, write.key, None).key.transactional_id for write in world.log]
+    of_first = [n for n, name in enumerate(ids) if name == first.transactional_id]
+    world.log = [write for n, write in enumerate(world.log) if n not in of_first[1:-1]]
+    world.fail_over()
+    assert world.opened(0, first.token) == again
+
+
 def test_time_goes_on_for_children_that_are_loaded(world: JointWorld) -> None:
     child = world.opened(0, b"a", timeout_ms=3_600_000)
     world.pass_ms(3_500_000)

@@ -96,7 +96,9 @@ class JointGroup:
         self.open.pop(slot, None)
         self.idle.pop(slot, None)
         if self.ids.pop(slot, None) is not None:
-            self.tokens.pop(self._token_of.pop(slot), None)
+            token = self._token_of.pop(slot)
+            if self.tokens.get(token) == slot:  # it may be at another one since: cleaners leave older records
+                del self.tokens[token]
             self._low = min(self._low, slot)
 
 
