@@ -8,7 +8,7 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
-from quorumlog.records.coordinator.joint import JointKey
+from quorumlog.records.coordinator.joint import JOINT, JointKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionStatus
 from quorumlog_broker.coordinator.transactions.joint import preparing
 from tests.broker.coordinator.joint.joint_world import R1, R2, Child, G, JointWorld
@@ -186,6 +186,27 @@ def test_a_slot_forgets_no_token_of_another_one(world: JointWorld) -> None:
     world.log = [write for n, write in enumerate(world.log) if n not in of_first[1:-1]]
     world.fail_over()
     assert world.opened(0, first.token) == again
+
+
+def test_kinds_and_causes_of_newer_software_are_told_and_end_no_call_with_an_error(world: JointWorld) -> None:
+    child = world.opened(0, b"a")
+    world.abort(0)
+    world.decide(0)
+    log = []
+    for write in world.log:
+        record = decode(TRANSACTION_TYPES, write.key, write.value)
+        if isinstance(record.key, JointKey):
+            value = JOINT.encode(replace(record.value, kind=7), 0)
+        else:
+            value = TRANSACTION.encode(replace(record.value, joint=replace(record.value.joint, cause=7)), 1)
+        log.append(write._replace(value=value))
+    world.log = log
+    world.fail_over()
+    for number in (world.begin(1, b"b"), world.commit(1)):
+        assert world.code(number) == E.INVALID_REQUEST and "kind 7" in world.answers[number].error_message
+    world.forget()
+    number = world.begin(0, child.token)
+    assert world.code(number) == E.CHILD_NOT_OPEN and "it has ended" in world.answers[number].error_message
 
 
 def test_time_goes_on_for_children_that_are_loaded(world: JointWorld) -> None:

@@ -17,7 +17,7 @@ from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING,
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
 
-CAUSES = {
+CAUSES: dict[int, str] = {  # newer software may know others
     Cause.TIMED_OUT: "it was open for longer than transactionTimeout",
     Cause.ABORTED: "AbortJoint has aborted it",
     Cause.NOT_NAMED: "a decision of the group did not name it",
@@ -129,7 +129,7 @@ def not_open(transactional_id: str, value: TransactionValue | None) -> str:
     """Why a child is of no use any more."""
     if value is None or value.joint is None:
         return f"{transactional_id} is not known"
-    why = CAUSES.get(Cause(value.joint.cause), "it has ended")
+    why = CAUSES.get(value.joint.cause, "it has ended")
     return f"{transactional_id} of sequence {value.joint.sequence} is not open: {why}"
 
 

@@ -101,8 +101,7 @@ def check(decision: JointValue | None, request: BeginJointRequest | CommitJointR
     if decision is None:
         return _missing(request, last=None) or False
     if request.kind != decision.kind:
-        was = JointKind(decision.kind).name.lower()
-        text = f"{group} is a {was} group; a writer of another kind needs another name"
+        text = f"{group} is a {_named(decision.kind)} group; a writer of another kind needs another name"
         return Refusal(ErrorCode.INVALID_REQUEST, text)
     if request.location != decision.location and request.checkpoint_moved != decision.location:
         return _copied(request, decision)
@@ -118,6 +117,11 @@ def check(decision: JointValue | None, request: BeginJointRequest | CommitJointR
     if sequence == decision.sequence:
         return True
     return _missing(request, last=decision.sequence) or False
+
+
+def _named(kind: int) -> str:
+    """Newer software may have written it."""
+    return JointKind(kind).name.lower() if kind in KINDS else f"kind {kind}"
 
 
 def _copied(request: BeginJointRequest | CommitJointRequest, decision: JointValue) -> Refusal:
