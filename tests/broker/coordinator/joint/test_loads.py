@@ -8,11 +8,11 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
-from quorumlog.records.coordinator.joint import JOINT, JointKey
+from quorumlog.records.coordinator.joint import JOINT, JointChild, JointKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionStatus
 from quorumlog_broker.coordinator.transactions.joint import preparing
-from tests.broker.coordinator.joint.joint_world import R1, R2, Child, G, JointWorld
-from tests.broker.coordinator.transaction_world import A, TransactionWorld, replay
+from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, Child, G, JointWorld
+from tests.broker.coordinator.transaction_world import A, B, TransactionWorld, replay
 
 OTHER = "another"
 
@@ -207,6 +207,36 @@ def test_kinds_and_causes_of_newer_software_are_told_and_end_no_call_with_an_err
     world.forget()
     number = world.begin(0, child.token)
     assert world.code(number) == E.CHILD_NOT_OPEN and "it has ended" in world.answers[number].error_message
+
+
+def changed(world: JointWorld, name: str, child: JointChild) -> None:
+    """The last record of this id tells of another child, as no software of ours writes it."""
+    for n, write in enumerate(world.log):
+        record = decode(TRANSACTION_TYPES, write.key, write.value)
+        if not isinstance(record.key, JointKey) and record.key.transactional_id == name:
+            at, value = n, replace(record.value, joint=child)
+    world.log[at] = world.log[at]._replace(value=TRANSACTION.encode(value, 1))
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_whatever_the_records_say_of_a_child_everything_ends(world: JointWorld, slot: int) -> None:
+    """An id that says of itself that it is another group's child, or in another one's slot."""
+    children = begun(world, 0, 2)
+    world.autocommit = world.automark = False
+    name = children[1].transactional_id
+    world.add(children[1].producer, B, transactional_id=name)
+    world.settle()
+    changed(world, name, JointChild(OTHER if slot else G, slot=0, token=b"t", run=R1, sequence=0, location=HERE))
+    world.fail_over()
+    world.settle()
+    world.commit(0)
+    world.fail_over(keep=decision_at(world) + 1)
+    world.autocommit = world.automark = True
+    world.settle()
+    world.pass_ms(100_000)
+    states = {name: world.described(name).state for name in world.listed()}
+    assert {*states.values()} == {"CompleteAbort"}, states
+    assert all(one.ending == 0 and not one.open for one in world.listed_groups().values())
 
 
 def test_time_goes_on_for_children_that_are_loaded(world: JointWorld) -> None:
