@@ -357,6 +357,28 @@ def test_nothing_is_decided_with_a_child_that_timed_out_and_the_text_says_so(wor
     assert world.last() == -1 and world.state_of(other) == "Ongoing"
 
 
+def test_the_text_says_how_a_slot_came_to_another_attempt(world: JointWorld) -> None:
+    """The time-out of the child that is named can be told no more: its slot says it of its newest transaction only."""
+    child = world.opened(0, b"a")
+    world.pass_ms(100_000)
+    assert world.opened(0, b"b").slot == child.slot
+    number = world.commit(0, child)
+    text = world.answers[number].error_message
+    assert world.code(number) == E.CHILD_NOT_OPEN and child.transactional_id in text
+    assert "transactionTimeout" in text and "AbortJoint" in text
+
+
+def test_a_group_holds_no_children_of_its_last_decision(world: JointWorld) -> None:
+    """Up to 960 kB, of each of 10,000 groups. The log has them."""
+    for n in range(2):
+        child = world.opened(n, b"%d" % n)
+        world.decide(n, child)
+        assert world.state_of(child) == "CompleteCommit"
+        decision = world.shard._table.joint_groups[G].decision
+        assert decision is not None and (decision.sequence, decision.children) == (n, b"")
+        world.fail_over()
+
+
 def test_a_child_of_another_sequence_is_none_of_this_batch(world: JointWorld) -> None:
     world.decide(0)
     early = world.opened(57, b"a", first_batch=57)

@@ -28,6 +28,11 @@ from quorumlog_broker.coordinator.transactions.states import States, Transaction
 from quorumlog_broker.coordinator.transactions.table import ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 
+GIVEN_AWAY = (
+    "is a child of another attempt: if its slot was given away, the one that is named had ended before, by "
+    "transactionTimeout or by AbortJoint"
+)
+
 
 class _Wait(NamedTuple):
     group_id: str
@@ -99,7 +104,7 @@ class Commit:
             text = f"{request.group_id} has no child in slot {ref.slot}; nothing was decided"
             return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
         if (child.token, child.sequence) != (ref.token, request.sequence):
-            text = f"{transactional_id} is a child of another attempt; nothing was decided"
+            text = f"{transactional_id} {GIVEN_AWAY}; nothing was decided"
             return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
         if value.transaction_status != ONGOING or value.producer_epoch != ref.producer_epoch:
             text = f"{not_open(transactional_id, value)}; nothing was decided"
