@@ -63,7 +63,7 @@ class Ending:
         before = self._table.get(transactional_id)
         if error == ErrorCode.NONE and before is None:
             error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        if before is not None and before.joint is not None:
+        if error == ErrorCode.NONE and before is not None and before.joint is not None:
             error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED  # the group's own calls end it
         if error != ErrorCode.NONE or before is None:
             self._refuse(call, request, error)

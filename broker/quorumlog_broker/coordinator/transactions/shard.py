@@ -87,7 +87,7 @@ class TransactionShard:
         self._describe = Describe(self._turn, self._table, self._states)
         self._preparing = Preparing(self._turn, self._table, self._states, self._completion)
         self._begin = Begin(self._turn, config, self._table, self._states, new_producer_id, partitions)
-        self._commit = Commit(self._turn, self._table, self._states, self._preparing)
+        self._commit = Commit(self._turn, config.joint, self._table, self._states, self._preparing)
         self._abort = Abort(self._turn, self._table, self._states, self._preparing)
         self._listing = Listing(self._turn, config.joint, self._table, self._states, self._preparing)
 

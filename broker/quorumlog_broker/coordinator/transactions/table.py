@@ -88,12 +88,13 @@ class TransactionTable:
 
     def _replay_child(self, transactional_id: str, value: TransactionValue | None) -> None:
         before = self._values.get(transactional_id)
+        old = None if before is None else before.joint
         child = None if value is None else value.joint
-        if before is not None and before.joint is not None and child is None:
-            group = self.joint_groups.get(before.joint.group)
-            if group is not None and group.ids.get(before.joint.slot) == transactional_id:
-                group.remove(before.joint.slot)
-                self._forget_if_empty(before.joint.group, group)
+        if old is not None and (child is None or (old.group, old.slot) != (child.group, child.slot)):
+            group = self._group_of(transactional_id, old)
+            if group is not None:
+                group.remove(old.slot)
+                self._forget_if_empty(old.group, group)
         if value is not None and child is not None:
             group = self.joint_groups.setdefault(child.group, JointGroup())
             group.put(transactional_id, child, value.transaction_status)
@@ -118,11 +119,16 @@ class TransactionTable:
             return value
         return self._decided(transactional_id, value, value.joint)
 
+    def _group_of(self, transactional_id: str, child: JointChild) -> JointGroup | None:
+        """None: the slot of the group is another id's, by a later record."""
+        group = self.joint_groups.get(child.group)
+        return group if group is not None and group.ids.get(child.slot) == transactional_id else None
+
     def _decided(self, transactional_id: str, value: TransactionValue, child: JointChild) -> TransactionValue:
         """As its group's decision has left it."""
-        group = self.joint_groups.get(child.group)
+        group = self._group_of(transactional_id, child)
         commits = None if group is None else group.preparing.get(child.slot)
-        if group is None or group.decision is None or commits is None or group.ids[child.slot] != transactional_id:
+        if group is None or group.decision is None or commits is None:
             return value
         cause = Cause.NONE if commits else Cause.NOT_NAMED
         return prepared(value, commits=commits, at_ms=group.decision.decided_at_ms, cause=cause)
@@ -131,7 +137,7 @@ class TransactionTable:
         """A decision has prepared it, and its Prepare record is missing."""
         value = self._values.get(transactional_id)
         child = None if value is None else value.joint
-        group = None if child is None else self.joint_groups.get(child.group)
+        group = None if child is None else self._group_of(transactional_id, child)
         return group is not None and child is not None and child.slot in group.preparing
 
     def last_epoch(self, transactional_id: str) -> int:

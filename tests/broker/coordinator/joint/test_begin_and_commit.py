@@ -258,6 +258,21 @@ def test_a_child_may_last_for_a_day_and_groups_and_ids_have_a_limit() -> None:
     assert len(world.listed()) == 3
 
 
+def test_a_decision_without_children_makes_no_group_above_the_limit() -> None:
+    """A batch without rows comes without a BeginJoint."""
+    world = JointWorld(TransactionConfig(joint=JointConfig(max_groups=2)))
+    world.decide(0, group_id="first")
+    world.opened(0, b"a", group_id="second")
+    records = len(world.log)
+    number = world.commit(0, group_id="third")
+    assert world.code(number) == E.POLICY_VIOLATION and "joint.max.groups" in world.answers[number].error_message
+    assert len(world.log) == records and {*world.listed_groups()} == {"first", "second"}
+    world.decide(0, group_id="second")
+    world.decide(1, group_id="first")
+    world.forget("first")
+    world.decide(0, group_id="third")
+
+
 # --- deciding ---
 
 
@@ -340,6 +355,28 @@ def test_nothing_is_decided_with_a_child_that_timed_out_and_the_text_says_so(wor
     assert child.transactional_id in world.answers[number].error_message
     assert "transactionTimeout" in world.answers[number].error_message
     assert world.last() == -1 and world.state_of(other) == "Ongoing"
+
+
+def test_the_text_says_how_a_slot_came_to_another_attempt(world: JointWorld) -> None:
+    """The time-out of the child that is named can be told no more: its slot says it of its newest transaction only."""
+    child = world.opened(0, b"a")
+    world.pass_ms(100_000)
+    assert world.opened(0, b"b").slot == child.slot
+    number = world.commit(0, child)
+    text = world.answers[number].error_message
+    assert world.code(number) == E.CHILD_NOT_OPEN and child.transactional_id in text
+    assert "transactionTimeout" in text and "AbortJoint" in text
+
+
+def test_a_group_holds_no_children_of_its_last_decision(world: JointWorld) -> None:
+    """Up to 960 kB, of each of 10,000 groups. The log has them."""
+    for n in range(2):
+        child = world.opened(n, b"%d" % n)
+        world.decide(n, child)
+        assert world.state_of(child) == "CompleteCommit"
+        decision = world.shard._table.joint_groups[G].decision
+        assert decision is not None and (decision.sequence, decision.children) == (n, b"")
+        world.fail_over()
 
 
 def test_a_child_of_another_sequence_is_none_of_this_batch(world: JointWorld) -> None:

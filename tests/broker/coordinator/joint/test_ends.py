@@ -10,7 +10,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import AbortJointResponse
 from quorumlog_broker.coordinator.transactions.joint import abort
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, THERE, G, JointWorld
-from tests.broker.coordinator.transaction_world import A
+from tests.broker.coordinator.transaction_world import FIRST_ID, A
 
 DAY_MS = 86_400_000
 VERSIONED, SINGLE = 1, 2
@@ -155,6 +155,18 @@ def test_nobody_else_touches_a_child(world: JointWorld) -> None:
         if state == "Ongoing":
             world.decide(0, child)
             records = len(world.log)
+
+
+def test_what_is_not_committed_makes_no_id_a_child() -> None:
+    """A failover may undo it: EndTxn is told to come again, as InitProducerId is."""
+    world = JointWorld(autocommit=False)
+    world.begin(0, b"a")
+    (name,) = world.listed()
+    assert world.code(world.end((FIRST_ID, 0), transactional_id=name)) == E.CONCURRENT_TRANSACTIONS
+    world.fail_over()
+    assert world.code(world.end((FIRST_ID, 0), transactional_id=name)) == E.COORDINATOR_LOAD_IN_PROGRESS
+    world.settle()
+    assert world.code(world.end((FIRST_ID, 0), transactional_id=name)) == E.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_only_begin_joint_opens_a_child(world: JointWorld) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from quorumlog.messages.joint import JointChildRef, JointFact
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JointChild, JointKey, JointValue, unpack
 from quorumlog.records.coordinator.transactions import TransactionStatus as S
+from quorumlog.transaction_config import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.turn import Write
 from tests.broker.coordinator.joint.joint_world import HERE, THERE, Child, JointWorld
 from tests.broker.coordinator.transaction_world import A, B
@@ -27,6 +29,7 @@ from tests.parts import few
 
 PREPARED = {S.PREPARE_COMMIT: True, S.PREPARE_ABORT: False}
 COMPLETE = {S.COMPLETE_COMMIT: True, S.COMPLETE_ABORT: False}
+SHORT_OR_LONG = st.sampled_from([60_000, 10**9])
 Key = tuple[str, int, int]
 """A child: transactional id, producer id, epoch."""
 
@@ -35,7 +38,8 @@ Key = tuple[str, int, int]
 class History:
     """What the committed records say, of one group. open: children that nothing has ended, by slot."""
 
-    decisions: list[JointValue] = field(default_factory=list)
+    decisions: list[JointValue] = field(default_factory=list)  # since the group was forgotten
+    told: dict[int, dict[str, int]] = field(default_factory=dict)  # the facts of each sequence
     children: dict[Key, JointChild] = field(default_factory=dict)
     open: dict[int, Key] = field(default_factory=dict)
     wanted: dict[Key, bool] = field(default_factory=dict)  # what a decision says of a child that was open
@@ -45,7 +49,11 @@ class History:
     def read(self, write: Write) -> None:
         record = decode(TRANSACTION_TYPES, write.key, write.value)
         if isinstance(record.key, JointKey):
-            self._decided(record.value)
+            self._forgotten() if record.value is None else self._decided(record.value)
+            return
+        if record.value is None:
+            open_ids = {key[0] for key in self.open.values()}
+            assert record.key.transactional_id not in open_ids, "[5] an id is forgotten that is open"
             return
         name, value = record.key.transactional_id, record.value
         status, child = S(value.transaction_status), value.joint
@@ -63,6 +71,10 @@ class History:
         if status in COMPLETE:
             self.completed.add(key)
 
+    def _forgotten(self) -> None:
+        assert not self.open and {*self.wanted} <= self.completed, "a group is forgotten that is open"
+        self.decisions = []
+
     def _decided(self, decision: JointValue) -> None:
         sequences = {one.sequence for one in self.decisions}
         assert decision.sequence not in sequences, f"[1] {decision.sequence} is decided twice"
@@ -78,6 +90,7 @@ class History:
         for slot, key in self.open.items():
             self.wanted[key] = slot in named
         self.decisions.append(decision)
+        self.told[decision.sequence] = {fact.name: fact.value for fact in decision.facts}
 
     @property
     def unprepared(self) -> list[Key]:
@@ -109,16 +122,33 @@ class Attempt:
     child: Child | None = None
 
 
+def left_by_cleaner(log: list[Write], below: int, rng: Random) -> Iterator[int]:
+    """Offsets that remain. Of four segments below `below` some are cleaned: the last record of each key remains in
+    them; of a tombstone that may leave, too, once nothing is left that it hides."""
+    last = {write.key: offset for offset, write in enumerate(log[:below])}
+    cuts = [rng.randint(0, below) for _ in range(3)]
+    cleaned = [rng.random() < 0.7 for _ in range(4)]
+    left: set[bytes] = set()
+    for offset, write in enumerate(log):
+        is_cleaned = offset < below and cleaned[sum(cut <= offset for cut in cuts)]
+        is_over = write.value is None and write.key not in left and rng.random() < 0.5
+        if is_cleaned and (last[write.key] != offset or is_over):
+            continue
+        left.add(write.key)
+        yield offset
+
+
 class Joint(RuleBasedStateMachine):
     """high_watermark: what is committed; nothing undoes it."""
 
-    @initialize(last_epoch=st.sampled_from([2, 1_000]))
-    def start(self, last_epoch: int) -> None:
+    @initialize(last_epoch=st.sampled_from([2, 1_000]), ids_last_ms=SHORT_OR_LONG, groups_last_ms=SHORT_OR_LONG)
+    def start(self, last_epoch: int, ids_last_ms: int, groups_last_ms: int) -> None:
         self.patch = pytest.MonkeyPatch()
         for module in ("table", "states", "joint.begin"):
             self.patch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", last_epoch)
         self.patch.setattr("quorumlog_broker.coordinator.transactions.joint.preparing.PREPARES_A_TURN", 2)
-        self.world = JointWorld(autocommit=False, automark=False)
+        config = TransactionConfig(expiration_ms=ids_last_ms, joint=JointConfig(expiration_ms=groups_last_ms))
+        self.world = JointWorld(config, autocommit=False, automark=False)
         self.history, self.high_watermark = History(), 0
         self.runs = ["run-0"]
         self.attempts: list[Attempt] = []
@@ -170,8 +200,8 @@ class Joint(RuleBasedStateMachine):
         for number in [number for number in self.commits if number in answers]:
             sequence, facts = self.commits.pop(number)
             if answers[number].error_code == 0:
-                told = {one.sequence: {fact.name: fact.value for fact in one.facts} for one in self.history.decisions}
-                assert told.get(sequence) == facts, f"[1] told that {sequence} is decided with {facts}: {told}"
+                told = self.history.told.get(sequence)
+                assert told == facts, f"[1] told that {sequence} is decided with {facts}: {told}"
         for number in [number for number in self.aborts if number in answers]:
             sequence = self.aborts.pop(number)
             if answers[number].error_code == 0:
@@ -365,19 +395,30 @@ class Joint(RuleBasedStateMachine):
         self.world.pass_ms(ms)
         self.look_at_answers()
 
-    @rule(lost=st.integers(0, 100), compacts=st.integers(0, 100))
-    def another_coordinator_loads(self, lost: int, compacts: int) -> None:
+    @rule(how=st.sampled_from(["", "", "", "by name", "by time"]))
+    def what_rests_is_forgotten(self, how: str) -> None:
+        """What was told of it is over: a token may get another child, and a sequence may be decided again."""
+        if how == "by name":
+            self.world.forget()
+        elif how == "by time":
+            self.world.pass_ms(100_000)
+            self.world.step(self.world.shard.expire)
+        if how:
+            self.replicate(len(self.world.log))
+        if how and not self.history.decisions:
+            self.of_token = {}
+
+    @rule(lost=st.integers(0, 100), compacts=st.integers(0, 100), seed=st.integers(0, 1_000_000))
+    def another_coordinator_loads(self, lost: int, compacts: int, seed: int) -> None:
         """Of what is not committed some is lost. Of what is, a cleaner has been over a part."""
         world = self.world
         keep = max(self.high_watermark, len(world.log) - lost % 8)
         world.log, world.decided = world.log[:keep], []
-        below = self.high_watermark * compacts // 100
-        last = {write.key: offset for offset, write in enumerate(world.log[:below])}
         world.coordinator_epoch += 1
         world.shard = world._new_shard()
-        for offset, write in enumerate(world.log):
-            if offset >= below or last[write.key] == offset:
-                world.shard.replay_bytes(offset, write.key, write.value)
+        for offset in left_by_cleaner(world.log, self.high_watermark * compacts // 100, Random(seed)):
+            write = world.log[offset]
+            world.shard.replay_bytes(offset, write.key, write.value)
         world.shard.loaded(len(world.log))
         self.begun.clear()
         self.commits.clear()

@@ -8,11 +8,11 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
-from quorumlog.records.coordinator.joint import JointKey
+from quorumlog.records.coordinator.joint import JOINT, JointChild, JointKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionStatus
 from quorumlog_broker.coordinator.transactions.joint import preparing
-from tests.broker.coordinator.joint.joint_world import R1, R2, Child, G, JointWorld
-from tests.broker.coordinator.transaction_world import A, TransactionWorld, replay
+from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, Child, G, JointWorld
+from tests.broker.coordinator.transaction_world import A, B, TransactionWorld, replay
 
 OTHER = "another"
 
@@ -169,6 +169,74 @@ def test_a_load_takes_up_the_wait_and_the_tokens(world: JointWorld) -> None:
         world.mark(one, A)
     assert world.answers[number].complete
     assert world.code(world.begin(0, child.token)) == E.NONE and world.answers[max(world.answers)].decided
+
+
+def test_a_slot_forgets_no_token_of_another_one(world: JointWorld) -> None:
+    """A token is at another slot since its first one was given away, and the cleaner has left the first record of the
+    first slot, but not those that say that it was given away."""
+    first = begun(world, 0, 1)[0]
+    world.abort(0)
+    other = begun(world, 0, 1)[0]
+    assert other.slot == first.slot
+    again = world.opened(0, first.token)
+    assert again.slot != first.slot
+    world.abort(0, token=other.token)
+    ids = [decode(TRANSACTION_TYPES, write.key, None).key.transactional_id for write in world.log]
+    of_first = [n for n, name in enumerate(ids) if name == first.transactional_id]
+    world.log = [write for n, write in enumerate(world.log) if n not in of_first[1:-1]]
+    world.fail_over()
+    assert world.opened(0, first.token) == again
+
+
+def test_kinds_and_causes_of_newer_software_are_told_and_end_no_call_with_an_error(world: JointWorld) -> None:
+    child = world.opened(0, b"a")
+    world.abort(0)
+    world.decide(0)
+    log = []
+    for write in world.log:
+        record = decode(TRANSACTION_TYPES, write.key, write.value)
+        if isinstance(record.key, JointKey):
+            value = JOINT.encode(replace(record.value, kind=7), 0)
+        else:
+            value = TRANSACTION.encode(replace(record.value, joint=replace(record.value.joint, cause=7)), 1)
+        log.append(write._replace(value=value))
+    world.log = log
+    world.fail_over()
+    for number in (world.begin(1, b"b"), world.commit(1)):
+        assert world.code(number) == E.INVALID_REQUEST and "kind 7" in world.answers[number].error_message
+    world.forget()
+    number = world.begin(0, child.token)
+    assert world.code(number) == E.CHILD_NOT_OPEN and "it has ended" in world.answers[number].error_message
+
+
+def changed(world: JointWorld, name: str, child: JointChild) -> None:
+    """The last record of this id tells of another child, as no software of ours writes it."""
+    for n, write in enumerate(world.log):
+        record = decode(TRANSACTION_TYPES, write.key, write.value)
+        if not isinstance(record.key, JointKey) and record.key.transactional_id == name:
+            at, value = n, replace(record.value, joint=child)
+    world.log[at] = world.log[at]._replace(value=TRANSACTION.encode(value, 1))
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_whatever_the_records_say_of_a_child_everything_ends(world: JointWorld, slot: int) -> None:
+    """An id that says of itself that it is another group's child, or in another one's slot."""
+    children = begun(world, 0, 2)
+    world.autocommit = world.automark = False
+    name = children[1].transactional_id
+    world.add(children[1].producer, B, transactional_id=name)
+    world.settle()
+    changed(world, name, JointChild(OTHER if slot else G, slot=0, token=b"t", run=R1, sequence=0, location=HERE))
+    world.fail_over()
+    world.settle()
+    world.commit(0)
+    world.fail_over(keep=decision_at(world) + 1)
+    world.autocommit = world.automark = True
+    world.settle()
+    world.pass_ms(100_000)
+    states = {name: world.described(name).state for name in world.listed()}
+    assert {*states.values()} == {"CompleteAbort"}, states
+    assert all(one.ending == 0 and not one.open for one in world.listed_groups().values())
 
 
 def test_time_goes_on_for_children_that_are_loaded(world: JointWorld) -> None:

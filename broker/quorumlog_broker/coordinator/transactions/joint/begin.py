@@ -9,7 +9,7 @@ from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
 from quorumlog.records.coordinator.joint import Cause, JointChild
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, check, invalid_begin
+from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, check, invalid_begin, no_room
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -17,7 +17,7 @@ from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING,
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
 
-CAUSES = {
+CAUSES: dict[int, str] = {  # newer software may know others
     Cause.TIMED_OUT: "it was open for longer than transactionTimeout",
     Cause.ABORTED: "AbortJoint has aborted it",
     Cause.NOT_NAMED: "a decision of the group did not name it",
@@ -75,9 +75,9 @@ class Begin:
     # --- a new token ---
 
     def _open(self, call: Call, request: BeginJointRequest, group: JointGroup) -> None:
-        if group.is_empty and len(self._table.joint_groups) >= self._config.joint.max_groups:
-            text = f"there are {len(self._table.joint_groups)} joint groups here, the limit (joint.max.groups)"
-            self._refuse(call, Refusal(ErrorCode.POLICY_VIOLATION, text))
+        full = no_room(len(self._table.joint_groups), self._config.joint.max_groups) if group.is_empty else None
+        if full is not None:
+            self._refuse(call, full)
             return
         slot, transactional_id = self._slot(request.group_id, group)
         before = self._table.get(transactional_id)
@@ -129,7 +129,7 @@ def not_open(transactional_id: str, value: TransactionValue | None) -> str:
     """Why a child is of no use any more."""
     if value is None or value.joint is None:
         return f"{transactional_id} is not known"
-    why = CAUSES.get(Cause(value.joint.cause), "it has ended")
+    why = CAUSES.get(value.joint.cause, "it has ended")
     return f"{transactional_id} of sequence {value.joint.sequence} is not open: {why}"
 
 

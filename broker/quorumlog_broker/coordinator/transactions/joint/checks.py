@@ -61,6 +61,13 @@ def invalid_abort(request: AbortJointRequest) -> Refusal | None:
     return None if found is None else Refusal(ErrorCode.INVALID_REQUEST, found)
 
 
+def no_room(groups: int, limit: int) -> Refusal | None:
+    """For one more group: each call that would make one asks."""
+    if groups < limit:
+        return None
+    return Refusal(ErrorCode.POLICY_VIOLATION, f"there are {groups} joint groups here, the limit (joint.max.groups)")
+
+
 def _invalid(request: BeginJointRequest | CommitJointRequest) -> str | None:
     if not request.group_id or not request.run:
         return "the group and the run need names"
@@ -94,8 +101,7 @@ def check(decision: JointValue | None, request: BeginJointRequest | CommitJointR
     if decision is None:
         return _missing(request, last=None) or False
     if request.kind != decision.kind:
-        was = JointKind(decision.kind).name.lower()
-        text = f"{group} is a {was} group; a writer of another kind needs another name"
+        text = f"{group} is a {_named(decision.kind)} group; a writer of another kind needs another name"
         return Refusal(ErrorCode.INVALID_REQUEST, text)
     if request.location != decision.location and request.checkpoint_moved != decision.location:
         return _copied(request, decision)
@@ -111,6 +117,11 @@ def check(decision: JointValue | None, request: BeginJointRequest | CommitJointR
     if sequence == decision.sequence:
         return True
     return _missing(request, last=decision.sequence) or False
+
+
+def _named(kind: int) -> str:
+    """Newer software may have written it."""
+    return JointKind(kind).name.lower() if kind in KINDS else f"kind {kind}"
 
 
 def _copied(request: BeginJointRequest | CommitJointRequest, decision: JointValue) -> Refusal:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import CommitJointRequest, CommitJointResponse, JointChildRef
 from quorumlog.records.coordinator.joint import Fact, JointKey, JointValue, pack
+from quorumlog.transaction_config import JointConfig
 from quorumlog_broker.coordinator.transactions.joint.begin import not_open
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     MAX_CHILDREN,
@@ -19,12 +20,18 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     Refusal,
     check,
     invalid_commit,
+    no_room,
 )
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, WaitEnds
 from quorumlog_broker.coordinator.transactions.table import ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
+
+GIVEN_AWAY = (
+    "is a child of another attempt: if its slot was given away, the one that is named had ended before, by "
+    "transactionTimeout or by AbortJoint"
+)
 
 
 class _Wait(NamedTuple):
@@ -35,8 +42,16 @@ class _Wait(NamedTuple):
 class Commit:
     """waiting: calls whose answers wait for a decision or its markers."""
 
-    def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, preparing: Preparing) -> None:
-        self._turn, self._table, self._states, self._preparing = turn, table, states, preparing
+    def __init__(
+        self,
+        turn: TransactionTurn,
+        config: JointConfig,
+        table: TransactionTable,
+        states: States,
+        preparing: Preparing,
+    ) -> None:
+        self._turn, self._config, self._table = turn, config, table
+        self._states, self._preparing = states, preparing
         self.waiting: dict[int, _Wait] = {}
 
     def call(self, call: Call, request: CommitJointRequest) -> None:
@@ -63,6 +78,9 @@ class Commit:
     def _decide(self, request: CommitJointRequest, group: JointGroup) -> Refusal | None:
         if len(request.children) > MAX_CHILDREN:
             return _too_many(len(request.children), MAX_CHILDREN)
+        full = no_room(len(self._table.joint_groups), self._config.max_groups) if group.is_empty else None
+        if full is not None:
+            return full
         if not self._preparing.is_prepared(group):
             text = f"the last decision of {request.group_id} is being carried out; try again soon"
             return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
@@ -86,7 +104,7 @@ class Commit:
             text = f"{request.group_id} has no child in slot {ref.slot}; nothing was decided"
             return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
         if (child.token, child.sequence) != (ref.token, request.sequence):
-            text = f"{transactional_id} is a child of another attempt; nothing was decided"
+            text = f"{transactional_id} {GIVEN_AWAY}; nothing was decided"
             return Refusal(ErrorCode.CHILD_NOT_OPEN, text)
         if value.transaction_status != ONGOING or value.producer_epoch != ref.producer_epoch:
             text = f"{not_open(transactional_id, value)}; nothing was decided"

@@ -28,6 +28,8 @@ class JointGroup:
     open: not decided. preparing: decided, and the Prepare record is not written: to commit or to abort. ending: with
     the markers under way, to commit or to abort. ids: of each slot. tokens: of each slot's last transaction.
 
+    decision: without its children, which may be many and are of no more use once the slots are in `preparing`.
+
     prepared_end: exclusive end of the Prepare records of the last decision. They are all in the log below it, if
     `preparing` is empty.
     """
@@ -69,7 +71,7 @@ class JointGroup:
 
     def decide(self, decision: JointValue, epochs: Mapping[int, int]) -> None:
         """epochs: of each slot that is open."""
-        self.decision = decision
+        self.decision = replace(decision, children=b"")
         named = dict(unpack(decision.children))
         for slot in self.open:
             commits = named.get(slot) == epochs[slot]
@@ -96,7 +98,9 @@ class JointGroup:
         self.open.pop(slot, None)
         self.idle.pop(slot, None)
         if self.ids.pop(slot, None) is not None:
-            self.tokens.pop(self._token_of.pop(slot), None)
+            token = self._token_of.pop(slot)
+            if self.tokens.get(token) == slot:  # it may be at another one since: cleaners leave older records
+                del self.tokens[token]
             self._low = min(self._low, slot)
 
 
