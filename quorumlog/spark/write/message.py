@@ -63,10 +63,12 @@ class Spans:
 
 @dataclass(frozen=True)
 class TaskDone(WriterCommitMessage):
-    """Of a task that ended. refusal: why it sent no more, for a row that no repetition would make better; "": none."""
+    """Of a task that ended. refusal: why it sent no more, for a row that no repetition would make better; "": none.
+    all_told: False if the log may hold rows that `sent` does not count."""
 
     sent: Spans
     refusal: str = ""
+    all_told: bool = True
 
 
 def sum_of(messages: Sequence[WriterCommitMessage | None]) -> Spans:
