@@ -120,6 +120,16 @@ def test_spans_grow_by_partition_and_not_by_rows() -> None:
     assert str(many).endswith("and 3 more partitions")
 
 
+def test_offsets_that_nobody_knows_are_not_told() -> None:
+    """Of acks=0, and of a batch that the leader had already."""
+    spans = Spans()
+    spans.took([part("a", 0, -1, 5)])
+    assert str(spans) == "a-0 5 rows at unknown offsets"
+    spans.took([part("a", 0, 30, 5), part("b", 0, 7, 2), part("b", 0, -1, 2)])
+    assert str(spans) == "a-0 10 rows at unknown offsets, b-0 4 rows at unknown offsets"
+    assert str(sum_of([TaskDone(spans), TaskDone(spans)])).startswith("a-0 20 rows at unknown offsets")
+
+
 def test_the_driver_fails_a_batch_with_a_refused_row() -> None:
     good = TaskDone(Spans())
     refuse_if_asked([good, None, good], "batch 7")
