@@ -13,14 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from quorumlog.client.errors import ConfigError
+from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.client.record_parts import checked_timestamp
+from quorumlog.errors import ErrorCode
 from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import NO_KEY, lay_out, partition_keys
 
 Rows = Any  # a slice with both ends, or a numpy array of row numbers
 MIN_SHARES = 16  # of one table without keys, unless there are fewer partitions or rows
 ROW_BYTES = 8  # most overhead of a row below 16 KiB, without headers and timestamps
+_BYTES = (
+    pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary,
+    pa.types.is_string_view, pa.types.is_binary_view, pa.types.is_null,
+)  # fmt: skip
 COLUMNS = ("key", "value", "headers", "timestamp", "partition")
 
 
@@ -37,18 +42,22 @@ class ArrowColumns:
     @classmethod
     def of(cls, table: Any, *, default_timestamp_ms: int) -> ArrowColumns:
         """Raises ConfigError for anything but a table with the known columns and types; RequestFailed for a timestamp
-        that no record may have."""
+        that no record may have, or a header without a name."""
         if not isinstance(table, pa.Table | pa.RecordBatch):
             raise ConfigError(f"send_arrow takes a pyarrow Table or RecordBatch, not {type(table).__name__}")
         unknown = [name for name in table.schema.names if name not in COLUMNS]
         if unknown or "value" not in table.schema.names:
             raise ConfigError(f"send_arrow takes the columns {', '.join(COLUMNS)} ('value' at least); got {unknown}")
+        twice = next((name for name in COLUMNS if table.schema.names.count(name) > 1), None)
+        if twice is not None:
+            raise ConfigError(f"column {twice!r} is there twice: drop one of them")
+        values = _binary(table, "value")
         return cls(
             keys=_binary(table, "key"),
-            values=_binary(table, "value"),
+            values=pa.nulls(table.num_rows, pa.binary()) if values is None else values,
             timestamps_ms=_timestamps(table, default_timestamp_ms),
-            headers=_column(table, "headers"),
-            partitions=_column(table, "partition"),
+            headers=_headers(table),
+            partitions=_partitions(table),
         )
 
     def encode(self, rows: Rows, max_batch_bytes: int, compression: str) -> Iterator[tuple[UnsealedBatch, Any]]:
@@ -140,9 +149,12 @@ def _targets(columns: ArrowColumns, partitions: int, first: int, rows: int, keyl
 
 
 def _column(table: Any, name: str) -> Any:
+    """None if there is none, or one of nulls only, which `pa.table` makes without a type."""
     if name not in table.schema.names:
         return None
     column = table.column(name)
+    if pa.types.is_null(column.type):
+        return None
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
@@ -165,8 +177,55 @@ def _timestamps(table: Any, default_ms: int) -> Any:
         return np.full(table.num_rows, default_ms, dtype=np.int64)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64())  # what is finer than a ms is cut off
+    elif not pa.types.is_integer(column.type):
+        raise ConfigError(f"column 'timestamp' must be int64 ms or a timestamp, not {column.type}")
     filled = pc.fill_null(column, default_ms).to_numpy(zero_copy_only=False).astype(np.int64)
     if len(filled):
         checked_timestamp(filled.min())
         checked_timestamp(filled.max())
     return filled
+
+
+def _partitions(table: Any) -> Any:
+    """Others, as 1.5, would be cut to a number that nobody has named."""
+    column = _column(table, "partition")
+    if column is not None and not pa.types.is_integer(column.type):
+        raise ConfigError(f"column 'partition' must be an integer, not {column.type}")
+    return column
+
+
+def _headers(table: Any) -> Any:
+    column = _column(table, "headers")
+    if column is None or (
+        pa.types.is_list(column.type) and pa.types.is_null(column.type.value_type) and _is_empty(column)
+    ):
+        return None
+    if not _is_pairs(column.type):
+        raise ConfigError(
+            "column 'headers' must be a list of structs of name and value, each binary or string, or a map of them, "
+            f"not {column.type}"
+        )
+    if not _has_nameless(column.values):  # of the slice's whole parent, and under null lists, too
+        return column
+    if _has_nameless(column.flatten()):  # of the rows
+        raise RequestFailed(ErrorCode.INVALID_RECORD, "a header without a name; a name may be empty, a value null")
+    return column.take(np.arange(len(column)))  # without what no row has: the encoder looks at all
+
+
+def _has_nameless(pairs: Any) -> bool:
+    return bool(pairs.null_count or pairs.field(0).null_count)
+
+
+def _is_empty(lists: Any) -> bool:
+    return len(lists.flatten()) == 0
+
+
+def _is_pairs(kind: Any) -> bool:
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_map(kind)):
+        return False
+    fields = [kind.key_type, kind.item_type] if pa.types.is_map(kind) else _fields(kind.value_type)
+    return len(fields) == 2 and all(any(is_kind(field) for is_kind in _BYTES) for field in fields)
+
+
+def _fields(kind: Any) -> list[Any]:
+    return [field.type for field in kind] if pa.types.is_struct(kind) else []

@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from quorumlog.client.edge import make_rng
 from quorumlog.spark.write.options import parse_write_options
 from quorumlog.spark.write.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, ClusterSender
+from quorumlog.spark.write.task import send_rows
 from quorumlog.spark.write.topics import RowRefused
 from quorumlog.testing import LocalCluster
 
@@ -67,6 +69,24 @@ def test_a_row_above_the_topics_limit(cluster: LocalCluster) -> None:
         sender.finish()
     assert sender.sent.rows == 50, "in batches that fit"
     assert len(list(cluster.client.consumer("limited", start="earliest", stop="latest"))) == 50
+
+
+@pytest.mark.parametrize("transport", ["grpc", "lane"])
+def test_what_came_before_a_refused_row_is_in_the_log_and_told(cluster: LocalCluster, transport: str) -> None:
+    """The driver warns of what a repetition would write again."""
+    topic = f"before-{transport}"
+    cluster.client.admin.create_topic(topic, 2)
+    good, bad = (
+        pa.record_batch({"value": pa.array([b"v"] * 1_000), "partition": pa.array([number] * 1_000, pa.int32())})
+        for number in (None, 99)
+    )
+    with ClusterSender(client(cluster, transport=transport)) as sender:
+        done = send_rows([good, good, good, bad], topic, sender, make_rng())
+    assert done.refusal.startswith(f"topic '{topic}' has 2 partitions, 0 to 1, and a row names partition 99")
+    ends = cluster.client.admin.list_offsets({(topic, number): -1 for number in range(2)})
+    assert sum(end.offset for end in ends.values()) == 3_000
+    spans = {key: (span.rows, span.first, span.end) for key, span in done.sent.by_partition.items()}
+    assert spans == {key: (end.offset, 0, end.offset) for key, end in ends.items()}
 
 
 def test_a_task_that_fails_waits_for_nothing(cluster: LocalCluster) -> None:

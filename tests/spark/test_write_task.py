@@ -87,6 +87,18 @@ def test_a_refused_row_ends_the_task_and_nothing_of_its_batch_is_queued() -> Non
     assert send([batch(1)], Sender(), topic="missing").refusal == "topic 'missing' does not exist"
 
 
+def test_what_came_before_a_refused_row_is_sent_and_told() -> None:
+    wrong = batch(1, partition=pa.array([4], pa.int32()))
+    done = send([batch(3), batch(5), wrong], Sender())
+    assert (done.sent.rows, done.all_told) == (8, True)
+    lost = send([batch(3), wrong], Sender(DeliveryTimeout("late", outcome_unknown=True)))
+    assert lost.refusal.startswith("topic 'orders' has 4 partitions"), "no repetition makes the row better"
+    assert (lost.sent.rows, lost.all_told) == (0, False)
+    assert not send([batch(3)], Sender(RowRefused("a leader refuses it"))).all_told, "others may be in the log"
+    with pytest.warns(UserWarning, match="; 1 tasks did not say all that they have sent. If it is repeated, what was"):
+        tell_what_stays([lost, done], "batch 7")
+
+
 def test_a_row_that_is_too_large_is_a_refusal_and_a_fault_of_the_cluster_is_none() -> None:
     assert send([batch(1)], Sender(RowRefused("a record of 9 bytes"))).refusal == "a record of 9 bytes"
     with pytest.raises(DeliveryTimeout):
@@ -108,6 +120,16 @@ def test_spans_grow_by_partition_and_not_by_rows() -> None:
     assert str(many).endswith("and 3 more partitions")
 
 
+def test_offsets_that_nobody_knows_are_not_told() -> None:
+    """Of acks=0, and of a batch that the leader had already."""
+    spans = Spans()
+    spans.took([part("a", 0, -1, 5)])
+    assert str(spans) == "a-0 5 rows at unknown offsets"
+    spans.took([part("a", 0, 30, 5), part("b", 0, 7, 2), part("b", 0, -1, 2)])
+    assert str(spans) == "a-0 10 rows at unknown offsets, b-0 4 rows at unknown offsets"
+    assert str(sum_of([TaskDone(spans), TaskDone(spans)])).startswith("a-0 20 rows at unknown offsets")
+
+
 def test_the_driver_fails_a_batch_with_a_refused_row() -> None:
     good = TaskDone(Spans())
     refuse_if_asked([good, None, good], "batch 7")
@@ -119,7 +141,7 @@ def test_an_abort_says_what_stays() -> None:
     spans = Spans()
     spans.took([part("a", 0, 10, 5)])
     known = "batch 7 failed: 5 of its rows stay in the log .a-0 5 rows at offsets 10 to 14"
-    unknown = "; 1 tasks did not say what they have sent. If it is repeated, what was sent is there twice"
+    unknown = "; 1 tasks did not say all that they have sent. If it is repeated, what was sent is there twice"
     with pytest.warns(UserWarning, match=f"{known}.*{unknown}"):
         tell_what_stays([TaskDone(spans), None], "batch 7")
     with pytest.warns(UserWarning, match="batch 7 failed: no row is known to be in the log$"):

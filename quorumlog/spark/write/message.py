@@ -14,7 +14,8 @@ TOLD = 10  # partitions of a text
 
 @dataclass(slots=True)
 class Span:
-    """rows of one partition. first, end (exclusive) are offsets; others may lie between. -1: unknown (acks=0)."""
+    """rows of one partition. first, end (exclusive) are offsets; others may lie between. -1: unknown, also if only some
+    rows' are (acks=0)."""
 
     rows: int
     first: int
@@ -22,8 +23,12 @@ class Span:
 
     def add(self, other: Span) -> None:
         self.rows += other.rows
-        self.first = min(self.first, other.first)
-        self.end = max(self.end, other.end)
+        is_known = self.first >= 0 and other.first >= 0
+        self.first, self.end = (min(self.first, other.first), max(self.end, other.end)) if is_known else (-1, -1)
+
+    def __str__(self) -> str:
+        place = f"offsets {self.first} to {self.end - 1}" if self.first >= 0 else "unknown offsets"
+        return f"{self.rows} rows at {place}"
 
 
 @dataclass(slots=True)
@@ -54,19 +59,18 @@ class Spans:
 
     def __str__(self) -> str:
         parts = sorted(self.by_partition.items())
-        told = [
-            f"{topic}-{partition} {span.rows} rows at offsets {span.first} to {span.end - 1}"
-            for (topic, partition), span in parts[:TOLD]
-        ]
+        told = [f"{topic}-{partition} {span}" for (topic, partition), span in parts[:TOLD]]
         return ", ".join(told) + (f" and {len(parts) - TOLD} more partitions" if len(parts) > TOLD else "")
 
 
 @dataclass(frozen=True)
 class TaskDone(WriterCommitMessage):
-    """Of a task that ended. refusal: why it sent no more, for a row that no repetition would make better; "": none."""
+    """Of a task that ended. refusal: why it sent no more, for a row that no repetition would make better; "": none.
+    all_told: False if the log may hold rows that `sent` does not count."""
 
     sent: Spans
     refusal: str = ""
+    all_told: bool = True
 
 
 def sum_of(messages: Sequence[WriterCommitMessage | None]) -> Spans:

@@ -128,8 +128,8 @@ def refuse_if_asked(messages: Sequence[WriterCommitMessage | None], what: str) -
 def tell_what_stays(messages: Sequence[WriterCommitMessage | None], what: str) -> None:
     """At least once has nothing to undo. A warning says which rows a repetition would write again."""
     sent = sum_of(messages)
-    silent = sum(not isinstance(message, TaskDone) for message in messages)
+    silent = sum(not (isinstance(message, TaskDone) and message.all_told) for message in messages)
     stays = f"{sent.rows} of its rows stay in the log ({sent})" if sent.rows else "no row is known to be in the log"
-    unknown = f"; {silent} tasks did not say what they have sent" if silent else ""
+    unknown = f"; {silent} tasks did not say all that they have sent" if silent else ""
     twice = ". If it is repeated, what was sent is there twice" if sent.rows or silent else ""
     warnings.warn(f"{what} failed: {stays}{unknown}{twice}", stacklevel=3)

@@ -3,6 +3,7 @@
 Whatever the delivery, the task is the same: what makes its rows readable, or keeps them from it, is the producer's and
 the driver's. A row that no repetition would make better ends the task without an error: Spark would run a task that
 failed up to four times, and each run would send what comes before that row again. The driver refuses the batch then.
+What came before the row is acknowledged when the task ends, so that the driver tells all that stays in the log.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import random
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from quorumlog.client.errors import QuorumlogError
 from quorumlog.spark.write.message import Spans, TaskDone
 from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
 
@@ -62,8 +64,19 @@ def send_rows(batches: Iterable[Any], topic: str, sender: RowSender, rng: random
                 _send(batch, topic, sender, turns)
         sender.finish()
     except RowRefused as error:
-        return TaskDone(sender.sent, str(error))
+        all_told = _is_all_acknowledged(sender)
+        return TaskDone(sender.sent, str(error), all_told)
     return TaskDone(sender.sent)
+
+
+def _is_all_acknowledged(sender: RowSender) -> bool:
+    """Wait for what was queued before a row was refused: what is under way may be in the log, and the driver tells what
+    is. Its own error does not matter any more: Spark would run the task again for it, only to meet the row."""
+    try:
+        sender.finish()
+    except QuorumlogError:
+        return False
+    return True
 
 
 def _send(batch: Any, topic: str, sender: RowSender, turns: KeylessTurns) -> None:
