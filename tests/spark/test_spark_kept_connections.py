@@ -254,19 +254,21 @@ def test_workers_of_spark_keep_them(spark: Any, cluster: LocalCluster, topic: st
 
 
 class Live:
-    """A stream that takes what comes. values: of its batches, in order."""
+    """A stream that takes what comes. values: of its batches, in order. held: no batch ends before `may_end` is set."""
 
-    def __init__(self, spark: Any, cluster: LocalCluster, topic: str, folder: Path) -> None:
+    def __init__(self, spark: Any, cluster: LocalCluster, topic: str, folder: Path, *, held: bool = False) -> None:
         self.values: list[int] = []
-        self._lock = threading.Lock()
+        self.may_end = threading.Event()
+        if not held:
+            self.may_end.set()
         given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic}
         frame = spark.readStream.format("quorumlog").options(**given).option("startingOffsets", "earliest").load()
         writer = frame.writeStream.option("checkpointLocation", str(folder)).foreachBatch(self._take)
         self.query = writer.trigger(processingTime="0 seconds").start()
 
     def _take(self, rows: Any, _batch: int) -> None:
-        with self._lock:
-            self.values += [int(row.value) for row in rows.orderBy("partition", "offset").collect()]
+        self.values += [int(row.value) for row in rows.orderBy("partition", "offset").collect()]
+        assert self.may_end.wait(WAIT_S)
 
     def wait(self, values: int) -> None:
         def are_there() -> bool:
@@ -297,13 +299,15 @@ def test_between_two_micro_batches_the_topic_is_made_anew(
     spark: Any, cluster: LocalCluster, topic: str, tmp_path: Path
 ) -> None:
     write(cluster, topic, range(20))
-    live = Live(spark, cluster, topic, tmp_path)
+    live = Live(spark, cluster, topic, tmp_path, held=True)  # no plan asks while there is no topic: another error
     try:
         live.wait(20)
         make_anew(cluster, topic)
         write(cluster, topic, range(50))
+        live.may_end.set()
         wait_until(lambda: not live.query.isActive, WAIT_S, "the end of the query")
         assert "deleted" in str(live.query.exception()) and topic in str(live.query.exception())
         assert live.values == list(range(20))
     finally:
+        live.may_end.set()
         live.query.stop()
