@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from quorumlog.client.delivery import ArrowDelivery, DeliveredRange, Delivery, RecordMetadata
     from quorumlog.client.group.subscribed import Start
     from quorumlog.client.group_metadata import GroupMetadata
-    from quorumlog.client.producer import ProducerStats
+    from quorumlog.client.producer import AsyncProducer, ProducerStats
     from quorumlog.client.record_parts import HeadersLike
     from quorumlog.client.topic_limit import BatchLimit
 
@@ -89,6 +89,8 @@ class ArrowFuture:
 class Producer(Blocking):
     """See AsyncProducer. `send` only appends to a queue; the loop takes many records from it at a time."""
 
+    _client: AsyncProducer
+
     def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(lambda: edge.producer(dict(config or {}), **options))
         self._queue: deque[tuple[SendFuture, tuple[Any, ...]]] = deque()
@@ -133,7 +135,7 @@ class Producer(Blocking):
         """Send the rows of a Table or RecordBatch and wait until all are acknowledged."""
 
         async def send() -> list[DeliveredRange]:
-            return await (await self._client.send_arrow(topic, columns, partition))  # type: ignore[no-any-return]
+            return await (await self._client.send_arrow(topic, columns, partition))
 
         return self._thread.run(send(), timeout_s)
 
@@ -144,13 +146,13 @@ class Producer(Blocking):
 
     def partition_count(self, topic: str, timeout_s: float) -> int:
         """How many partitions the topic has, as this client knows it. Raises Unavailable, RequestFailed."""
-        return self._thread.run(self._client.partition_count(topic, int(timeout_s * 1000)))  # type: ignore[no-any-return]
+        return self._thread.run(self._client.partition_count(topic, int(timeout_s * 1000)))
 
     def is_ours(self, topic: str) -> bool:
-        return self._thread.run(self._client.is_ours(topic))  # type: ignore[no-any-return]
+        return self._thread.run(self._client.is_ours(topic))
 
     def batch_limit(self, topic: str) -> BatchLimit:
-        return self._thread.run(self._client.batch_limit(topic))  # type: ignore[no-any-return]
+        return self._thread.run(self._client.batch_limit(topic))
 
     def flush(self, timeout_s: float | None = None) -> None:
         """Wait until every record sent so far has been acknowledged or has failed."""

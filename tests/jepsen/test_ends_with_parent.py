@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +18,8 @@ import pytest
 
 from jepsen.mutation.killers import passes
 from jepsen.tree import ROOT, runs_from
+from quorumlog.testing.waiting import wait_until
+from tests.jepsen.ended_processes import has_ended
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -71,17 +72,7 @@ def below(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline_s, "not in time"
-        time.sleep(0.02)
-
-
-def has_ended(process: psutil.Process) -> bool:
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+    wait_until(holds, LIMIT_S, "the processes")
 
 
 def all_end(processes: list[psutil.Process]) -> None:

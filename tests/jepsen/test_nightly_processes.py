@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,8 @@ from jepsen.nightly import machine as nightly_machine
 from jepsen.nightly.files import STATE, locked, read_state
 from jepsen.nightly.work import Command, Work
 from jepsen.tree import ROOT, runs_from
+from quorumlog.testing.waiting import wait_until
+from tests.jepsen.ended_processes import has_ended
 
 LIMIT_S = 30.0  # for whatever is waited for
 GOOD = "print('all is well')"
@@ -229,17 +230,7 @@ def night(tmp_path: Path) -> Iterator[Callable[[bool], tuple[subprocess.Popen[by
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + LIMIT_S
-    while not holds():
-        assert time.monotonic() < deadline_s, "not in time"
-        time.sleep(0.02)
-
-
-def has_ended(process: psutil.Process) -> bool:
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
+    wait_until(holds, LIMIT_S, "the processes")
 
 
 ENDS = [

@@ -1,4 +1,4 @@
-"""Records of `__transaction_state`: one per transactional id, its last state (FORMATS 4.9, KIP-98, KIP-890).
+"""Records of `__transaction_state`: one per transactional id, its last state (KIP-98, KIP-890).
 
 A child of a joint transaction says so in a tag of ours: `joint.py`.
 """
