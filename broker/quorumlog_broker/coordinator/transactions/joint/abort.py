@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, AbortJointResponse
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointKind
 from quorumlog_broker.coordinator.steps import Steps, begin
-from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, invalid_abort
+from quorumlog_broker.coordinator.transactions.joint.checks import cannot_be_asked, invalid_abort
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import PREPARES_A_TURN, Preparing
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -21,10 +20,7 @@ class Abort:
     def call(self, call: Call, request: AbortJointRequest) -> Steps | None:
         """In steps of `PREPARES_A_TURN` children. A child whose first record is not committed is aborted, too: in the
         log its abort comes behind it."""
-        found = invalid_abort(request)
-        error = self._states.refusal(request.group_id) if found is None else ErrorCode.NONE
-        if found is None and error != ErrorCode.NONE:
-            found = Refusal(error, f"{request.group_id} cannot be asked now; try again soon")
+        found = invalid_abort(request) or cannot_be_asked(request.group_id, self._states)
         group = self._table.joint_groups.get(request.group_id, JointGroup())
         if found is not None:
             response = AbortJointResponse(error_code=found.code, error_message=found.text)

@@ -9,7 +9,13 @@ from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
 from quorumlog.records.coordinator.joint import Cause, JointChild
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, check, invalid_begin, no_room
+from quorumlog_broker.coordinator.transactions.joint.checks import (
+    Refusal,
+    cannot_be_asked,
+    check,
+    invalid_begin,
+    no_room,
+)
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -41,9 +47,7 @@ class Begin:
 
     def call(self, call: Call, request: BeginJointRequest) -> None:
         found = invalid_begin(request, self._config.joint.max_timeout_ms)
-        error = self._states.refusal(request.group_id) if found is None else ErrorCode.NONE
-        if found is None and error != ErrorCode.NONE:
-            found = Refusal(error, f"{request.group_id} cannot be asked now; try again soon")
+        found = found or cannot_be_asked(request.group_id, self._states)
         group = self._table.joint_groups.get(request.group_id)
         decided = found or check(None if group is None else group.decision, request)
         if isinstance(decided, Refusal):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
+from quorumlog_broker.coordinator.transactions.states import States
 
 MAX_CHILDREN = 160_000  # of a decision: 6 bytes each, below the largest record of the topic
 MAX_SUPERSEDED = 64  # runs that a group remembers
@@ -90,6 +91,15 @@ def _too_long(named: Iterable[tuple[str, str, int]]) -> str | None:
         if size > limit:
             return f"{what} has {size} bytes; {limit} are the limit"
     return None
+
+
+# --- while the group cannot be asked ---
+
+
+def cannot_be_asked(group_id: str, states: States) -> Refusal | None:
+    """While it is loaded, or its last record is not committed; None: it can be asked."""
+    error = states.refusal(group_id)
+    return None if error == ErrorCode.NONE else Refusal(error, f"{group_id} cannot be asked now; try again soon")
 
 
 # --- against the last decision ---

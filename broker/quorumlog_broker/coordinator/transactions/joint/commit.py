@@ -18,6 +18,7 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     MAX_COMMIT_WAIT_MS,
     MAX_SUPERSEDED,
     Refusal,
+    cannot_be_asked,
     check,
     invalid_commit,
     no_room,
@@ -55,10 +56,7 @@ class Commit:
         self.waiting: dict[int, _Wait] = {}
 
     def call(self, call: Call, request: CommitJointRequest) -> None:
-        found = invalid_commit(request)
-        error = self._states.refusal(request.group_id) if found is None else ErrorCode.NONE
-        if found is None and error != ErrorCode.NONE:
-            found = Refusal(error, f"{request.group_id} cannot be asked now; try again soon")
+        found = invalid_commit(request) or cannot_be_asked(request.group_id, self._states)
         group = self._table.joint_groups.get(request.group_id, JointGroup())
         found = found or self._settle(request, group)
         if found is None:

@@ -13,6 +13,7 @@ from quorumlog.messages.joint import (
 from quorumlog.records.coordinator.joint import JointKey, JointKind
 from quorumlog.slices import Pace, Sliced
 from quorumlog.transaction_config import JointConfig
+from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, cannot_be_asked
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -69,15 +70,15 @@ class Listing:
     def forget(self, call: Call, request: ForgetJointRequest) -> None:
         """GROUP_ID_NOT_FOUND if nothing is decided; JOINT_GROUP_OPEN while anything is open."""
         name = request.group_id
-        error, text = self._states.refusal(name), f"{name} cannot be asked now; try again soon"
         group = self._table.joint_groups.get(name)
-        if error == ErrorCode.NONE and (group is None or group.decision is None):
-            error, text = ErrorCode.GROUP_ID_NOT_FOUND, f"no decision of {name!r} is known"
-        elif error == ErrorCode.NONE and group is not None and not self._is_at_rest(group):
-            error = ErrorCode.JOINT_GROUP_OPEN
+        found = cannot_be_asked(name, self._states)
+        if found is None and (group is None or group.decision is None):
+            found = Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"no decision of {name!r} is known")
+        elif found is None and group is not None and not self._is_at_rest(group):
             text = f"{name} has open transactions; stop its query, and abort or wait for what is open"
-        if error != ErrorCode.NONE:
-            self._turn.answer(call.number, ForgetJointResponse(error_code=error, error_message=text))
+            found = Refusal(ErrorCode.JOINT_GROUP_OPEN, text)
+        if found is not None:
+            self._turn.answer(call.number, ForgetJointResponse(error_code=found.code, error_message=found.text))
             return
         self._turn.delete(JointKey(name))
         self._turn.answer_after_commit(call.number, ForgetJointResponse())
