@@ -18,6 +18,7 @@ from quorumlog.wire.routing import BY_LANE, RoutingTransport
 if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin
     from quorumlog.client.consumer import AsyncConsumer
+    from quorumlog.client.joint import AsyncJoint
     from quorumlog.client.producer import AsyncProducer
     from quorumlog.client.transactions.begun import BegunTransaction
 
@@ -80,3 +81,10 @@ def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     from quorumlog.client.admin import AsyncAdmin
 
     return on_real_edges(AsyncAdmin, config, options)
+
+
+def joint(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncJoint:
+    """An AsyncJoint on the real edges. connect: as of a consumer."""
+    from quorumlog.client.joint import AsyncJoint
+
+    return on_real_edges(AsyncJoint, config, options, connect)
