@@ -1,5 +1,7 @@
-"""What the caller of a joint group's calls is told (decision 112). The class says which rule has spoken; the text is the
-coordinator's, with the names of Spark's options."""
+"""What the caller of a joint group's calls is told (decision 112).
+
+The class says which rule has spoken; the text is the coordinator's, with the names of Spark's options.
+"""
 
 from __future__ import annotations
 

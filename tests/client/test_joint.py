@@ -234,7 +234,7 @@ def test_a_cluster_without_them_is_named(method: str) -> None:
     async def scenario() -> None:
         async with make(cluster) as joint:
             cluster.is_on = False
-            with pytest.raises(NoJointTransactions, match="quorumlog feature upgrade joint.version=1 switches it on"):
+            with pytest.raises(NoJointTransactions, match=r"quorumlog feature upgrade joint\.version=1 switches it on"):
                 await any_call(joint, method)
             cluster.fault(KINDS[method][0], lambda _: NotServed("speaks no gRPC"))
             with pytest.raises(NoJointTransactions, match="is an Apache Kafka, or a quorumlog that is older"):
