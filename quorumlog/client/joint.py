@@ -1,8 +1,8 @@
 """A client of joint groups (decision 112): begins children, commits or aborts a batch at the group's coordinator.
 
 Each call may be repeated: a token gets the same child again, a decided batch the same answer, and an abort finds less
-to abort. So a lost answer, a coordinator that has moved or loads, and a decision that is being carried out are no errors
-of the caller's: the call is made again until its time is over.
+to abort. So a lost answer, a coordinator that has moved or loads, and a decision that is being carried out are no
+errors of the caller's: the call is made again until its time is over.
 """
 
 from __future__ import annotations
