@@ -156,3 +156,18 @@ class ForgetJointRequest:
 class ForgetJointResponse:
     error_code: int = 0
     error_message: str = ""
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ListJointRequest:
+    """Of the answering broker's own coordinators."""
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class ListJointResponse:
+    """joint_version: the level of the feature that the answering broker knows."""
+
+    error_code: int = 0
+    error_message: str = ""
+    groups: tuple[ListedJointGroup, ...] = ()
+    joint_version: int = 0

@@ -115,6 +115,18 @@ from quorumlog.messages.imports import (
     ImportRecordsRequest,
     ImportRecordsResponse,
 )
+from quorumlog.messages.joint import (
+    AbortJointRequest,
+    AbortJointResponse,
+    BeginJointRequest,
+    BeginJointResponse,
+    CommitJointRequest,
+    CommitJointResponse,
+    ForgetJointRequest,
+    ForgetJointResponse,
+    ListJointRequest,
+    ListJointResponse,
+)
 from quorumlog.messages.method import Method
 from quorumlog.messages.produce import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from quorumlog.messages.quorum import (
@@ -682,6 +694,51 @@ METHODS: tuple[Method, ...] = (
         client_streaming=False,
         server_streaming=False,
         doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="BeginJoint",
+        request=BeginJointRequest,
+        response=BeginJointResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Joint transactions: answered by the coordinator of the group's name."),
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="CommitJoint",
+        request=CommitJointRequest,
+        response=CommitJointResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="AbortJoint",
+        request=AbortJointRequest,
+        response=AbortJointResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="ForgetJoint",
+        request=ForgetJointRequest,
+        response=ForgetJointResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="ListJoint",
+        request=ListJointRequest,
+        response=ListJointResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc=("Of the answering broker's own coordinators."),
     ),
     Method(
         service="quorumlog.v1.Quorum",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages import groups, transactions
+from quorumlog.messages import groups, joint, transactions
 from quorumlog.messages.admin import ListGroupsRequest
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.decode_error import DecodeError
@@ -27,10 +27,9 @@ from quorumlog.rpc.transport import Handler, Identity, Listener
 from quorumlog.turn import in_turns
 
 SLICED_BYTES = 32 * 1024  # from here on a request is read in slices: those of about 1,500 partitions
+MODULES = tuple(module.__name__ for module in (groups, joint, transactions))
 SLICED = frozenset(
-    method.request
-    for method in METHODS
-    if method.request.__module__ in (groups.__name__, transactions.__name__) or method.request is ListGroupsRequest
+    method.request for method in METHODS if method.request.__module__ in MODULES or method.request is ListGroupsRequest
 )
 """Requests whose messages may have 100,000 elements. None is ordered."""
 

@@ -128,7 +128,7 @@ def features(place: Place) -> None:
     said = run(kafka.FEATURES, place, "describe")
     row = next(line for line in said.splitlines() if "quorumlog.metadata.version" in line)
     assert f"FinalizedVersionLevel: {LATEST_LEVEL}" in row and f"SupportedMaxVersion: {LATEST_LEVEL}" in row
-    for name, level in (("group.version", 1), ("transaction.version", 2)):
+    for name, level in (("group.version", 1), ("joint.version", 2), ("transaction.version", 2)):
         (other,) = [line for line in said.splitlines() if f"Feature: {name}" in line]
         assert "SupportedMinVersion: 0" in other and f"SupportedMaxVersion: {level}" in other
         assert f"FinalizedVersionLevel: {level}" in other

@@ -15,6 +15,7 @@ from quorumlog_quorum.metadata.features import LATEST_LEVEL
 
 RANGE = [
     {"name": "group.version", "min_level": 0, "max_level": 1},
+    {"name": "joint.version", "min_level": 0, "max_level": 2},
     {"name": "metadata.version", "min_level": 1, "max_level": LATEST_LEVEL},
     {"name": "transaction.version", "min_level": 0, "max_level": 2},
 ]
@@ -42,15 +43,19 @@ def test_features_are_described_lowered_and_raised(nodes: LocalCluster, capsys: 
     found = json.loads(run("describe", "-o", "json"))
     assert found["features"] == [
         {"name": "group.version", "finalized_level": 1, "min_level": 0, "max_level": 1},
+        {"name": "joint.version", "finalized_level": 2, "min_level": 0, "max_level": 2},
         {"name": "kraft.version", "finalized_level": 0, "min_level": 0, "max_level": 1},
         {"name": "metadata.version", "finalized_level": LATEST_LEVEL, "min_level": 1, "max_level": LATEST_LEVEL},
         {"name": "transaction.version", "finalized_level": 2, "min_level": 0, "max_level": 2},
     ]
     assert [node["features"] for node in (*found["brokers"], *found["controllers"])] == [RANGE] * 6
-    assert "group.version and transaction.version would stay on" in run(
+    assert "group.version and joint.version and transaction.version would stay on" in run(
         "downgrade", f"metadata.version={BEFORE_CONTROLLERS}", code=6
     )
-    for name, level in (("group.version", 1), ("transaction.version", 2)):
+    assert "joint.version 2 would stay on, and needs 2" in run("downgrade", "transaction.version=1", code=6)
+    assert "joint.version falls in two steps: set it to 1 first" in run("downgrade", "joint.version=0", code=6)
+    assert "joint.version went from level 2 to 1" in run("downgrade", "joint.version=1")
+    for name, level in (("group.version", 1), ("joint.version", 1), ("transaction.version", 2)):
         assert f"{name} went from level {level} to 0" in run("downgrade", f"{name}=0")
 
     below, latest = f"metadata.version={BEFORE_CONTROLLERS}", f"metadata.version={LATEST_LEVEL}"
@@ -65,6 +70,7 @@ def test_features_are_described_lowered_and_raised(nodes: LocalCluster, capsys: 
     levels = {one["name"]: one["finalized_level"] for one in found["features"]}
     assert levels == {
         "group.version": 0,
+        "joint.version": 0,
         "kraft.version": 0,
         "metadata.version": BEFORE_CONTROLLERS,
         "transaction.version": 0,
@@ -80,6 +86,7 @@ def test_features_are_described_lowered_and_raised(nodes: LocalCluster, capsys: 
     assert f"metadata.version went from level {BEFORE_CONTROLLERS} to {LATEST_LEVEL}" in raised
     assert "group.version went from level 0 to 1" in raised
     assert "transaction.version went from level 0 to 2" in raised
+    assert "joint.version went from level 0 to 2" in raised
     assert f"at level {LATEST_LEVEL} already" in run("upgrade", latest)
     assert controllers(nodes) == 3
     words = [line.split() for line in run("describe").splitlines()]

@@ -94,6 +94,7 @@ def test_an_upgrade_node_by_node_forth_and_back_loses_nothing(
         assert feature("upgrade", "--latest", servers=servers) == 0
         said = capsys.readouterr().err
         assert "group.version went from level 0 to 1" in said and "transaction.version went from level 0 to 2" in said
+        assert "joint.version went from level 0 to 2" in said
         in_sync(nodes, load)
     assert not load.broken
     check_nothing_is_lost(servers, load)

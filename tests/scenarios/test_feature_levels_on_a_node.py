@@ -15,7 +15,7 @@ from tests.scenarios.group_requests import consumer_heartbeat
 from tests.scenarios.one_node import CALL_MS, GRPC, OneNode, RealNode, SimNode, make_topic
 from tests.scenarios.transaction_client import TransactionClient
 
-GV, TV = "group.version", "transaction.version"
+GV, TV, JV = "group.version", "transaction.version", "joint.version"
 
 
 @pytest.fixture(params=["real", "sim"])
@@ -71,6 +71,8 @@ def test_an_open_transaction_keeps_transaction_version(at: OneNode) -> None:
         return made
 
     client = at.do(opened(2))
+    for level in (1, 0):
+        assert levels.set(JV, level, 2) == (ErrorCode.NONE, ""), "it needs transaction.version 2"
     for level in (1, 0):
         code, said = levels.set(TV, level, 2)
         assert code == ErrorCode.INVALID_UPDATE_VERSION and "transaction 'x' of a higher level is open" in said

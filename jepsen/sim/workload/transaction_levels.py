@@ -15,7 +15,7 @@ from jepsen.sim.settings import CONTROLLERS, INTERNAL_PORT
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorumlog.rpc.transport import Address, RpcError, Transport
-from quorumlog_quorum.metadata.features import TRANSACTION_VERSION
+from quorumlog_quorum.metadata.features import JOINT_BEGINS, JOINT_VERSION, TRANSACTION_VERSION
 
 NEWEST = 2
 UPGRADE, SAFE_DOWNGRADE = 1, 2
@@ -36,9 +36,9 @@ async def change_levels(
     while not stopped():
         wanted = rng.choice([one for one in range(NEWEST + 1) if one != level])
         kind = UPGRADE if wanted > level else SAFE_DOWNGRADE
-        request = UpdateFeaturesRequest(
-            updates=(FeatureUpdate(name=TRANSACTION_VERSION, level=wanted, upgrade_type=kind),), timeout_ms=_CALL_MS
-        )
+        levels = {TRANSACTION_VERSION: wanted, **_joint(level, wanted)}
+        updates = tuple(FeatureUpdate(name=name, level=to, upgrade_type=kind) for name, to in levels.items())
+        request = UpdateFeaturesRequest(updates=updates, timeout_ms=_CALL_MS)
         for connection in rng.sample(connections, len(connections)):
             try:
                 response: UpdateFeaturesResponse = await connection.call(request, _CALL_MS)
@@ -51,3 +51,10 @@ async def change_levels(
         await asyncio.sleep(rng.uniform(*_BETWEEN_S))
     for connection in connections:
         await connection.close()
+
+
+def _joint(level: int, wanted: int) -> dict[str, int]:
+    """joint.version stands on the newest level, and on no other."""
+    if wanted == NEWEST:
+        return {JOINT_VERSION: JOINT_BEGINS}
+    return {JOINT_VERSION: 0} if level == NEWEST else {}

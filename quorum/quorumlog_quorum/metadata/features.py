@@ -21,6 +21,8 @@ Other features may be off (level 0), and software from before them does not know
     group.version        1  the consumer protocol of KIP-848
     transaction.version  1  records of __transaction_state with tagged fields (KIP-890); 0: without
                          2  a producer gets an epoch for each transaction (KIP-890, part 2)
+    joint.version        1  joint transactions that are open may be ended, and none begins (decision 112)
+                         2  joint transactions; they need transaction.version 2
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 METADATA_VERSION = "metadata.version"
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
+JOINT_VERSION = "joint.version"
 KRAFT_VERSION = "kraft.version"  # of the quorum's log and not of the image (KIP-853): 1: it holds the voters
 KRAFT_VERSIONS = FeatureRange(name=KRAFT_VERSION, min_level=0, max_level=1)
 IMPLIED_LEVEL = 1  # of metadata.version where no record names one
@@ -44,11 +47,14 @@ ACCESS_LEVEL = 5  # of metadata.version; the first that has the records of acces
 TOKEN_LEVEL = 6  # of metadata.version; the first that has delegation tokens, also of access.py
 TRANSACTION_LEVEL = 6  # of metadata.version; the first that has metadata transactions
 CORDON_LEVEL = 7  # of metadata.version; the first in which the controller knows cordoned directories
+JOINT_ENDS, JOINT_BEGINS = 1, 2  # of joint.version: the first levels in which joint transactions end and begin
+JOINT_TRANSACTIONS = 2  # of transaction.version; the first in which joint.version may be on
 OTHERS_LEVEL = 3  # of metadata.version; the first in which other features may be on: every node's ranges are in the log
 
 # In the order of names. A range begins at 1, as software before these features demands of a registration; 0 is off.
 SUPPORTED = (
     FeatureRange(name=GROUP_VERSION, min_level=1, max_level=1),
+    FeatureRange(name=JOINT_VERSION, min_level=JOINT_ENDS, max_level=JOINT_BEGINS),
     FeatureRange(name=METADATA_VERSION, min_level=IMPLIED_LEVEL, max_level=LATEST_LEVEL),
     FeatureRange(name=TRANSACTION_VERSION, min_level=1, max_level=2),
 )

@@ -16,7 +16,13 @@ from quorumlog.ids import NO_EPOCH, Epoch, NodeId, Offset, Uuid
 from quorumlog_quorum.metadata.access import Access, access_hash
 from quorumlog_quorum.metadata.canonical import MODULUS, entry_hash, packed_hash, setting_hash
 from quorumlog_quorum.metadata.deleted_topics import DeletedTopic, deleted_topic_hash
-from quorumlog_quorum.metadata.features import GROUP_VERSION, METADATA_VERSION, TRANSACTION_VERSION, metadata_version
+from quorumlog_quorum.metadata.features import (
+    GROUP_VERSION,
+    JOINT_VERSION,
+    METADATA_VERSION,
+    TRANSACTION_VERSION,
+    metadata_version,
+)
 from quorumlog_quorum.metadata.partition_index import PartitionIndex
 from quorumlog_quorum.metadata.registration import BrokerRegistration, ControllerRegistration, PartitionRegistration
 
@@ -85,6 +91,11 @@ class Image:
     def transaction_version(self) -> int:
         """What coordinators of transactions write, and what they offer to producers: 0, 1 or 2 (KIP-890)."""
         return self.features.get(TRANSACTION_VERSION, 0)
+
+    @property
+    def joint_version(self) -> int:
+        """Which joint transactions there may be: 0: none; 1: what is open ends; 2: they begin (decision 112)."""
+        return self.features.get(JOINT_VERSION, 0)
 
     def topic(self, name: str) -> TopicImage | None:
         topic_id = self.topic_ids.get(name)

@@ -18,6 +18,8 @@ from quorumlog.messages.joint import (
     JointChildRef,
     JointFact,
     ListedJointGroup,
+    ListJointRequest,
+    ListJointResponse,
     OpenJointChild,
 )
 from quorumlog.rpc.convert.parsing import parse
@@ -364,3 +366,48 @@ def encode_ForgetJointResponse(m: ForgetJointResponse) -> bytes:
 
 def decode_ForgetJointResponse(data: Buffer) -> ForgetJointResponse:
     return read_ForgetJointResponse(parse(pb.ForgetJointResponse, data))
+
+
+def fill_ListJointRequest(m: ListJointRequest, p: pb.ListJointRequest) -> None:
+    pass
+
+
+def read_ListJointRequest(p: pb.ListJointRequest) -> ListJointRequest:
+    return ListJointRequest()
+
+
+def encode_ListJointRequest(m: ListJointRequest) -> bytes:
+    p = pb.ListJointRequest()
+    fill_ListJointRequest(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListJointRequest(data: Buffer) -> ListJointRequest:
+    return read_ListJointRequest(parse(pb.ListJointRequest, data))
+
+
+def fill_ListJointResponse(m: ListJointResponse, p: pb.ListJointResponse) -> None:
+    p.error_code = m.error_code
+    p.error_message = m.error_message
+    for x_groups in m.groups:
+        fill_ListedJointGroup(x_groups, p.groups.add())
+    p.joint_version = m.joint_version
+
+
+def read_ListJointResponse(p: pb.ListJointResponse) -> ListJointResponse:
+    return ListJointResponse(
+        error_code=p.error_code,
+        error_message=p.error_message,
+        groups=tuple([read_ListedJointGroup(x) for x in p.groups]),
+        joint_version=p.joint_version,
+    )
+
+
+def encode_ListJointResponse(m: ListJointResponse) -> bytes:
+    p = pb.ListJointResponse()
+    fill_ListJointResponse(m, p)
+    return p.SerializeToString()
+
+
+def decode_ListJointResponse(data: Buffer) -> ListJointResponse:
+    return read_ListJointResponse(parse(pb.ListJointResponse, data))

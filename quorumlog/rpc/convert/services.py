@@ -63,6 +63,13 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.messages.imports import BeginImportRequest, FinishImportRequest, ImportRecordsRequest
+from quorumlog.messages.joint import (
+    AbortJointRequest,
+    BeginJointRequest,
+    CommitJointRequest,
+    ForgetJointRequest,
+    ListJointRequest,
+)
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import (
     AddRaftVoterRequest,
@@ -297,6 +304,28 @@ from quorumlog.rpc.convert.imports import (
     encode_FinishImportResponse,
     encode_ImportRecordsRequest,
     encode_ImportRecordsResponse,
+)
+from quorumlog.rpc.convert.joint import (
+    decode_AbortJointRequest,
+    decode_AbortJointResponse,
+    decode_BeginJointRequest,
+    decode_BeginJointResponse,
+    decode_CommitJointRequest,
+    decode_CommitJointResponse,
+    decode_ForgetJointRequest,
+    decode_ForgetJointResponse,
+    decode_ListJointRequest,
+    decode_ListJointResponse,
+    encode_AbortJointRequest,
+    encode_AbortJointResponse,
+    encode_BeginJointRequest,
+    encode_BeginJointResponse,
+    encode_CommitJointRequest,
+    encode_CommitJointResponse,
+    encode_ForgetJointRequest,
+    encode_ForgetJointResponse,
+    encode_ListJointRequest,
+    encode_ListJointResponse,
 )
 from quorumlog.rpc.convert.produce import (
     decode_InitProducerIdRequest,
@@ -666,6 +695,21 @@ CODECS: dict[type, Codec] = {
     ),
     FinishImportRequest: Codec(
         encode_FinishImportRequest, decode_FinishImportRequest, encode_FinishImportResponse, decode_FinishImportResponse
+    ),
+    BeginJointRequest: Codec(
+        encode_BeginJointRequest, decode_BeginJointRequest, encode_BeginJointResponse, decode_BeginJointResponse
+    ),
+    CommitJointRequest: Codec(
+        encode_CommitJointRequest, decode_CommitJointRequest, encode_CommitJointResponse, decode_CommitJointResponse
+    ),
+    AbortJointRequest: Codec(
+        encode_AbortJointRequest, decode_AbortJointRequest, encode_AbortJointResponse, decode_AbortJointResponse
+    ),
+    ForgetJointRequest: Codec(
+        encode_ForgetJointRequest, decode_ForgetJointRequest, encode_ForgetJointResponse, decode_ForgetJointResponse
+    ),
+    ListJointRequest: Codec(
+        encode_ListJointRequest, decode_ListJointRequest, encode_ListJointResponse, decode_ListJointResponse
     ),
     VoteRequest: Codec(encode_VoteRequest, decode_VoteRequest, encode_VoteResponse, decode_VoteResponse),
     BeginQuorumEpochRequest: Codec(

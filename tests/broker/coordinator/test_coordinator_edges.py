@@ -26,7 +26,7 @@ def group_shard() -> GroupShard:
 
 
 def transaction_shard() -> TransactionShard:
-    return TransactionShard(TransactionConfig(), lambda: 1, lambda _topic, _index: True, 5)
+    return TransactionShard(TransactionConfig(), lambda: 1, lambda _topic, _index: True, 5, lambda: 50, lambda: 2)
 
 
 def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_then() -> None:

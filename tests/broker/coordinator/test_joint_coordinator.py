@@ -16,9 +16,11 @@ from quorumlog.messages.joint import (
     JointChildRef,
     ListedJointGroup,
 )
+from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import DescribedTransaction
 from quorumlog_broker.coordinator.runtime.coordinator import ShardCall, State
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_quorum.metadata.features import JOINT_BEGINS, JOINT_VERSION
 
 G = "spark/q"
 
@@ -28,6 +30,7 @@ class JointCluster(TransactionsCluster):
 
     def __init__(self) -> None:
         super().__init__()
+        self.commit(FeatureLevelRecord(name=JOINT_VERSION, level=JOINT_BEGINS))
         self.create_topic(name=TRANSACTION_STATE)
         self.wait_active(1)
 

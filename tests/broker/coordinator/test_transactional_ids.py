@@ -252,7 +252,7 @@ def test_the_memory_of_an_idle_id_is_what_is_stated() -> None:
     ]
     tracemalloc.start()
     try:
-        shard = TransactionShard(TransactionConfig(), lambda: 1, lambda *_: True, 0)
+        shard = TransactionShard(TransactionConfig(), lambda: 1, lambda *_: True, 0, lambda: 50, lambda: 2)
         before = tracemalloc.get_traced_memory()[0]
         for offset, (key, value) in enumerate(values):
             shard.replay_bytes(offset, key, value)

@@ -47,7 +47,6 @@ class TransactionsCluster(ReplicaCluster):
             appends=OwnAppends(node.data_plane.produce_path.advance),
             peers=cast(Peers, None),
             new_producer_id=self._new_id,
-            transaction_version=lambda: 2,
             clock=node.clock,
             turn=Turn(),
             nursery=node.nursery,

@@ -54,6 +54,7 @@ class TransactionWorld:
         self.missing_topics: set[str] = set()
         self.coordinator_epoch = 5
         self.largest_record_bytes = 1_000_000
+        self.joint_version = 2
         self.log: list[Write] = []
         self.answers: dict[int, Any] = {}
         self.decided: list[DecidedTransaction] = []
@@ -64,7 +65,12 @@ class TransactionWorld:
 
     def _new_shard(self) -> TransactionShard:
         shard = TransactionShard(
-            self.config, self._new_producer_id, self._exists, coordinator_epoch=self.coordinator_epoch
+            self.config,
+            self._new_producer_id,
+            self._exists,
+            self.coordinator_epoch,
+            partitions=lambda: 50,
+            joint_version=lambda: self.joint_version,
         )
         shard.at(self.now_ms, self.wall_ms, self.version)
         return shard

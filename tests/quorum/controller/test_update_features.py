@@ -32,7 +32,7 @@ from quorumlog_quorum.metadata.frame import differs_between
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 from quorumlog_quorum.metadata.registration import RECOVERY_STATES
 
-MV, GV, TV = "metadata.version", "group.version", "transaction.version"
+MV, GV, TV, JV = "metadata.version", "group.version", "transaction.version", "joint.version"
 MIN_ISR = ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value="1")
 AT_LEVEL_1 = (MIN_ISR,)
 AT_LEVEL_2 = (FeatureLevelRecord(name=MV, level=2), MIN_ISR)
@@ -68,7 +68,7 @@ def upgrade(world: World, level: int = LATEST_LEVEL, **options: Any) -> UpdateFe
 
 def downgraded(world: World, level: int) -> UpdateFeaturesResponse:
     """With every other feature that is on turned off: the lower levels have no place for them."""
-    others = [(name, 0, 2) for name in (GV, TV) if world.tip.features.get(name, 0)]
+    others = [(name, 0, 2) for name in (GV, JV, TV) if world.tip.features.get(name, 0)]
     return update(world, (MV, level, 2), *others)
 
 
@@ -255,7 +255,7 @@ def test_no_level_falls_below_the_one_that_brought_the_state_of_a_partition(stat
     world.ask(BeginImportRequest(name="t", assignments=(place,), last_epochs=(7,), next_producer_id=5, timeout_ms=1))
     assert world.partition().leader_recovery_state == state
     for kind in (2, 3):
-        off = [(name, 0, kind) for name in (GV, TV)]
+        off = [(name, 0, kind) for name in (GV, JV, TV)]
         response = update(world, (MV, level - 1, kind), *off)
         assert code(response) is ErrorCode.INVALID_UPDATE_VERSION
         assert "cannot express topic t, which takes an import: finish that" in response.error_message
@@ -272,7 +272,7 @@ REFUSED = [
     ("a downgrade that is not called one", (MV, 1, 1), "level 2 is in force, so this is a downgrade"),
     ("an upgrade that is called a downgrade", (MV, 3, 2), "level 2 is in force, so this is an upgrade"),
     ("turning metadata.version off", (MV, 0, 2), "it cannot be turned off"),
-    ("an unknown feature", ("f", 1, 1), "no feature of that name; it has group.version, metadata"),
+    ("an unknown feature", ("f", 1, 1), "no feature of that name; it has group.version, joint.version, metadata"),
 ]
 
 
@@ -351,18 +351,19 @@ def test_a_broker_that_registers_while_the_level_rises_has_its_ranges_in_the_log
 # --- features beside metadata.version ---
 
 
-ON = ((GV, 1, 1), (TV, 2, 1))
+ON = ((GV, 1, 1), (TV, 2, 1), (JV, 2, 1))
 
 
-def others(world: World) -> tuple[int, int]:
-    return world.tip.group_version, world.tip.transaction_version
+def others(world: World) -> tuple[int, int, int]:
+    return world.tip.group_version, world.tip.transaction_version, world.tip.joint_version
 
 
 @pytest.mark.parametrize(
-    ("first_level", "expected"), [(None, (1, 2)), (LATEST_LEVEL, (1, 2)), (OTHERS_LEVEL, (1, 2)), (2, (0, 0))]
+    ("first_level", "expected"),
+    [(None, (1, 2, 2)), (LATEST_LEVEL, (1, 2, 2)), (OTHERS_LEVEL, (1, 2, 2)), (2, (0, 0, 0))],
 )
 def test_a_new_cluster_begins_with_the_newest_features_where_its_level_permits_them(
-    first_level: int | None, expected: tuple[int, int]
+    first_level: int | None, expected: tuple[int, int, int]
 ) -> None:
     assert others(World(first_level=first_level)) == expected
 
@@ -376,10 +377,26 @@ def test_an_older_cluster_gets_features_when_it_is_told_to() -> None:
     before = len(world.log)
     assert code(update(world, *ON, validate_only=True)) is ErrorCode.NONE and len(world.log) == before
     assert code(update(world, *ON)) is ErrorCode.NONE
-    assert world.log[before:] == [FeatureLevelRecord(name=GV, level=1), FeatureLevelRecord(name=TV, level=2)]
-    assert others(world) == (1, 2)
-    assert code(update(world, (TV, 1, 2))) is ErrorCode.NONE and others(world) == (1, 1)
-    assert code(update(world, (TV, 0, 2), (GV, 0, 2))) is ErrorCode.NONE and others(world) == (0, 0)
+    assert world.log[before:] == [FeatureLevelRecord(name=name, level=level) for name, level, _ in ON]
+    assert others(world) == (1, 2, 2)
+    assert code(update(world, (TV, 1, 2), (JV, 0, 2))) is ErrorCode.NONE and others(world) == (1, 1, 0)
+    assert code(update(world, (TV, 0, 2), (GV, 0, 2))) is ErrorCode.NONE and others(world) == (0, 0, 0)
+
+
+def test_joint_version_stands_on_an_epoch_for_each_transaction() -> None:
+    world = World()
+    world.driver.voter_ids = (1,)
+    world.start(1)
+    world.ask(controller(1))
+    for level in (1, 0):
+        said = update(world, (TV, level, 2)).error_message
+        assert said.endswith("joint.version 2 would stay on, and needs 2; turn it off first")
+    assert code(update(world, (JV, 1, 2))) is ErrorCode.NONE
+    assert "joint.version 1 would stay on" in update(world, (TV, 1, 2)).error_message
+    assert code(update(world, (TV, 1, 2), (JV, 0, 2))) is ErrorCode.NONE and others(world) == (1, 1, 0)
+    assert update(world, (JV, 2, 1)).error_message.endswith("it needs transaction.version 2, and 1 would be in force")
+    assert "and 1 would be in force" in update(world, (JV, 1, 1)).error_message
+    assert code(update(world, (JV, 2, 1), (TV, 2, 1))) is ErrorCode.NONE and others(world) == (1, 2, 2)
 
 
 def test_no_feature_is_on_before_metadata_version_permits_it() -> None:
@@ -390,8 +407,8 @@ def test_no_feature_is_on_before_metadata_version_permits_it() -> None:
     before = len(world.log)
     assert code(update(world, *ON, (MV, LATEST_LEVEL, 1))) is ErrorCode.NONE
     levels = [record for record in world.log[before:] if isinstance(record, FeatureLevelRecord)]
-    assert [record.name for record in levels] == [MV, GV, TV], "the others come behind metadata.version"
-    assert others(world) == (1, 2)
+    assert [record.name for record in levels] == [MV, GV, TV, JV], "the others come behind metadata.version"
+    assert others(world) == (1, 2, 2)
 
 
 def test_metadata_version_stays_where_features_are_on() -> None:
@@ -401,17 +418,17 @@ def test_metadata_version_stays_where_features_are_on() -> None:
     world.ask(controller(1))
     response = update(world, (MV, 2, 2), (GV, 0, 2))
     assert code(response) is ErrorCode.INVALID_UPDATE_VERSION
-    assert "transaction.version would stay on; turn it off in the same request: transaction.version=0" in (
+    assert "would stay on; turn it off in the same request: joint.version=0, transaction.version=0" in (
         response.error_message
     )
-    assert others(world) == (1, 2) and world.tip.metadata_version == LATEST_LEVEL
+    assert others(world) == (1, 2, 2) and world.tip.metadata_version == LATEST_LEVEL
     before = len(world.log)
-    assert code(update(world, (MV, 2, 2), (GV, 0, 2), (TV, 0, 2))) is ErrorCode.NONE
+    assert code(update(world, (MV, 2, 2), (GV, 0, 2), (TV, 0, 2), (JV, 0, 2))) is ErrorCode.NONE
     levels = [record for record in world.log[before:] if isinstance(record, FeatureLevelRecord)]
-    assert [record.name for record in levels] == [GV, TV, MV], "the others are off before metadata.version falls"
+    assert [record.name for record in levels] == [GV, TV, JV, MV], "the others are off before metadata.version falls"
 
 
-@pytest.mark.parametrize("wanted", ON, ids=[GV, TV])
+@pytest.mark.parametrize("wanted", ON[:2], ids=[GV, TV])
 def test_software_from_before_a_feature_holds_it_back_and_is_refused_once_it_is_on(
     wanted: tuple[str, int, int],
 ) -> None:

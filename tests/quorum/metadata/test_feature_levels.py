@@ -92,6 +92,7 @@ def test_a_brokers_ranges_are_in_the_image_its_records_and_its_hash() -> None:
     assert described["features"] == {"metadata.version": 2}
     assert described["brokers"][0]["features"] == [
         {"name": "group.version", "min_level": 1, "max_level": 1},
+        {"name": "joint.version", "min_level": 1, "max_level": 2},
         {"name": "metadata.version", "min_level": 1, "max_level": LATEST_LEVEL},
         {"name": "transaction.version", "min_level": 1, "max_level": 2},
     ]

@@ -58,6 +58,13 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.messages.imports import BeginImportRequest, FinishImportRequest, ImportRecordsRequest
+from quorumlog.messages.joint import (
+    AbortJointRequest,
+    BeginJointRequest,
+    CommitJointRequest,
+    ForgetJointRequest,
+    ListJointRequest,
+)
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import (
     AddRaftVoterRequest,
@@ -113,6 +120,13 @@ from quorumlog_broker.api.handlers.groups import (
 from quorumlog_broker.api.handlers.imports import handle_begin_import, handle_finish_import, handle_import_records
 from quorumlog_broker.api.handlers.incremental_alter_configs import handle_incremental_alter_configs
 from quorumlog_broker.api.handlers.init_producer_id import handle_init_producer_id
+from quorumlog_broker.api.handlers.joint import (
+    handle_abort_joint,
+    handle_begin_joint,
+    handle_commit_joint,
+    handle_forget_joint,
+    handle_list_joint,
+)
 from quorumlog_broker.api.handlers.list_offsets import handle_list_offsets
 from quorumlog_broker.api.handlers.metadata import handle_metadata
 from quorumlog_broker.api.handlers.offset_for_leader_epoch import handle_offset_for_leader_epoch
@@ -197,4 +211,9 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     BeginImportRequest: handle_begin_import,
     ImportRecordsRequest: handle_import_records,
     FinishImportRequest: handle_finish_import,
+    BeginJointRequest: handle_begin_joint,
+    CommitJointRequest: handle_commit_joint,
+    AbortJointRequest: handle_abort_joint,
+    ForgetJointRequest: handle_forget_joint,
+    ListJointRequest: handle_list_joint,
 }

@@ -14,12 +14,14 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog.messages.admin import ListGroupsRequest, ListGroupsResponse, UpdateFeaturesRequest
+from quorumlog.messages.joint import ListJointRequest, ListJointResponse
 from quorumlog.messages.transactions import ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import Context, RpcError
 from quorumlog_broker.api.handlers.group_admin import handle_list_groups
+from quorumlog_broker.api.handlers.joint import handle_list_joint
 from quorumlog_broker.api.handlers.transaction_admin import handle_list_transactions
 from quorumlog_broker.api.services import Services
-from quorumlog_quorum.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
+from quorumlog_quorum.metadata.features import GROUP_VERSION, JOINT_ENDS, JOINT_VERSION, TRANSACTION_VERSION
 from quorumlog_quorum.metadata.image import Image
 
 SHOWN = 3  # names in an error
@@ -38,6 +40,8 @@ async def check_not_in_use(services: Services, context: Context, request: Update
             await _check_groups(services, context, image)
         elif update.name == TRANSACTION_VERSION and 0 <= update.level < image.transaction_version:
             await _check_transactions(services, context, image, update.level)
+        elif update.name == JOINT_VERSION and update.level == 0 < image.joint_version:
+            await _check_joint(services, context, image)
 
 
 async def _check_groups(services: Services, context: Context, image: Image) -> None:
@@ -68,6 +72,32 @@ async def _check_transactions(services: Services, context: Context, image: Image
             f"{TRANSACTION_VERSION} cannot be set to level {level}: {_named('transaction', found)} of a higher level "
             f"{'is' if len(found) == 1 else 'are'} open. Stop the producers, and wait or end what quorumlog "
             "transaction list --state Ongoing shows. Nothing was changed"
+        )
+        raise ApiError(ErrorCode.INVALID_UPDATE_VERSION, text)
+
+
+async def _check_joint(services: Services, context: Context, image: Image) -> None:
+    """In two steps, so that nothing begins behind the question. Older software passes over a decision: it would abort
+    the children that wait for their Prepare records."""
+    if image.joint_version > JOINT_ENDS:
+        text = (
+            f"{JOINT_VERSION} falls in two steps: set it to {JOINT_ENDS} first, so that no joint transaction begins "
+            "any more, and then to 0. Nothing was changed"
+        )
+        raise ApiError(ErrorCode.INVALID_UPDATE_VERSION, text)
+    found: list[str] = []
+    for broker in _leaders(image, TRANSACTION_STATE, JOINT_VERSION):
+        response: ListJointResponse = await _ask(
+            services, context, broker, handle_list_joint, ListJointRequest(), JOINT_VERSION
+        )
+        if response.joint_version > JOINT_ENDS:
+            raise _unknown(JOINT_VERSION, f"broker {broker} does not know yet that none may begin")
+        found += [group.group_id for group in response.groups if group.open or group.ending]
+    if found:
+        text = (
+            f"{JOINT_VERSION} cannot be set to level 0: {_named('group', found)} of joint transactions "
+            f"{'is' if len(found) == 1 else 'are'} open. Stop the queries, and wait for their transactions or abort "
+            "them. Nothing was changed"
         )
         raise ApiError(ErrorCode.INVALID_UPDATE_VERSION, text)
 

@@ -29,10 +29,11 @@ ANSWER_TIMEOUT_MS = 15_000  # a client waits for longer, and Kafka's coordinator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionSources:
-    """What transactions need to know of this broker, now. transaction_version: the level of the feature. partitions:
-    that `__transaction_state` has. See `TransactionShard` for the others."""
+    """What transactions need to know of this broker, now. transaction_version, joint_version: the levels of these
+    features. partitions: that `__transaction_state` has. See `TransactionShard` for the others."""
 
     transaction_version: Callable[[], int]
+    joint_version: Callable[[], int]
     new_producer_id: Callable[[], int | None]
     partition_exists: Callable[[str, int], bool]
     partitions: Callable[[], int]
@@ -92,7 +93,8 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
             sources.new_producer_id,
             sources.partition_exists,
             self.leader_epoch,
-            partitions=sources.partitions,
+            sources.partitions,
+            sources.joint_version,
         )
 
     def _replay(self, core: TransactionShard, portion: Portion) -> None:

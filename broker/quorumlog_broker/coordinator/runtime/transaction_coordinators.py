@@ -23,7 +23,7 @@ from quorumlog_quorum.metadata.image import Image
 
 
 class TransactionCoordinators(Coordinators[TransactionCoordinator]):
-    """new_producer_id: see `TransactionShard`. transaction_version: the level of that feature."""
+    """new_producer_id: see `TransactionShard`."""
 
     TOPIC, NAMED = TRANSACTION_STATE, "transactional id"
 
@@ -36,7 +36,6 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
         appends: OwnAppends,
         peers: Peers,
         new_producer_id: Callable[[], int | None],
-        transaction_version: Callable[[], int],
         clock: Clock,
         turn: Turn,
         nursery: Nursery,
@@ -44,7 +43,8 @@ class TransactionCoordinators(Coordinators[TransactionCoordinator]):
         super().__init__(node_id=node_id, image=image, appends=appends, clock=clock, turn=turn, nursery=nursery)
         self._config = config
         self._sources = TransactionSources(
-            transaction_version=transaction_version,
+            transaction_version=lambda: image().transaction_version,
+            joint_version=lambda: image().joint_version,
             new_producer_id=new_producer_id,
             partition_exists=self._partition_exists,
             partitions=self._state_partitions,

@@ -72,7 +72,6 @@ class Transactions:
             appends=own_appends,
             peers=self.peers,
             new_producer_id=new_producer_id,
-            transaction_version=lambda: image().transaction_version,
             clock=clock,
             turn=turn,
             nursery=nursery,

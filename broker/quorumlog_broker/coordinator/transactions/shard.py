@@ -61,7 +61,7 @@ IDS_A_STEP = 64  # of the end of a load
 class TransactionShard:
     """new_producer_id: one that was never given out; None while the controller is asked for more. partition_exists:
     in this broker's metadata. coordinator_epoch: leader epoch of the partition in which this core appends. partitions:
-    that `__transaction_state` has.
+    that `__transaction_state` has. joint_version: the level of that feature, now.
 
     Each call is answered once, by `take`. Every method may write records; the owner appends them in their order before
     it calls `committed`.
@@ -73,12 +73,13 @@ class TransactionShard:
         new_producer_id: Callable[[], int | None],
         partition_exists: Callable[[str, int], bool],
         coordinator_epoch: Epoch,
+        partitions: Callable[[], int],
+        joint_version: Callable[[], int],
         next_offset: Offset = 0,
-        partitions: Callable[[], int] = lambda: 50,
     ) -> None:
         self._table = TransactionTable()
         self._turn = TransactionTurn(TRANSACTION_TYPES, next_offset, self._replay_writes)
-        self._states = States(self._turn, self._table, config, coordinator_epoch)
+        self._states = States(self._turn, self._table, config, coordinator_epoch, joint_version)
         self._completion = Completion(self._turn, self._table, self._states)
         self._ending = Ending(self._turn, self._table, self._states, self._completion, new_producer_id)
         self._init = InitProducer(self._turn, config, self._table, self._states, self._ending, new_producer_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from quorumlog.errors import ErrorCode
@@ -53,14 +54,19 @@ class States:
     """coordinator_epoch: leader epoch of the coordinator's partition, which its markers bear.
 
     transaction_version: the level of that feature. It decides in which version a record is written that both versions
-    can say, and nothing else: no answer depends on it.
+    can say, and nothing else: no answer depends on it. joint_version: see `TransactionShard`.
     """
 
     def __init__(
-        self, turn: TransactionTurn, table: TransactionTable, config: TransactionConfig, coordinator_epoch: Epoch
+        self,
+        turn: TransactionTurn,
+        table: TransactionTable,
+        config: TransactionConfig,
+        coordinator_epoch: Epoch,
+        joint_version: Callable[[], int],
     ) -> None:
         self._turn, self._table, self._config = turn, table, config
-        self.coordinator_epoch = coordinator_epoch
+        self.coordinator_epoch, self.joint_version = coordinator_epoch, joint_version
         self.transaction_version = 0
 
     # --- asking ---

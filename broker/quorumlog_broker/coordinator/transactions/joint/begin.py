@@ -15,12 +15,14 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     check,
     invalid_begin,
     no_room,
+    too_low,
 )
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
 from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
+from quorumlog_quorum.metadata.features import JOINT_BEGINS
 from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
 
 CAUSES: dict[int, str] = {  # newer software may know others
@@ -79,9 +81,11 @@ class Begin:
     # --- a new token ---
 
     def _open(self, call: Call, request: BeginJointRequest, group: JointGroup) -> None:
-        full = no_room(len(self._table.joint_groups), self._config.joint.max_groups) if group.is_empty else None
-        if full is not None:
-            self._refuse(call, full)
+        found = too_low(self._states, JOINT_BEGINS)
+        if found is None and group.is_empty:
+            found = no_room(len(self._table.joint_groups), self._config.joint.max_groups)
+        if found is not None:
+            self._refuse(call, found)
             return
         slot, transactional_id = self._slot(request.group_id, group)
         before = self._table.get(transactional_id)

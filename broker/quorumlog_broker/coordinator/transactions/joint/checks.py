@@ -13,6 +13,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
 from quorumlog_broker.coordinator.transactions.states import States
+from quorumlog_quorum.metadata.features import JOINT_BEGINS, JOINT_TRANSACTIONS, JOINT_VERSION
 
 MAX_CHILDREN = 160_000  # of a decision: 6 bytes each, below the largest record of the topic
 MAX_SUPERSEDED = 64  # runs that a group remembers
@@ -94,6 +95,18 @@ def _too_long(named: Iterable[tuple[str, str, int]]) -> str | None:
 
 
 # --- while the group cannot be asked ---
+
+
+def too_low(states: States, needed: int) -> Refusal | None:
+    """needed: of the feature joint.version. An older coordinator of the partition would not know of what begins now."""
+    level = states.joint_version()
+    if level >= needed:
+        return None
+    text = (
+        f"{JOINT_VERSION} is {level}, and this takes {needed}. Once every node runs this software: quorumlog feature "
+        f"upgrade {JOINT_VERSION}={JOINT_BEGINS} (it needs transaction.version {JOINT_TRANSACTIONS})"
+    )
+    return Refusal(ErrorCode.UNSUPPORTED_VERSION, text)
 
 
 def cannot_be_asked(group_id: str, states: States) -> Refusal | None:

@@ -22,12 +22,14 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     check,
     invalid_commit,
     no_room,
+    too_low,
 )
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, WaitEnds
 from quorumlog_broker.coordinator.transactions.table import ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
+from quorumlog_quorum.metadata.features import JOINT_ENDS
 
 GIVEN_AWAY = (
     "is a child of another attempt: if its slot was given away, the one that is named had ended before, by "
@@ -69,7 +71,9 @@ class Commit:
         found = check(group.decision, request)
         if isinstance(found, Refusal):
             return found
-        return _replayed(request, group.decision) if found else self._decide(request, group)
+        if found:
+            return _replayed(request, group.decision)
+        return too_low(self._states, JOINT_ENDS) or self._decide(request, group)
 
     # --- deciding ---
 
