@@ -15,6 +15,7 @@ from quorumlog.messages.joint import (
     BeginJointResponse,
     CommitJointRequest,
     CommitJointResponse,
+    ListedJointGroup,
 )
 
 
@@ -34,3 +35,6 @@ class Joint(Blocking):
 
     def abort(self, request: AbortJointRequest, timeout_ms: int | None = None) -> AbortJointResponse:
         return self._thread.run(self._client.abort(request, timeout_ms))
+
+    def list_groups(self) -> list[ListedJointGroup]:
+        return self._thread.run(self._client.list_groups())

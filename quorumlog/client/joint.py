@@ -16,10 +16,11 @@ from typing import Any
 from quorumlog.client.admin_transactions import TransactionCoordinator
 from quorumlog.client.errors import NoProtocol, RequestFailed, Unavailable
 from quorumlog.client.joint_errors import NoJointTransactions, refused
-from quorumlog.client.link import Link
+from quorumlog.client.link import Link, check
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
 from quorumlog.messages.joint import (
     AbortJointRequest,
     AbortJointResponse,
@@ -27,15 +28,16 @@ from quorumlog.messages.joint import (
     BeginJointResponse,
     CommitJointRequest,
     CommitJointResponse,
+    ListedJointGroup,
+    ListJointRequest,
+    ListJointResponse,
 )
 from quorumlog.rpc.transport import NotServed, RpcError, Transport
 
-FEATURE = "joint.version"
 SOON_MS = 5  # the first wait for the decision before; doubled each time, up to the back-off
 TRY_TIMEOUT_MS = 3_000  # of the first try of a call; doubled in each further one, up to request_timeout_ms
 NO_JOINT = "the cluster has no joint transactions, by which a batch is written exactly once"
 NOT_OURS = f"{NO_JOINT}: it is an Apache Kafka, or a quorumlog that is older than they are"
-SWITCHED_OFF = f"{NO_JOINT}: its feature is not in force; quorumlog feature upgrade {FEATURE}=1 switches it on"
 
 
 class AsyncJoint:
@@ -79,6 +81,28 @@ class AsyncJoint:
         """Raises as `begin`."""
         response: AbortJointResponse = await self._call(request, timeout_ms)
         return response
+
+    async def list_groups(self) -> list[ListedJointGroup]:
+        """Of all brokers, by name. Raises NoJointTransactions, Unavailable, RequestFailed; RpcError if a broker has not
+        answered in time, since a list without its groups would be wrong."""
+        await self._link.refresh([])
+
+        async def of_broker(node_id: NodeId) -> ListJointResponse:
+            async def ask() -> ListJointResponse:
+                response: ListJointResponse = await self._link.call_node(node_id, ListJointRequest())
+                check(response)
+                return response
+
+            response: ListJointResponse = await self._link.until(ask, self.options.default_api_timeout_ms)
+            return response
+
+        found: dict[str, ListedJointGroup] = {}
+        try:
+            for node_id in sorted(self._link.cache.brokers):
+                found.update((group.group_id, group) for group in (await of_broker(node_id)).groups)
+        except NotServed as error:
+            raise NoJointTransactions(NOT_OURS) from error
+        return [found[name] for name in sorted(found)]
 
     async def close(self) -> None:
         await self._link.close()
@@ -125,7 +149,7 @@ class AsyncJoint:
         if code is ErrorCode.NONE:
             return response
         if code is ErrorCode.UNSUPPORTED_VERSION:
-            raise NoJointTransactions(f"{SWITCHED_OFF} ({response.error_message})")
+            raise NoJointTransactions(f"{NO_JOINT}: {response.error_message}")
         refusal = refused(code, response.error_message)
         if not code.retriable:
             raise refusal

@@ -14,6 +14,8 @@ from quorumlog.messages.joint import (
     BeginJointResponse,
     CommitJointRequest,
     CommitJointResponse,
+    ListJointRequest,
+    ListJointResponse,
 )
 from tests.broker.coordinator.joint.joint_world import JointWorld
 
@@ -32,6 +34,9 @@ class JointCluster(TransactionalCluster):
 
     async def _AbortJointRequest(self, node: int, request: AbortJointRequest) -> AbortJointResponse:
         return await self._joint(node, "abort_joint", request, AbortJointResponse)
+
+    async def _ListJointRequest(self, node: int, _request: ListJointRequest) -> ListJointResponse:
+        return ListJointResponse(groups=tuple(self.world.listed_groups().values()) if node == self.coordinator else ())
 
     async def _joint(self, node: int, method: str, request: Any, response: type) -> Any:
         if not self.is_on:

@@ -38,6 +38,7 @@ from quorumlog.messages.joint import (
     CommitJointResponse,
     JointChildRef,
     JointFact,
+    ListJointRequest,
 )
 from quorumlog.rpc.transport import NotServed, OutcomeUnknown
 
@@ -234,11 +235,32 @@ def test_a_cluster_without_them_is_named(method: str) -> None:
     async def scenario() -> None:
         async with make(cluster) as joint:
             cluster.is_on = False
-            with pytest.raises(NoJointTransactions, match=r"quorumlog feature upgrade joint\.version=1 switches it on"):
+            with pytest.raises(NoJointTransactions, match=r"is written exactly once: joint\.version is at level 0"):
                 await any_call(joint, method)
             cluster.fault(KINDS[method][0], lambda _: NotServed("speaks no gRPC"))
             with pytest.raises(NoJointTransactions, match="is an Apache Kafka, or a quorumlog that is older"):
                 await any_call(joint, method)
+
+    run(scenario)
+
+
+def test_groups_are_listed_by_all_brokers() -> None:
+    cluster = JointCluster()
+
+    async def scenario() -> None:
+        async with make(cluster) as joint:
+            await joint.begin(begin(0, b"a"))
+            await joint.begin(begin(4, b"b", "r2", group_id="a-sink", first_batch=4))
+            await joint.commit(commit())
+            found = await joint.list_groups()
+            assert [(one.group_id, one.sequence, [(c.run, c.sequence) for c in one.open]) for one in found] == [
+                ("a-sink", -1, [("r2", 4)]),
+                (GROUP, 0, []),
+            ]
+            assert {node for node, one in cluster.requests if isinstance(one, ListJointRequest)} == {1, 2, 3}
+            cluster.fault(ListJointRequest, lambda _: NotServed("speaks no gRPC"))
+            with pytest.raises(NoJointTransactions, match="is an Apache Kafka"):
+                await joint.list_groups()
 
     run(scenario)
 
