@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from quorumlog.client.transactions.begun import BegunTransaction
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOf:
@@ -26,13 +28,21 @@ class BatchOf:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """The open transaction of one attempt of a task. token: drawn at random by the attempt. slot: of a joint group; -1
-    where the form has none."""
+    where the form has none. transaction_version: level with which it was begun."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     token: bytes
     slot: int = -1
+    transaction_version: int = 2
+
+
+def begun(attempt: Attempt) -> BegunTransaction:
+    """For the producer of the attempt's task."""
+    return BegunTransaction(
+        attempt.transactional_id, attempt.producer_id, attempt.producer_epoch, attempt.transaction_version
+    )
 
 
 class Delivery(Protocol):
@@ -49,6 +59,7 @@ class Delivery(Protocol):
         with. Raises QuorumlogError if nothing was decided."""
 
     def abort(self, batch: BatchOf, attempts: Sequence[Attempt] | None) -> None:
-        """Abort what is not decided. attempts: None where they are not known."""
+        """Abort what is not decided, by the batch's run. attempts: None where they are not known. batch.group,
+        batch.run: "" where a stream's driver does not know them: then what its location and sequence left open."""
 
     def close(self) -> None: ...

@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.blocking import ArrowFuture, Producer
-from quorumlog.client.errors import NoProtocol, NoSuchTopic, RecordTooLarge, RequestFailed
+from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, RecordTooLarge, RequestFailed
 from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
+from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.client.transactions.errors import TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.spark.write.message import Spans
 from quorumlog.spark.write.topics import RowRefused
@@ -21,11 +23,12 @@ REFUSED = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, Erro
 
 class ClusterSender:
     """It connects here, in the worker, so that no connection crosses a fork. On an error of the task it drops what is
-    queued, and waits for nothing."""
+    queued, and waits for nothing. begun: the transaction that it sends in, which it leaves open; None: there is none.
+    """
 
-    def __init__(self, client: Mapping[str, Any]) -> None:
+    def __init__(self, client: Mapping[str, Any], begun: BegunTransaction | None = None) -> None:
         self.sent = Spans()
-        self._producer = Producer(dict(client))
+        self._producer = Producer(dict(client), begun=begun)
         self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
@@ -66,6 +69,8 @@ class ClusterSender:
             )
         except RecordTooLarge as error:
             raise RowRefused(_too_large(str(error))) from error
+        except TransactionFailed as error:
+            raise self._first_of_all(topic, error) from error
         self._under_way.append((topic, future))
 
     def finish(self) -> None:
@@ -77,11 +82,26 @@ class ClusterSender:
             topic, future = self._under_way[0]
             try:
                 self.sent.took(future.result())
-            except RequestFailed as error:
-                if error.code in REFUSED:
-                    raise RowRefused(self._refusal(topic, error)) from error
-                raise
+            except (RequestFailed, TransactionAborted) as error:
+                raise self._first_of_all(topic, error) from error
             self._under_way.popleft()
+
+    def _first_of_all(self, topic: str, error: Exception) -> Exception:
+        """The failure that made the others of its transaction fail: a refused row, or what the cluster fails with."""
+        if isinstance(error, TransactionFailed | TransactionAborted):
+            for other, future in self._under_way:  # each of them ends with its transaction
+                try:
+                    future.result()
+                except RequestFailed as first:
+                    topic, error = other, first
+                    break
+                except QuorumlogError:
+                    continue
+        cause = error.__cause__ if isinstance(error, TransactionFailed | TransactionAborted) else None
+        found = cause if isinstance(cause, RequestFailed) else error
+        if isinstance(found, RequestFailed) and found.code in REFUSED:
+            return RowRefused(self._refusal(topic, found))
+        return found
 
     def _refusal(self, topic: str, error: RequestFailed) -> str:
         limit = self._limits[topic].batch_bytes
