@@ -67,7 +67,7 @@ def test_a_batch_is_there_as_a_whole(spark: Any, cluster: LocalCluster) -> None:
         before = sum(values(cluster, name).values())
         write(numbers(spark, 1_000, 8), options(cluster, name, transport=transport))
         assert sum(values(cluster, name).values()) == before + 1_000
-    assert values(cluster, name) == Counter({number: 2 for number in range(1_000)})
+    assert values(cluster, name) == Counter(dict.fromkeys(range(1000), 2))
     assert open_transactions(cluster) == []
 
 
