@@ -11,7 +11,7 @@ from quorumlog.client.blocking import ArrowFuture, Producer
 from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, RecordTooLarge, RequestFailed
 from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.client.transactions.begun import BegunTransaction
-from quorumlog.client.transactions.errors import TransactionAborted, TransactionFailed
+from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.spark.write.message import Spans
 from quorumlog.spark.write.topics import RowRefused
@@ -19,6 +19,24 @@ from quorumlog.spark.write.topics import RowRefused
 MAX_UNDER_WAY = 64  # tables that wait for acknowledgements; kafka.buffer.memory limits their bytes
 TOPIC_WAIT_S = 5.0  # for a topic that the cluster does not know: it may have been made a moment ago
 REFUSED = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
+# What a leader or the coordinator says of a transaction that is not open any more.
+ENDED = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)
+ENDED_MEANWHILE = (
+    "this attempt's transaction has ended while the task wrote: it was open for longer than transactionTimeout, or its "
+    "batch was decided or aborted. Nothing of it is readable. Raise transactionTimeout if batches take longer"
+)
+
+
+class AttemptEnded(QuorumlogError):
+    """A task that is run again, in a batch that still is to be written, begins another attempt."""
 
 
 class ClusterSender:
@@ -29,6 +47,7 @@ class ClusterSender:
     def __init__(self, client: Mapping[str, Any], begun: BegunTransaction | None = None) -> None:
         self.sent = Spans()
         self._producer = Producer(dict(client), begun=begun)
+        self._is_begun = begun is not None
         self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
@@ -69,7 +88,7 @@ class ClusterSender:
             )
         except RecordTooLarge as error:
             raise RowRefused(_too_large(str(error))) from error
-        except TransactionFailed as error:
+        except (TransactionFailed, FatalTransactionError) as error:
             raise self._first_of_all(topic, error) from error
         self._under_way.append((topic, future))
 
@@ -101,6 +120,8 @@ class ClusterSender:
         found = cause if isinstance(cause, RequestFailed) else error
         if isinstance(found, RequestFailed) and found.code in REFUSED:
             return RowRefused(self._refusal(topic, found))
+        if self._is_begun and getattr(found, "code", None) in ENDED:
+            return AttemptEnded(f"{ENDED_MEANWHILE} ({found})")
         return found
 
     def _refusal(self, topic: str, error: RequestFailed) -> str:
