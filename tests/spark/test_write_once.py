@@ -142,7 +142,9 @@ class Sink:
         return sum(len(group.open) for group in self.calls.list_groups())
 
     def decided(self, group: str = "spark/q") -> int:
-        return self.calls.world.listed_groups()[group].sequence
+        """The last sequence; -1: none."""
+        listed = self.calls.world.listed_groups().get(group)
+        return -1 if listed is None else listed.sequence
 
 
 def table(rows: int) -> Any:
@@ -493,6 +495,18 @@ TOTALS = st.dictionaries(NAMES, st.integers(1, 3), max_size=TOPICS_TOLD + 4)
 def test_facts_are_equal_if_the_totals_are(some: Mapping[str, int], others: Mapping[str, int]) -> None:
     assert (facts_of(some) == facts_of(others)) == (dict(some) == dict(others))
     assert facts_of(dict(reversed(list(some.items())))) == facts_of(some)
+
+
+@pytest.mark.parametrize("topics", [1, TOPICS_TOLD, TOPICS_TOLD + 1, TOPICS_TOLD + 5])
+def test_totals_are_compared_in_each_topic(topics: int) -> None:
+    totals = {f"t{number:02}": 10 + number for number in range(topics)}
+    found = {facts_of(totals)}
+    for topic in totals:
+        found |= {facts_of({**totals, topic: totals[topic] + 1}), facts_of({**totals, topic: 0})}
+    assert len(found) == 1 + 2 * topics
+    if topics > 1:
+        first, last = "t00", f"t{topics - 1:02}"
+        assert facts_of({**totals, first: totals[last], last: totals[first]}) not in found, "as many rows in all"
 
 
 def test_any_number_of_topics_with_any_names_fits_into_a_decision() -> None:
