@@ -85,6 +85,29 @@ class CoreCalls:
         return answer
 
 
+class SinksDelivery(JointDelivery):
+    """The real one, but for the producer of a task."""
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__(sink.options, sink.once, lambda _: sink.calls)
+        self._sink = sink
+
+    def sender(self, attempt: Attempt) -> Any:
+        return NoSender(self._sink, attempt)
+
+
+class NoSender:
+    def __init__(self, sink: Sink, attempt: Attempt) -> None:
+        self.attempt = attempt
+        sink.sent.append(attempt)
+
+    def __enter__(self) -> NoSender:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class Sink:
     """Tasks and the driver of one query or job, and its coordinator. `start` is another start of the same query."""
 
@@ -102,8 +125,7 @@ class Sink:
         if is_stream:
             given.setdefault("checkpointLocation", HERE)
         self.options = parse_write_options(given, is_stream=is_stream)
-        assert self.options.once is not None
-        self.delivery = JointDelivery(self.options, self.options.once, lambda _: self.calls)
+        self.delivery = SinksDelivery(self)
 
     @property
     def once(self) -> OnceOptions:
@@ -120,8 +142,7 @@ class Sink:
             [table(count) for count in rows], self.options, batch, self.delivery, self.send, self.rng.randbytes
         )
 
-    def send(self, batches: Iterable[Any], attempt: Attempt) -> TaskDone:
-        self.sent.append(attempt)
+    def send(self, batches: Iterable[Any], _: Any) -> TaskDone:
         spans = Spans()
         for batch in batches:
             if batch is WRONG:
@@ -501,8 +522,8 @@ def test_facts_are_equal_if_the_totals_are(some: Mapping[str, int], others: Mapp
 def test_totals_are_compared_in_each_topic(topics: int) -> None:
     totals = {f"t{number:02}": 10 + number for number in range(topics)}
     found = {facts_of(totals)}
-    for topic in totals:
-        found |= {facts_of({**totals, topic: totals[topic] + 1}), facts_of({**totals, topic: 0})}
+    for topic, rows in totals.items():
+        found |= {facts_of({**totals, topic: rows + 1}), facts_of({**totals, topic: 0})}
     assert len(found) == 1 + 2 * topics
     if topics > 1:
         first, last = "t00", f"t{topics - 1:02}"

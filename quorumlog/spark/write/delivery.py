@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from quorumlog.client.transactions.begun import BegunTransaction
+if TYPE_CHECKING:
+    from quorumlog.spark.write.task import AttemptSender
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,28 +29,23 @@ class BatchOf:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """The open transaction of one attempt of a task. token: drawn at random by the attempt. slot: of a joint group; -1
-    where the form has none. transaction_version: level with which it was begun."""
+    where the form has none."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     token: bytes
     slot: int = -1
-    transaction_version: int = 2
-
-
-def begun(attempt: Attempt) -> BegunTransaction:
-    """For the producer of the attempt's task."""
-    return BegunTransaction(
-        attempt.transactional_id, attempt.producer_id, attempt.producer_epoch, attempt.transaction_version
-    )
 
 
 class Delivery(Protocol):
-    """Blocking. A task uses the first two, the driver the others; each may live in a process of its own."""
+    """Blocking. A task uses the first three, the driver the others; each may live in a process of its own."""
 
     def begin(self, batch: BatchOf, token: bytes) -> Attempt | None:
         """None: the batch is decided already, and the task counts its rows and sends none."""
+
+    def sender(self, attempt: Attempt) -> AttemptSender:
+        """The producer of the attempt's task, in the process that has begun it. It leaves the transaction open."""
 
     def abort_attempt(self, batch: BatchOf, attempt: Attempt) -> None:
         """The task has failed. Best effort: what it leaves open ends by its time-out."""

@@ -11,6 +11,7 @@ from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.errors import QuorumlogError, Unavailable
 from quorumlog.client.joint_errors import ChildNotOpen, JointRefused, NoJointTransactions, Superseded
 from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
+from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.messages.joint import (
     AbortJointRequest,
     AbortJointResponse,
@@ -26,7 +27,9 @@ from quorumlog.spark.kept_connections import Lease
 from quorumlog.spark.options import DEFAULT_KEEP_CONNECTIONS_MS
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
+from quorumlog.spark.write.sender import ClusterSender
 
+JOINT_TRANSACTIONS = 2  # level of transaction.version that they need
 COMMIT_WAIT_MS = 10_000  # for the markers, so that readers of committed records see all rows when the batch returns
 ABORT_TIMEOUT_MS = 5_000  # of a task that fails: what it leaves open ends with the batch
 TOPICS_TOLD = 14  # of a decision's facts, of which there are 16; all others share two
@@ -51,13 +54,22 @@ def connect(client: Mapping[str, Any]) -> Joint:
     return Joint(common, connect=Lease(DEFAULT_KEEP_CONNECTIONS_MS).of_kind)
 
 
+class JointSender(ClusterSender):
+    """`AttemptSender`. Leaders add the partitions of a transaction that is as new as joint ones are."""
+
+    def __init__(self, client: Mapping[str, Any], attempt: Attempt) -> None:
+        self.attempt = attempt
+        ids = (attempt.transactional_id, attempt.producer_id, attempt.producer_epoch)
+        super().__init__(client, BegunTransaction(*ids, JOINT_TRANSACTIONS))
+
+
 class JointDelivery:
     """`Delivery`. It connects when it is made."""
 
     def __init__(
         self, options: WriteOptions, once: OnceOptions, make: Callable[[Mapping[str, Any]], JointCalls] = connect
     ) -> None:
-        self._once = once
+        self._client, self._once = options.client, once
         self._joint = make(options.client)
 
     def begin(self, batch: BatchOf, token: bytes) -> Attempt | None:
@@ -87,6 +99,9 @@ class JointDelivery:
             token=token,
             slot=found.slot,
         )
+
+    def sender(self, attempt: Attempt) -> JointSender:
+        return JointSender(self._client, attempt)
 
     def abort_attempt(self, batch: BatchOf, attempt: Attempt) -> None:
         self._abort_token(batch, attempt.token)

@@ -18,16 +18,17 @@ from pyspark.sql.datasource import WriterCommitMessage
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.joint_errors import CheckpointRolledBack
 from quorumlog.records.coordinator.joint import JointKind
-from quorumlog.spark.write.delivery import Attempt, BatchOf, Delivery
+from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
+from quorumlog.spark.write.task import RowSender
 from quorumlog.spark.write.topics import RowRefused, tables_of
 
 QUERY, BATCH, RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"  # local properties of a task
 RUN_BYTES = 16
 MOST_REMEMBERED = 64  # streams whose last batch a driver's process remembers, for an abort without messages
 
-Send = Callable[[Iterable[Any], Attempt], TaskDone]
+Send = Callable[[Iterable[Any], RowSender], TaskDone]
 
 
 class BatchFailed(QuorumlogError):
@@ -85,7 +86,10 @@ def write_once(
     if attempt is None:
         return _counted(chain([first], rows), options.topic, batch)
     try:
-        done = send(chain([first], rows), attempt)
+        sender = delivery.sender(attempt)
+        with sender:
+            done = send(chain([first], rows), sender)
+        attempt = sender.attempt
     except BaseException:
         delivery.abort_attempt(batch, attempt)
         raise

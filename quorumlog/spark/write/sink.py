@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from quorumlog.client.edge import make_rng
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.spark.write.columns import check_columns
-from quorumlog.spark.write.delivery import Attempt, BatchOf, Delivery, begun
+from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import TaskDone, refusals, sum_of
 from quorumlog.spark.write.once import (
     BatchFailed,
@@ -169,16 +169,16 @@ def write_task(batches: Iterable[Any], options: WriteOptions, batch: BatchOf | N
     Spark runs the task again then."""
     from quorumlog.spark.daemon import settle
     from quorumlog.spark.write.sender import ClusterSender
-    from quorumlog.spark.write.task import send_rows
+    from quorumlog.spark.write.task import RowSender, send_rows
 
     rng = make_rng()
 
-    def send(rows: Iterable[Any], attempt: Attempt | None) -> TaskDone:
-        with ClusterSender(options.client, None if attempt is None else begun(attempt)) as sender:
-            return send_rows(rows, options.topic, sender, rng)
+    def send(rows: Iterable[Any], sender: RowSender) -> TaskDone:
+        return send_rows(rows, options.topic, sender, rng)
 
     if batch is None:
-        done = send(batches, None)
+        with ClusterSender(options.client) as sender:
+            done = send(batches, sender)
     else:
         with _delivery(options) as delivery:
             done = write_once(batches, options, batch, delivery, send, rng.randbytes)
