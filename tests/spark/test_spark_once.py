@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from quorumlog.testing import LocalCluster
+from quorumlog.testing.waiting import wait_until
 
 WAIT_S = 240
 PARTITIONS = 3
+pytestmark = pytest.mark.timeout(2 * WAIT_S)  # a test has up to ten jobs of Spark
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +218,32 @@ def test_a_checkpoint_that_was_rolled_back(spark: Any, cluster: LocalCluster, tm
         stream.run()
     shutil.rmtree(stream.folder)
     refused(stream.run, "back-sink is at sequence 1, and 0 is below it: a checkpoint was rolled back or begun anew")
+    assert stream.is_once()
+
+
+@pytest.mark.timeout(4 * WAIT_S)
+def test_each_node_dies_once_while_a_stream_is_written(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    """One of them coordinates the stream, one leads the controllers, and each leads partitions of both topics."""
+    stream = Stream(spark, cluster, "deaths", tmp_path / "c")
+    given = options(cluster, stream.sink)
+    writer = stream.frame.repartition(4).writeStream.format("quorumlog").options(**given)
+    query = writer.option("checkpointLocation", str(stream.folder)).trigger(processingTime="0 seconds").start()
+    try:
+        for node in (1, 2, 3):
+            stream.feed(50)
+            cluster.kill(node)
+            try:
+                stream.feed(50)
+                wait_until(
+                    lambda: query.exception() is not None or values(cluster, stream.sink) == once(stream.sent),
+                    WAIT_S, f"{stream.sent} rows without node {node}",
+                )  # fmt: skip
+                assert query.exception() is None
+            finally:
+                cluster.restart(node)
+                cluster.wait_healthy()
+    finally:
+        query.stop()
     assert stream.is_once()
 
 
