@@ -25,6 +25,7 @@ from quorumlog.client.joint_errors import (
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest, ListedJointGroup
 from quorumlog.records.coordinator.joint import JointKind
+from quorumlog.rpc.transport import OutcomeUnknown
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.joint_delivery import NAME_BYTES, TOPICS_TOLD, JointDelivery, facts_of
 from quorumlog.spark.write.message import Part, Spans, TaskDone
@@ -471,6 +472,17 @@ def test_an_abort_that_fails_is_told() -> None:
     sink.calls.lost = {"abort"}
     with pytest.warns(UserWarning, match="batch 0 failed, and its transactions could not be aborted: no answer"):
         abort_once([done], batch, sink.delivery, "batch 0")
+
+
+def test_an_abort_that_cannot_look_is_told() -> None:
+    sink = Sink()
+
+    def list_groups() -> list[ListedJointGroup]:
+        raise OutcomeUnknown("a broker does not answer")
+
+    sink.calls.list_groups = list_groups  # type: ignore[method-assign]
+    with pytest.warns(UserWarning, match="could not be aborted: a broker does not answer"):
+        abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
 
 
 def test_a_decided_batch_is_not_aborted() -> None:

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.joint_errors import CheckpointRolledBack
 from quorumlog.records.coordinator.joint import JointKind
+from quorumlog.rpc.transport import RpcError
 from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
@@ -193,7 +194,7 @@ def abort_once(messages: Sequence[WriterCommitMessage | None], batch: BatchOf, d
     attempts = [message.part.attempt for message in known if message.part is not None and message.part.attempt]
     try:
         delivery.abort(batch, attempts if len(known) == len(messages) else None)
-    except QuorumlogError as error:
+    except (QuorumlogError, RpcError) as error:
         warnings.warn(
             f"{what} failed, and its transactions could not be aborted: {error}. Readers of committed records wait for "
             "the next batch's decision, or for transactionTimeout",
