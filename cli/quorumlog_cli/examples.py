@@ -69,6 +69,10 @@ quorumlog spark load orders --to s3://lake/orders --table delta
 quorumlog spark load orders --to s3://lake/orders --table iceberg --from 2026-11-20        # replaces rows by offset
 quorumlog spark load --to lake --verify
 quorumlog spark pin list
+quorumlog spark sink list
+quorumlog spark sink list --open -o json         # which partitions' readers wait, and for how long
+quorumlog spark sink abort spark/8a7c3f0e-6d8e-4f0a-9d2b-0b7c5f1e2a33
+quorumlog spark sink forget write/nightly        # a later write of this id begins anew
 quorumlog spark pin delete hourly-counts                 # its next query without a checkpoint begins anew
 
 quorumlog quorum status

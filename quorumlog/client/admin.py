@@ -10,6 +10,7 @@ from typing import Any
 
 from quorumlog.client.admin_brokers import BrokerAdmin
 from quorumlog.client.admin_groups import GroupAdmin
+from quorumlog.client.admin_joint import JointAdmin
 from quorumlog.client.admin_logs import LogAdmin
 from quorumlog.client.admin_partitions import PartitionAdmin
 from quorumlog.client.admin_quorum import QuorumAdmin
@@ -74,7 +75,7 @@ class NewTopic:
     assignment: Sequence[Sequence[int]] | None = None
 
 
-class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin, TransactionAdmin):
+class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin, TransactionAdmin, JointAdmin):
     def __init__(
         self,
         transport: Transport,

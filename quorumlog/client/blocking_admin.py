@@ -33,6 +33,7 @@ from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, Des
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.imports import BeginImportResponse
+from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
 from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
 from quorumlog.messages.transactions import ActiveProducer
 
@@ -297,3 +298,13 @@ class Admin(Blocking):
         return self._thread.run(
             self._client.find_hanging_transactions(partitions, max_timeout_ms, now_ms=now_ms, broker_id=broker_id)
         )
+
+    def list_joint_groups(self) -> list[ListedJointGroup]:
+        """See `AsyncAdmin.list_joint_groups`."""
+        return self._thread.run(self._client.list_joint_groups())
+
+    def abort_joint_batch(self, group_id: str, location: str, sequence: int) -> AbortJointResponse:
+        return self._thread.run(self._client.abort_joint_batch(group_id, location, sequence))
+
+    def forget_joint_group(self, group_id: str) -> None:
+        self._thread.run(self._client.forget_joint_group(group_id))

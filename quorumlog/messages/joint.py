@@ -143,6 +143,7 @@ class OpenJointChild:
     sequence: int
     started_at_ms: int
     timeout_ms: int
+    location: str
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from quorumlog_cli import output
 from quorumlog_cli.commands.spark_doctor import doctor
 from quorumlog_cli.commands.spark_load import load
 from quorumlog_cli.commands.spark_shell import shell
+from quorumlog_cli.commands.spark_sink import app as sink_app
 from quorumlog_cli.commands.transaction_view import utc_text
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
@@ -27,6 +28,7 @@ pin_app = typer.Typer(
     help="Where streams that began at latest, or at a time, have begun (option pinId).",
 )
 app.add_typer(pin_app, name="pin")
+app.add_typer(sink_app, name="sink")
 app.command()(doctor)
 app.command()(shell)
 app.command()(load)

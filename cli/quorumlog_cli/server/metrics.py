@@ -168,6 +168,13 @@ class NodeCollector(Collector):
                     self._node.config.transaction_max_timeout_ms,
                 ),
             )
+            counts = [one.joint_counts for one in broker.transactions.coordinators.all]
+            yield _gauge("joint_groups", "Writers of batches (Spark) coordinated here.", sum(one[0] for one in counts))
+            yield _gauge(
+                "joint_open_transactions",
+                "Of their transactions, those that are open and not decided.",
+                sum(one[1] for one in counts),
+            )
             streams = broker.chunk_streams
             yield _gauge("fetch_chunk_streams", "Streams of chunks that are open: readers by gRPC.", streams.count)
             yield _gauge("fetch_chunks", "Chunks of records sent by such streams since the start.", streams.chunks)

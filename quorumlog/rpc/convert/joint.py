@@ -304,6 +304,7 @@ def fill_OpenJointChild(m: OpenJointChild, p: pb.OpenJointChild) -> None:
     p.sequence = m.sequence
     p.started_at_ms = m.started_at_ms
     p.timeout_ms = m.timeout_ms
+    p.location = m.location
 
 
 def read_OpenJointChild(p: pb.OpenJointChild) -> OpenJointChild:
@@ -313,6 +314,7 @@ def read_OpenJointChild(p: pb.OpenJointChild) -> OpenJointChild:
         sequence=p.sequence,
         started_at_ms=p.started_at_ms,
         timeout_ms=p.timeout_ms,
+        location=p.location,
     )
 
 

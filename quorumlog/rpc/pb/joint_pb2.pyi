@@ -409,11 +409,13 @@ class OpenJointChild(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     STARTED_AT_MS_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    LOCATION_FIELD_NUMBER: _builtins.int
     transactional_id: _builtins.str
     run: _builtins.str
     sequence: _builtins.int
     started_at_ms: _builtins.int
     timeout_ms: _builtins.int
+    location: _builtins.str
     def __init__(
         self,
         *,
@@ -422,10 +424,11 @@ class OpenJointChild(_message.Message):
         sequence: _builtins.int = ...,
         started_at_ms: _builtins.int = ...,
         timeout_ms: _builtins.int = ...,
+        location: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["run", b"run", "sequence", b"sequence", "started_at_ms", b"started_at_ms", "timeout_ms", b"timeout_ms", "transactional_id", b"transactional_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["location", b"location", "run", b"run", "sequence", b"sequence", "started_at_ms", b"started_at_ms", "timeout_ms", b"timeout_ms", "transactional_id", b"transactional_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

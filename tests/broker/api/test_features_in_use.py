@@ -1,4 +1,4 @@
-"""A downgrade of group.version or transaction.version: every coordinator is asked, and none may need the level."""
+"""A downgrade of a feature that groups or transactions use: every coordinator is asked, and none may need the level."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from quorumlog.messages.admin import (
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
 )
+from quorumlog.messages.joint import ListedJointGroup, ListJointRequest, ListJointResponse, OpenJointChild
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import ListedTransaction, ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import NotDelivered
@@ -27,7 +28,7 @@ from quorumlog_broker.api.services import Services
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_quorum.metadata.image import Image
 
-GV, TV = "group.version", "transaction.version"
+GV, TV, JV = "group.version", "transaction.version", "joint.version"
 TOPICS = {GV: "__consumer_offsets", TV: "__transaction_state"}
 
 
@@ -37,6 +38,8 @@ class FakePeers:
 
     groups: tuple[str, ...] = ()
     transactions: dict[str, int] = field(default_factory=dict)  # id -> version
+    joint: tuple[ListedJointGroup, ...] = ()
+    joint_version: int = 1
     error: Exception | None = None
     asked: list[tuple[int, Any]] = field(default_factory=list)
 
@@ -52,6 +55,8 @@ class FakePeers:
                     for name in self.groups
                 )
             )
+        if isinstance(request, ListJointRequest):
+            return ListJointResponse(groups=self.joint, joint_version=self.joint_version)
         assert isinstance(request, ListTransactionsRequest) and "Ongoing" in request.state_filters
         return ListTransactionsResponse(
             transactions=tuple(
@@ -61,9 +66,10 @@ class FakePeers:
         )
 
 
-def image(leaders: list[int] | None, *, group: int = 1, transaction: int = 2) -> Image:
+def image(leaders: list[int] | None, *, group: int = 1, transaction: int = 2, joint: int = 1) -> Image:
     """leaders: of the partitions of both internal topics; None: nobody has made them."""
-    records: list[Any] = [FeatureLevelRecord(name=GV, level=group), FeatureLevelRecord(name=TV, level=transaction)]
+    levels = {GV: group, TV: transaction, JV: joint}
+    records: list[Any] = [FeatureLevelRecord(name=name, level=level) for name, level in levels.items()]
     for number, name in enumerate(TOPICS.values()):
         records += [] if leaders is None else topic_records(name, uuid(900 + number), leaders)
     return image_of(records, usual_image())
@@ -79,6 +85,9 @@ class NothingHere:
         """It is."""
 
     async def list(self, *_: Any) -> tuple[()]:
+        return ()
+
+    async def list_joint(self) -> tuple[()]:
         return ()
 
 
@@ -124,10 +133,11 @@ def refusal(found: Image, peers: FakePeers, *updates: tuple[str, int]) -> ApiErr
 
 def test_every_other_broker_that_leads_a_partition_is_asked_once() -> None:
     peers = FakePeers()
-    lower(image([1, 2, 2, 1]), peers, (GV, 0), (TV, 1))
+    lower(image([1, 2, 2, 1]), peers, (GV, 0), (TV, 1), (JV, 0))
     assert [(broker, type(request)) for broker, request in peers.asked] == [
         (2, ListGroupsRequest),
         (2, ListTransactionsRequest),
+        (2, ListJointRequest),
     ]
 
 
@@ -136,7 +146,9 @@ NOT_ASKED = [
     ("a level rises", image([2], group=0, transaction=1), [(GV, 1), (TV, 2)]),
     ("another feature", image([2]), [("metadata.version", 3)]),
     ("nobody has made the topics", image(None), [(GV, 0), (TV, 0)]),
-    ("no level at all", image([2]), [(TV, -1)]),
+    ("no level at all", image([2]), [(TV, -1), (JV, -1)]),
+    ("joint transactions begin no more", image([2], joint=2), [(JV, 1)]),
+    ("joint transactions are off", image([2], joint=0), [(JV, 0)]),
 ]
 
 
@@ -171,6 +183,37 @@ def test_an_open_transaction_of_a_higher_level_is_in_the_way(version: int, level
     assert "transaction 'x' of a higher level is open" in error.message
 
 
+CHILD = OpenJointChild(transactional_id="joint:q:0:1", run="r", sequence=0, started_at_ms=0, timeout_ms=1)
+JOINT = [
+    ("a child is open", ListedJointGroup(group_id="q", open=(CHILD,)), True),
+    ("markers are to be written", ListedJointGroup(group_id="q", sequence=0, ending=1), True),
+    ("it has decided and is at rest", ListedJointGroup(group_id="q", sequence=0), False),
+]
+
+
+@pytest.mark.parametrize(("group", "refused"), [one[1:] for one in JOINT], ids=[one[0] for one in JOINT])
+def test_what_is_open_of_a_joint_group_is_in_the_way(group: ListedJointGroup, refused: bool) -> None:
+    peers = FakePeers(joint=(group,))
+    if not refused:
+        lower(image([2]), peers, (JV, 0))
+        return
+    error = refusal(image([2]), peers, (JV, 0))
+    assert error.code is ErrorCode.INVALID_UPDATE_VERSION
+    assert "group 'q' of joint transactions is open. Stop the queries" in error.message
+
+
+def test_joint_transactions_are_left_in_two_steps() -> None:
+    peers = FakePeers(error=AssertionError("asked"))
+    error = refusal(image([2], joint=2), peers, (JV, 0))
+    assert error.code is ErrorCode.INVALID_UPDATE_VERSION and "set it to 1 first" in error.message
+
+
+def test_a_coordinator_that_has_not_heard_of_the_first_step_may_begin_one() -> None:
+    error = refusal(image([2]), FakePeers(joint_version=2), (JV, 0))
+    assert error.code is ErrorCode.FEATURE_UPDATE_FAILED
+    assert "broker 2 does not know yet that none may begin" in error.message
+
+
 UNKNOWN = [
     ("a broker is gone", [2], FakePeers(error=NotDelivered("refused")), "broker 2 did not say so: refused"),
     (
@@ -184,7 +227,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1)], ids=[GV, TV])
+@pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1), (JV, 0)], ids=[GV, TV, JV])
 @pytest.mark.parametrize(("leaders", "peers", "says"), [one[1:] for one in UNKNOWN], ids=[one[0] for one in UNKNOWN])
 def test_a_coordinator_that_says_nothing_may_know_of_one(
     feature: str, level: int, leaders: list[int], peers: FakePeers, says: str
@@ -194,7 +237,7 @@ def test_a_coordinator_that_says_nothing_may_know_of_one(
     assert error.message.startswith(f"{feature} stays") and says in error.message
 
 
-@pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1)], ids=[GV, TV])
+@pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1), (JV, 0)], ids=[GV, TV, JV])
 def test_a_broker_that_was_elected_a_moment_ago_does_not_know_what_it_coordinates(feature: str, level: int) -> None:
     with pytest.raises(ApiError, match="broker 1 did not say so: COORDINATOR_LOAD_IN_PROGRESS") as caught:
         lower(image([2, 1]), FakePeers(), (feature, level), taken_up=False)

@@ -22,7 +22,6 @@ from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.transaction_calls import ask
 from quorumlog_broker.coordinator.runtime.many_calls import all_or_none
-from quorumlog_broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 
 
@@ -56,5 +55,5 @@ async def handle_forget_joint(services: Services, context: Context, request: For
 async def handle_list_joint(services: Services, _context: Context, _request: ListJointRequest) -> ListJointResponse:
     coordinators = services.transactions.coordinators
     coordinators.check_all_taken_up()
-    found = await all_or_none(coordinators.all, TransactionCoordinator.list_joint)
+    found = await all_or_none(coordinators.all, lambda one: one.list_joint())
     return ListJointResponse(groups=tuple(found), joint_version=services.subscription.image.joint_version)

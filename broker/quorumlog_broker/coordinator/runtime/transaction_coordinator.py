@@ -139,6 +139,11 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         self.check_active()
         return found
 
+    @property
+    def joint_counts(self) -> tuple[int, int]:
+        """See `TransactionShard.joint_counts`. What is loaded so far."""
+        return self._shard.joint_counts
+
     # --- markers ---
 
     @property

@@ -243,6 +243,11 @@ class TransactionShard:
         """In slices. See `Listing.list`."""
         return self._listing.list()
 
+    @property
+    def joint_counts(self) -> tuple[int, int]:
+        """Joint groups, and their open transactions."""
+        return len(self._table.joint_groups), self._table.open_children
+
     def describe(self, call: Call, transactional_id: str) -> None:
         """Answered with DescribedTransaction."""
         self._describe.describe(call, transactional_id)

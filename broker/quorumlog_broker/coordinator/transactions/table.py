@@ -69,6 +69,7 @@ class TransactionTable:
         self._partitions: dict[str, frozenset[Partition]] = {}  # of some open ones, as `partitions` needs them
         self.last_epochs: dict[str, int] = {}
         self.joint_groups: dict[str, JointGroup] = {}  # with a decision or a slot
+        self.open_children = 0  # of all joint groups
 
     def __len__(self) -> int:
         return len(self._values)
@@ -93,10 +94,12 @@ class TransactionTable:
         if old is not None and (child is None or (old.group, old.slot) != (child.group, child.slot)):
             group = self._group_of(transactional_id, old)
             if group is not None:
+                self.open_children -= old.slot in group.open
                 group.remove(old.slot)
                 self._forget_if_empty(old.group, group)
         if value is not None and child is not None:
             group = self.joint_groups.setdefault(child.group, JointGroup())
+            self.open_children += (value.transaction_status == ONGOING) - (child.slot in group.open)
             group.put(transactional_id, child, value.transaction_status)
 
     def replay_decision(self, name: str, decision: JointValue | None) -> None:
@@ -106,6 +109,7 @@ class TransactionTable:
             group.decision = None
             self._forget_if_empty(name, group)
             return
+        self.open_children -= len(group.open)
         epochs = {slot: self._values[group.ids[slot]].producer_epoch for slot in group.open}
         group.decide(decision, epochs)
 

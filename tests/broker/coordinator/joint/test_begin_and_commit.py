@@ -499,3 +499,16 @@ def test_calls_that_wait_for_markers_are_dropped_with_the_leadership(world: Join
     world.automark = False
     number = world.commit(0, child, commit_wait_ms=5_000)
     assert world.shard.resigned() == [number]
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_where_none_may_begin_what_is_open_still_ends(world: JointWorld, level: int) -> None:
+    """The level of joint.version; at 0 nothing is decided any more."""
+    world.decide(0)
+    child = world.opened(1, b"a")
+    world.joint_version = level
+    refused = world.answers[world.begin(1, b"b")]
+    assert refused.error_code is E.UNSUPPORTED_VERSION
+    assert f"joint.version is {level}, and this takes 2" in refused.error_message
+    assert world.opened(1, b"a") == child and world.answers[world.begin(0, b"c")].decided
+    assert world.told(world.commit(1, child)) == (E.NONE if level == 1 else E.UNSUPPORTED_VERSION)

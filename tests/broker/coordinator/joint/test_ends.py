@@ -278,3 +278,18 @@ def test_idle_ids_are_forgotten_like_others_and_their_groups_are_not(world: Join
     assert child.slot == 0 and child.producer == (0x3EA, 0)
     world.decide(1, child)
     assert world.state_of(child) == "CompleteCommit"
+
+
+def test_open_transactions_are_counted_through_all_that_ends_them(world: JointWorld) -> None:
+    assert world.shard.joint_counts == (0, 0)
+    first, second = world.opened(0, b"a"), world.opened(0, b"b")
+    other = world.opened(0, b"c", group_id="spark/other")
+    assert world.shard.joint_counts == (2, 3)
+    world.decide(0, first)
+    assert world.shard.joint_counts == (2, 1), "what the decision does not name is not open either"
+    world.abort(0, group_id="spark/other")
+    assert world.shard.joint_counts == (2, 0)
+    again = world.opened(1, b"d")
+    assert world.shard.joint_counts == (2, 1) and again.slot in (first.slot, second.slot)
+    world.fail_over()
+    assert world.shard.joint_counts == (2, 1) and other.slot == 0

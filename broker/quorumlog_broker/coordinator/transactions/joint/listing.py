@@ -65,6 +65,7 @@ class Listing:
             sequence=value.joint.sequence,
             started_at_ms=value.transaction_start_timestamp_ms,
             timeout_ms=value.transaction_timeout_ms,
+            location=value.joint.location,
         )
 
     def forget(self, call: Call, request: ForgetJointRequest) -> None:
