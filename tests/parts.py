@@ -82,7 +82,7 @@ SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine ten
 
 _SEEDS = "the simulation plays it with more seeds"
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
-_DECIDED = "test_write_once.py has what tasks and drivers do, and two of these ends are in the rest"
+_DECIDED = "test_write_once.py has what tasks and drivers do, and three of these ends are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _PLAN = "test_streaming.py plans any batches and restarts without Spark"

@@ -7,7 +7,8 @@ PLACE: where it waits to be killed, unless FOLDER has a file of that name: it ma
     before  the driver is about to decide
     after   the batch is decided, and Spark has not heard so
     raises  as `after`, but the commit raises
-    stops   as `before`; the script stops the query meanwhile, and the driver aborts while it commits
+    writes  all tasks have sent their rows and have not returned; the script stops the query, and Spark kills them
+    stops   as `before`, for a while; the script stops the query meanwhile
     none    nowhere
 """
 
@@ -27,7 +28,7 @@ from pyspark.sql.types import StructType
 from quorumlog.spark.source import DefaultSource
 
 STAYS_S = 600.0  # until the process is killed
-STOPPED_S = 5.0  # of a commit that goes on beside an abort
+STOPPED_S = 5.0  # of a commit that is about to decide
 BASE: Any = getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)
 
 
@@ -52,6 +53,9 @@ class HeldWriter(BASE):  # type: ignore[misc]
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         message: WriterCommitMessage = self._real.write(iterator)
         self._hold("sent", STAYS_S)
+        if self._place == "writes":
+            Path(self._folder, "writes").touch()
+            time.sleep(STAYS_S)
         return message
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
@@ -91,7 +95,7 @@ def main(folder: Path, job: Mapping[str, str], place: str) -> None:
     frame = reader.option("subscribe", job["from"]).load().select("key", "value")
     writer = frame.writeStream.format("held").options(**given, topic=job["to"], place=place, folder=str(folder))
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
-    if place == "stops":
+    if place in ("writes", "stops"):
         while not (folder / place).exists() and query.isActive:
             query.awaitTermination(0.1)
         query.stop()
