@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from quorumlog.client.admin_joint import joint_groups
 from quorumlog.client.admin_transactions import TransactionCoordinator
 from quorumlog.client.errors import NoProtocol, RequestFailed, Unavailable
-from quorumlog.client.joint_errors import NoJointTransactions, refused
-from quorumlog.client.link import Link, check
+from quorumlog.client.joint_errors import NO_JOINT, NOT_OURS, NoJointTransactions, refused
+from quorumlog.client.link import Link
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId
 from quorumlog.messages.joint import (
     AbortJointRequest,
     AbortJointResponse,
@@ -29,15 +29,11 @@ from quorumlog.messages.joint import (
     CommitJointRequest,
     CommitJointResponse,
     ListedJointGroup,
-    ListJointRequest,
-    ListJointResponse,
 )
 from quorumlog.rpc.transport import NotServed, RpcError, Transport
 
 SOON_MS = 5  # the first wait for the decision before; doubled each time, up to the back-off
 TRY_TIMEOUT_MS = 3_000  # of the first try of a call; doubled in each further one, up to request_timeout_ms
-NO_JOINT = "the cluster has no joint transactions, by which a batch is written exactly once"
-NOT_OURS = f"{NO_JOINT}: it is an Apache Kafka, or a quorumlog that is older than they are"
 
 
 class AsyncJoint:
@@ -83,26 +79,8 @@ class AsyncJoint:
         return response
 
     async def list_groups(self) -> list[ListedJointGroup]:
-        """Of all brokers, by name. Raises NoJointTransactions, Unavailable, RequestFailed; RpcError if a broker has not
-        answered in time, since a list without its groups would be wrong."""
-        await self._link.refresh([])
-
-        async def of_broker(node_id: NodeId) -> ListJointResponse:
-            async def ask() -> ListJointResponse:
-                response: ListJointResponse = await self._link.call_node(node_id, ListJointRequest())
-                check(response)
-                return response
-
-            response: ListJointResponse = await self._link.until(ask, self.options.default_api_timeout_ms)
-            return response
-
-        found: dict[str, ListedJointGroup] = {}
-        try:
-            for node_id in sorted(self._link.cache.brokers):
-                found.update((group.group_id, group) for group in (await of_broker(node_id)).groups)
-        except NotServed as error:
-            raise NoJointTransactions(NOT_OURS) from error
-        return [found[name] for name in sorted(found)]
+        """See `joint_groups`."""
+        return await joint_groups(self._link)
 
     async def close(self) -> None:
         await self._link.close()

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode
 
+NO_JOINT = "the cluster has no joint transactions, by which a batch is written exactly once"
+NOT_OURS = f"{NO_JOINT}: it is an Apache Kafka, or a quorumlog that is older than they are"
+
 
 class NoJointTransactions(QuorumlogError):
     """The cluster has none: it is an Apache Kafka, is older, or its feature is not in force."""
