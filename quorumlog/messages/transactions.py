@@ -241,6 +241,7 @@ class ListedTransaction:
 
     transaction_version: By which rules its producer runs it.
     joint_group: Whose child the id is; empty for others.
+    start_time_ms: In ms since 1970; -1: no transaction is open.
     """
 
     transactional_id: str
@@ -250,6 +251,7 @@ class ListedTransaction:
     joint_group: str = ""
     producer_epoch: int = -1
     timeout_ms: int = 0
+    start_time_ms: int = -1
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -644,6 +644,7 @@ def fill_ListedTransaction(m: ListedTransaction, p: pb.ListedTransaction) -> Non
     p.joint_group = m.joint_group
     p.producer_epoch = m.producer_epoch
     p.timeout_ms = m.timeout_ms
+    p.start_time_ms = m.start_time_ms
 
 
 def read_ListedTransaction(p: pb.ListedTransaction) -> ListedTransaction:
@@ -655,6 +656,7 @@ def read_ListedTransaction(p: pb.ListedTransaction) -> ListedTransaction:
         joint_group=p.joint_group,
         producer_epoch=p.producer_epoch,
         timeout_ms=p.timeout_ms,
+        start_time_ms=p.start_time_ms,
     )
 
 

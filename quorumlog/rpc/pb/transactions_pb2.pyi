@@ -766,6 +766,7 @@ class ListedTransaction(_message.Message):
     JOINT_GROUP_FIELD_NUMBER: _builtins.int
     PRODUCER_EPOCH_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    START_TIME_MS_FIELD_NUMBER: _builtins.int
     transactional_id: _builtins.str
     producer_id: _builtins.int
     state: _builtins.str
@@ -781,6 +782,10 @@ class ListedTransaction(_message.Message):
     """default: -1"""
     timeout_ms: _builtins.int
     """default: 0"""
+    start_time_ms: _builtins.int
+    """In ms since 1970; -1: no transaction is open.
+    default: -1
+    """
     def __init__(
         self,
         *,
@@ -791,10 +796,11 @@ class ListedTransaction(_message.Message):
         joint_group: _builtins.str = ...,
         producer_epoch: _builtins.int = ...,
         timeout_ms: _builtins.int = ...,
+        start_time_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["joint_group", b"joint_group", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "state", b"state", "timeout_ms", b"timeout_ms", "transaction_version", b"transaction_version", "transactional_id", b"transactional_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["joint_group", b"joint_group", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "start_time_ms", b"start_time_ms", "state", b"state", "timeout_ms", b"timeout_ms", "transaction_version", b"transaction_version", "transactional_id", b"transactional_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

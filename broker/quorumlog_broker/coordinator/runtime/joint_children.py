@@ -24,7 +24,7 @@ def joint_may_be_used(image: Image) -> bool:
 
 
 class JointChildren:
-    """image: the newest metadata of this broker; raises ApiError before there is one."""
+    """image: the newest metadata of this broker, which leads a partition and so has some."""
 
     def __init__(self, peers: Peers, image: Callable[[], Image]) -> None:
         self._peers, self._image = peers, image

@@ -23,6 +23,7 @@ from quorumlog_broker.coordinator.runtime.extend import extend_transactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren
 from quorumlog_broker.coordinator.runtime.listed_transactions import list_transactions
+from quorumlog_broker.coordinator.runtime.open_timeouts import OpenTimeouts
 from quorumlog_broker.coordinator.runtime.peers import Peers
 from quorumlog_broker.coordinator.runtime.transaction_coordinators import TransactionCoordinators
 from quorumlog_broker.coordinator.runtime.verified_appends import VerifiedAppends
@@ -39,7 +40,8 @@ MARKER_TIMEOUT_MS = 2_000  # that a marker waits for the in-sync replicas, and w
 
 class Transactions:
     """coordinators: of the transactional ids. verifier, appends: of a leader. markers: that this leader writes.
-    peers: the other brokers. children: of joint transactions, as all coordinators know them.
+    peers: the other brokers. children: of joint transactions, as all coordinators know them. open_timeouts: of those
+    that are open here for long.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Transactions:
             nursery=nursery,
         )
         self.children = JointChildren(self.peers, image)
+        self.open_timeouts = OpenTimeouts(self.children, config, image=image, clock=clock, nursery=nursery)
         self.verifier = Verifier(
             self.coordinators.leader_for,
             self.peers,

@@ -82,6 +82,7 @@ class Describe:
                         joint_group=_joint_group(value),
                         producer_epoch=value.producer_epoch,
                         timeout_ms=value.transaction_timeout_ms,
+                        start_time_ms=value.transaction_start_timestamp_ms,
                     )
                 )
         return tuple(found)

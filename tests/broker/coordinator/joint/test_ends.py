@@ -176,6 +176,7 @@ def test_tools_are_told_whose_child_an_id_is(world: JointWorld) -> None:
         assert (one.joint_group, one.state, one.producer_id, one.producer_epoch, one.timeout_ms) == (
             G, state, producer_id, at_epoch, 3_600_000,
         )  # fmt: skip
+        assert one.start_time_ms == world.wall_ms
         assert world.described(child.transactional_id).joint_group == G
 
 
