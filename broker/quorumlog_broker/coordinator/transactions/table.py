@@ -97,7 +97,7 @@ class TransactionTable:
                 self._forget_if_empty(old.group, group)
         if value is not None and child is not None:
             group = self.joint_groups.setdefault(child.group, JointGroup())
-            group.put(transactional_id, child, value.transaction_status)
+            group.put(transactional_id, child, value.transaction_status, value.producer_epoch)
 
     def replay_decision(self, name: str, decision: JointValue | None) -> None:
         """Of a joint group. None: it is forgotten."""
@@ -106,8 +106,7 @@ class TransactionTable:
             group.decision = None
             self._forget_if_empty(name, group)
             return
-        epochs = {slot: self._values[group.ids[slot]].producer_epoch for slot in group.open}
-        group.decide(decision, epochs)
+        group.decide(decision)
 
     def _forget_if_empty(self, name: str, group: JointGroup) -> None:
         if group.is_empty:

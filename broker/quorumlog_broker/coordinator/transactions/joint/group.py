@@ -9,7 +9,8 @@ Everything follows from the records, in the order of the log:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
 
@@ -30,6 +31,8 @@ class JointGroup:
 
     decision: without its children, which may be many and are of no more use once the slots are in `preparing`.
 
+    open has the producer's epoch of each.
+
     prepared_end: exclusive end of the Prepare records of the last decision. They are all in the log below it, if
     `preparing` is empty.
     """
@@ -38,7 +41,7 @@ class JointGroup:
         self.decision: JointValue | None = None
         self.ids: dict[int, str] = {}
         self.tokens: dict[bytes, int] = {}
-        self.open: dict[int, None] = {}
+        self.open: dict[int, int] = {}
         self.preparing: dict[int, bool] = {}
         self.ending: dict[int, bool] = {}
         self.idle: dict[int, None] = {}  # the one that has rested for longest first
@@ -46,6 +49,7 @@ class JointGroup:
         self._committing = 0  # of preparing and ending
         self._token_of: dict[int, bytes] = {}
         self._low = 0  # every slot below it is there
+        self._watching: list[set[int]] = []  # of calls that are under way; one at most, unless a test is the owner
 
     @property
     def is_empty(self) -> bool:
@@ -67,25 +71,34 @@ class JointGroup:
             self._low += 1
         return (slot for slot in count(self._low) if slot not in self.ids)
 
+    @contextmanager
+    def watch(self) -> Iterator[set[int]]:
+        """Slots that have a new record since, in a set that the caller may empty. A decision is none of theirs."""
+        changed: set[int] = set()
+        self._watching.append(changed)
+        try:
+            yield changed
+        finally:
+            self._watching = [one for one in self._watching if one is not changed]
+
     # --- replay ---
 
-    def decide(self, decision: JointValue, epochs: Mapping[int, int]) -> None:
-        """epochs: of each slot that is open."""
+    def decide(self, decision: JointValue) -> None:
+        """As few steps for each child as can be: all of them are in one turn."""
         self.decision = replace(decision, children=b"")
-        named = dict(unpack(decision.children))
-        for slot in self.open:
-            commits = named.get(slot) == epochs[slot]
-            self.preparing[slot] = commits
-            self._committing += commits
+        epoch_of = dict(unpack(decision.children)).get
+        decided = {slot: epoch_of(slot) == epoch for slot, epoch in self.open.items()}
+        self._committing += sum(decided.values())
+        self.preparing.update(decided)
         self.open.clear()
 
-    def put(self, transactional_id: str, child: JointChild, status: int) -> None:
-        """The newest record of a child."""
+    def put(self, transactional_id: str, child: JointChild, status: int, epoch: int) -> None:
+        """The newest record of a child. epoch: of its producer."""
         slot = child.slot
         self.remove(slot)
         self.ids[slot], self.tokens[child.token], self._token_of[slot] = transactional_id, slot, child.token
         if status == ONGOING:
-            self.open[slot] = None
+            self.open[slot] = epoch
         elif status in (PREPARE_COMMIT, PREPARE_ABORT):
             self.ending[slot] = status == PREPARE_COMMIT
             self._committing += status == PREPARE_COMMIT
@@ -94,6 +107,8 @@ class JointGroup:
 
     def remove(self, slot: int) -> None:
         """Its record is gone, or another one takes its place."""
+        for changed in self._watching:
+            changed.add(slot)
         self._committing -= self.preparing.pop(slot, False) + self.ending.pop(slot, False)
         self.open.pop(slot, None)
         self.idle.pop(slot, None)
