@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 
 from quorumlog.ids import Offset
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue, unpack
@@ -21,6 +20,9 @@ from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
 
 ONGOING = TransactionStatus.ONGOING
 PREPARE_COMMIT, PREPARE_ABORT = TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT
+
+
+SHARED_TEXTS = 8  # the group's name, and runs and locations of its newest children
 
 
 class JointGroup:
@@ -48,7 +50,8 @@ class JointGroup:
         self.prepared_end: Offset = 0
         self._committing = 0  # of preparing and ending
         self._token_of: dict[int, bytes] = {}
-        self._low = 0  # every slot below it is there
+        self.next_slot = 0  # no id of the group has it or a higher one; it begins anew when there is none
+        self._texts: dict[str, str] = {}  # of its children's values, the oldest first
         self._watching: list[set[int]] = []  # of calls that are under way; one at most, unless a test is the owner
 
     @property
@@ -65,11 +68,24 @@ class JointGroup:
         """A marker of its commits may be missing."""
         return self._committing > 0
 
-    def new_slots(self) -> Iterator[int]:
-        """Numbers that no id has, the lowest first."""
-        while self._low in self.ids:
-            self._low += 1
-        return (slot for slot in count(self._low) if slot not in self.ids)
+    def shared(self, child: JointChild) -> JointChild:
+        """The same child, with the texts that others have, too: each record is decoded to texts of its own."""
+        share = self._share
+        return JointChild(
+            share(child.group),
+            child.slot,
+            child.token,
+            share(child.run),
+            child.sequence,
+            share(child.location),
+            child.cause,
+        )
+
+    def _share(self, text: str) -> str:
+        found = self._texts.setdefault(text, text)
+        if len(self._texts) > SHARED_TEXTS:
+            del self._texts[next(iter(self._texts))]
+        return found
 
     @contextmanager
     def watch(self) -> Iterator[set[int]]:
@@ -95,7 +111,10 @@ class JointGroup:
     def put(self, transactional_id: str, child: JointChild, status: int, epoch: int) -> None:
         """The newest record of a child. epoch: of its producer."""
         slot = child.slot
+        if self.ids.get(slot) == transactional_id:
+            transactional_id = self.ids[slot]  # and not another text that says the same
         self.remove(slot)
+        self.next_slot = max(self.next_slot, slot + 1)
         self.ids[slot], self.tokens[child.token], self._token_of[slot] = transactional_id, slot, child.token
         if status == ONGOING:
             self.open[slot] = epoch
@@ -116,7 +135,8 @@ class JointGroup:
             token = self._token_of.pop(slot)
             if self.tokens.get(token) == slot:  # it may be at another one since: cleaners leave older records
                 del self.tokens[token]
-            self._low = min(self._low, slot)
+            if not self.ids:
+                self.next_slot = 0
 
 
 def prepared(value: TransactionValue, *, commits: bool, at_ms: int, cause: Cause = Cause.NONE) -> TransactionValue:
