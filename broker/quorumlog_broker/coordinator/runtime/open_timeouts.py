@@ -46,6 +46,11 @@ class OpenTimeouts:
         self._until_ms: dict[Opener, int] = {}  # how long each may be open, as told or supposed; wall time
         self._told: set[Opener] = set()
         self._asking: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        """The node stops: whoever looks now hears what is known."""
+        self._is_closed = True
 
     def late(self, replicas: Iterable[Replica]) -> int:
         """How many partitions that this broker leads have a late transaction. Begins to ask for what is not known."""
@@ -58,7 +63,8 @@ class OpenTimeouts:
         self._until_ms = {opener: self._until_ms.get(opener, supposed_ms) for opener in found}
         self._told.intersection_update(self._until_ms)
         unknown = [opener for opener in self._until_ms if opener not in self._told]
-        if unknown and (self._asking is None or self._asking.done()):
+        is_asking = self._asking is not None and not self._asking.done()
+        if unknown and not is_asking and not self._is_closed:
             asking = self._ask(unknown[:MAX_ASKED])
             self._asking = self._nursery.start(asking, "time-outs of open transactions")
         return sum(self._until_ms[opener] + LATE_BUFFER_MS < wall_ms for opener in found)

@@ -108,6 +108,7 @@ class Transactions:
 
     async def close(self) -> None:
         """Close the connections to other brokers."""
+        self.open_timeouts.close()
         await self.peers.close()
 
     @property

@@ -158,3 +158,15 @@ def test_what_is_not_open_any_more_is_forgotten_and_a_question_has_a_limit(monke
         assert await world.late(ORDINARY_MS + 1) == 2, "asked anew"
 
     asyncio.run(run())
+
+
+def test_a_node_that_stops_asks_nobody_and_still_tells_what_it_knows() -> None:
+    async def run() -> None:
+        world = World(FakeChildren())
+        assert await world.late(ORDINARY_MS + 1) == 1
+        world.timeouts.close()
+        world.replicas.append(replica((2, "data", 0)))
+        assert await world.late(ORDINARY_MS + 1) == 1
+        assert world.children.asked == [[P]]
+
+    asyncio.run(run())
