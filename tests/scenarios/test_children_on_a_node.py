@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from quorumlog.client.asynchronous import AsyncAdmin
+from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import FindCoordinatorRequest
 from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse, CommitJointRequest, JointChildRef
@@ -126,14 +127,15 @@ class Batch:
         answer = self.call(WriteTxnMarkersRequest(markers=(marker,)), wire)
         return int(answer.error_code or answer.markers[0].topics[0].partitions[0].error_code)
 
-    def hanging(self) -> list[Any]:
-        async def ask() -> Any:
+    def ask(self, work: Callable[[AsyncAdmin], Awaitable[Any]]) -> Any:
+        """Of the admin client, as the command has it."""
+
+        async def run() -> Any:
             address = self.at.node.addresses[GRPC]
             async with AsyncAdmin(bootstrap_servers=f"{address.host}:{address.port}") as admin:
-                return await admin.find_hanging_transactions([(self.topic, 0)], 0, now_ms=1 << 50)
+                return await work(admin)
 
-        found: list[Any] = self.do(ask())
-        return found
+        return self.do(run())
 
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])
@@ -143,6 +145,24 @@ def test_a_client_cannot_abort_a_child_in_one_partition(at: RealNode, wire: str)
     assert batch.open_since() == [3], "it is open as before"
     batch.decide()
     assert batch.open_since() == [-1]
+    batch.do(batch.connection.close())
+
+
+def test_the_admin_client_hears_why_and_what_to_do(at: RealNode) -> None:
+    batch = Batch(at)
+    given = batch.given
+    for work, says in (
+        (
+            lambda admin: admin.abort_transaction((batch.topic, 0), given.producer_id, given.producer_epoch),
+            f"a part of the joint transaction of '{batch.group}'.*a marker in one partition would tear its batch",
+        ),
+        (lambda admin: admin.fence_producer(given.transactional_id), "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"),
+    ):
+        with pytest.raises(RequestFailed, match=says) as refused:
+            batch.ask(work)
+        assert refused.value.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert batch.open_since() == [3]
+    batch.decide()
     batch.do(batch.connection.close())
 
 
@@ -156,6 +176,6 @@ def test_tools_see_whose_child_it_is_and_find_nothing_that_hangs(at: RealNode) -
     assert listed.partitions == (0, 1)
     (described,) = batch.call(DescribeTransactionsRequest(transactional_ids=(name,))).transactions
     assert (described.joint_group, described.transaction_timeout_ms) == (batch.group, 3_600_000)
-    assert batch.hanging() == []
+    assert batch.ask(lambda admin: admin.find_hanging_transactions([(batch.topic, 0)], 0, now_ms=1 << 50)) == []
     batch.decide()
     batch.do(batch.connection.close())
