@@ -276,6 +276,17 @@ def test_written_records_are_read_back(wire: Wire) -> None:
     assert found.high_watermark == answer.base_offset + 3 == wire.end_offset()
 
 
+@pytest.mark.parametrize("max_bytes", [0, -1])
+def test_a_fetch_of_no_bytes_gets_one_batch(wire: Wire, max_bytes: int) -> None:
+    """As in Kafka, so that no reader stands still: of the request, and of the partition."""
+    first, second = (wire.call(produce(wire)).topics[0].partitions[0].base_offset for _ in range(2))
+    response = wire.call(fetch(wire, offset=first, max_bytes=max_bytes))
+    assert errors_in(response) == []
+    (found,) = response.topics[0].partitions
+    assert [header.base_offset for header in headers(found.records)] == [first]
+    assert found.high_watermark > second
+
+
 # --- requests that are refused and store nothing
 
 
