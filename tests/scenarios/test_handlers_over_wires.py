@@ -427,12 +427,14 @@ def test_a_compacted_topic_accepts_no_record_without_a_key(wire: Wire) -> None:
     assert errors_in(wire.call(asking.alter(topic, "cleanup.policy", "compact,delete"))) == []
     before = wire.call(asking.offsets(topic)).topics[0].partitions[0].offset
     written = [Record(n, 1_700_000_000_000, b"key", b"value") for n in range(3)]
-    for without in (0, 2):
+    for without in ([0], [2], [0, 2]):  # each is named (KIP-467), not the first one only
         changed = [*written]
-        changed[without] = Record(without, 1_700_000_000_000, None, b"value")
+        for number in without:
+            changed[number] = Record(number, 1_700_000_000_000, None, b"value")
         (refused,) = wire.call(produce(wire, encode_batch(changed), topic=topic)).topics[0].partitions
         assert refused.error_code == E.INVALID_RECORD
-        assert [(error.batch_index, "key" in error.message) for error in refused.record_errors] == [(without, True)]
+        named = [(error.batch_index, "key" in error.message) for error in refused.record_errors]
+        assert named == [(number, True) for number in without]
     (stored,) = wire.call(produce(wire, encode_batch(written), topic=topic)).topics[0].partitions
     assert (stored.error_code, stored.base_offset) == (0, before)
 
