@@ -77,6 +77,7 @@ class _Simulation:
             index_rot=profile == INDEX_ROT,
             directories=self.plan.directories,
             config=_settings(self.plan),
+            of_brokers=late_settings.OF_BROKERS if self.plan.name == LATE_SETTINGS else None,
             moves=self.plan.moves,
             throttled=self.plan.reassigns,
             layout=layout,
