@@ -17,7 +17,7 @@ SEEDS = (0, 1)  # every API in every version, and a story
 CALLS_LEAST = 500
 # Rows of the table that may explain nothing in the sample: a seed at which each was met, and None where none is known
 # since AddPartitionsToTxn is drawn without partitions. What no sequence is likely to meet was asked by hand since: the
-# instance that joins again, the time of a repetition.
+# time of a repetition.
 RARE: Mapping[str, int | None] = {
     "a transaction that a refused batch extends": 7012,
     "replicas that are none": 11700,
@@ -25,7 +25,7 @@ RARE: Mapping[str, int | None] = {
     "one resource of an unknown kind": 11316,
     "taking away what there cannot be": 11036,
     "bytes behind a batch": 11002,
-    "an instance that joins again": None,
+    "an instance that joins again": 99733,
     "the time of a repetition": None,
     "members who have not joined yet": 11316,
     "limits of no partition": 5080,
