@@ -14,6 +14,7 @@ from typing import Any
 
 import asking
 import pytest
+from asking import errors_in
 from group_requests import OF_GROUPS
 from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode, RealNode, SimNode, make_topic
 from transaction_requests import OF_TRANSACTIONS
@@ -159,17 +160,6 @@ def reassign(wire: Wire, replicas: tuple[int, ...], **fields: Any) -> AlterParti
 def elect(wire: Wire, topic: str = "", kind: int = 0) -> ElectLeadersRequest:
     topics = (ElectionTopic(name=topic or wire.topic, partitions=(0,)),)
     return ElectLeadersRequest(election_type=kind, all_partitions=False, topics=topics)
-
-
-def errors_in(message: Any) -> list[ErrorCode]:
-    """Every error code other than NONE in a response, at any depth."""
-    if isinstance(message, tuple):
-        return [code for one in message for code in errors_in(one)]
-    if not dataclasses.is_dataclass(message):
-        return []
-    code = getattr(message, "error_code", 0)
-    own = [E(code)] if code else []
-    return own + [code for field in dataclasses.fields(message) for code in errors_in(getattr(message, field.name))]
 
 
 # --- requests that succeed
