@@ -60,13 +60,11 @@ class SimCluster(BaseCluster):
         throttled: bool = False,
         sizes: Sizes | None = None,
         config: Mapping[str, str] | None = None,
-        of_brokers: Mapping[str, str] | None = None,
         layout: Layout | None = None,
     ) -> None:
         """draw_sizes: the seed decides the sizes of logs and buffers; else they are `sizes`, or the defaults.
 
-        config: more settings of every node. of_brokers: of every broker, and of no controller.
-        layout: brokers and their racks; None: three brokers without racks.
+        config: more settings of every node. layout: brokers and their racks; None: three brokers without racks.
         directories: log directories of each broker. moves: replicas move between them, at a rate that the seed decides.
         throttled: topics name all their replicas for replication throttles.
         retention: topics let records go; else the seed decides that with the sizes.
@@ -97,7 +95,6 @@ class SimCluster(BaseCluster):
             rate = self.scheduler.rng("rate of moves").choice(MOVE_RATES)
             node |= {"replica.alter.log.dirs.io.max.bytes.per.second": rate} if rate else {}
         self.layout = layout or Layout()
-        own = dict.fromkeys((*self.layout.brokers, *self.layout.spares), of_brokers or {})
         self._invariants = Invariants(self.findings)
         self.machines = {
             host: Machine(
@@ -105,7 +102,7 @@ class SimCluster(BaseCluster):
                 self.network,
                 host,
                 lane=self.lane,
-                config=config_of(host, self.lane, {**node, **own.get(host, {}), **self.layout.settings_of(host)}),
+                config=config_of(host, self.lane, {**node, **self.layout.settings_of(host)}),
                 on_touch=self.invariants.on_touch,
                 on_disk=self.invariants.on_disk,
                 on_death=self._on_death,
