@@ -23,9 +23,10 @@ class ClusterSender:
     """It connects here, in the worker, so that no connection crosses a fork. On an error of the task it drops what is
     queued, and waits for nothing."""
 
-    def __init__(self, client: Mapping[str, Any]) -> None:
+    def __init__(self, client: Mapping[str, Any], producer: Producer | None = None) -> None:
+        """producer: one that is there already, made with the options `client`; None: one is made."""
         self.sent = Spans()
-        self._producer = Producer(dict(client))
+        self._producer = producer or Producer(dict(client))
         self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
