@@ -1,0 +1,250 @@
+"""Decides batches by records of a topic. Pure; decision 115 has the rules.
+
+What a driver knows of its group is in `Run`, from its start to its end. One call at a time: the shell sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.errors import ErrorCode
+from quorumlog.spark.write.delivery import Attempt, BatchOf
+from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
+from quorumlog.spark.write.kafka.decisions import MAX_SUPERSEDED, NOTHING, Child, Decision
+from quorumlog.spark.write.kafka.ending import Limits, settle
+from quorumlog.spark.write.kafka.errors import RunOver
+from quorumlog.spark.write.kafka.names import prefix_of, to_drop, to_fence
+from quorumlog.spark.write.kafka.steps import (
+    Commit,
+    Describe,
+    Described,
+    Drop,
+    End,
+    Fence,
+    ListOpen,
+    Now,
+    Read,
+    Steps,
+    TakeOver,
+    Write,
+)
+
+OPEN, UNUSED = "Ongoing", "Empty"
+
+
+@dataclass(slots=True)
+class Run:
+    """One start of a query, as its driver knows it.
+
+    taken: it is the group's driver; that comes once. decision: the group's last one; nobody else can change it while
+    this run is not over. named: ids of the last decision of this run. has_fenced: this run has closed what earlier ones
+    left open. over: why it decides nothing more; "": it does.
+    """
+
+    taken: bool = False
+    decision: Decision | None = None
+    named: tuple[str, ...] = field(default=())
+    has_fenced: bool = False
+    over: str = ""
+
+
+# --- a task ---
+
+
+def begin(batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[bool]:
+    """True: the batch is decided, and the task sends nothing. Raises RequestFailed, and what `settle` raises."""
+    decision = yield Read(batch.group)
+    decision = yield from settle(decision, batch.group, excused, limits)
+    return check(decision, batch, excused)
+
+
+# --- the driver ---
+
+
+def commit(
+    run: Run,
+    batch: BatchOf,
+    attempts: Sequence[Attempt],
+    totals: Mapping[str, int],
+    excused: Overrides,
+    limits: Limits,
+) -> Steps[None]:
+    """Decide the batch, unless it is. Raises RequestFailed, RunOver, NotEnded, DecidedTransactionLost."""
+    yield from _get_ready(run, batch, excused, limits)
+    if check(run.decision, batch, excused):
+        assert run.decision is not None
+        check_totals(run.decision, batch, totals, excused)
+        if not run.has_fenced:
+            yield from _fence_others(run, batch)
+        return
+    yield from _decide(run, batch, attempts, totals, limits)
+    yield from _finish(run, batch, excused, limits)
+    if run.decision is None or run.decision.sequence != batch.sequence:
+        raise RequestFailed(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was decided, and then its transactions aborted before they could "
+            "be ended: nothing of it is readable. Start the query again, and raise transactionTimeout",
+        )
+    yield from _fence_others(run, batch)
+
+
+def abort(
+    run: Run, batch: BatchOf, attempts: Sequence[Attempt] | None, excused: Overrides, limits: Limits
+) -> Steps[None]:
+    """As `commit` at first: what is decided is finished. Else the batch's attempts abort. A run that is over does
+    nothing. Raises as `commit`."""
+    if run.over:
+        return
+    yield from _get_ready(run, batch, excused, limits)
+    if run.decision is not None and run.decision.sequence >= batch.sequence:
+        return
+    known = tuple([_child_of(one) for one in attempts or ()])
+    if known:
+        yield End(known, commit=False)
+    open_ids = yield ListOpen(prefix_of(batch.group))
+    left = to_drop(open_ids, batch.group, batch.sequence, batch.run)
+    if left:
+        yield Fence(tuple(left))
+
+
+def _get_ready(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
+    """Be the group's driver, know its last decision, and have it carried out."""
+    if run.over:
+        raise RunOver(run.over)
+    if not run.taken:
+        # A copy of the checkpoint, or a run that is superseded, must not take the group from its driver.
+        check((yield Read(batch.group)), batch, excused)
+        try:
+            yield TakeOver(batch.group)
+        except RunOver as error:
+            run.over = str(error)
+            raise
+        run.taken = True
+        run.decision = yield Read(batch.group)
+    yield from _finish(run, batch, excused, limits)
+
+
+def _decide(
+    run: Run, batch: BatchOf, attempts: Sequence[Attempt], totals: Mapping[str, int], limits: Limits
+) -> Steps[None]:
+    """The record is written before the children are looked at: its transaction is over soon, so a process that sleeps
+    between the look and the commit decides nothing."""
+    if len(attempts) > limits.max_children:
+        raise RequestFailed(
+            ErrorCode.TOO_MANY_CHILDREN,
+            f"batch {batch.sequence} of {batch.group} has {len(attempts)} tasks with rows; {limits.max_children} are "
+            "the limit of a decision: coalesce the frame before it is written",
+        )
+    ids = tuple([one.transactional_id for one in attempts])
+    looked: Mapping[str, Described] = (yield Describe(ids)) if ids else {}
+    used = [one for one in attempts if one.written or not _is_unused(looked.get(one.transactional_id))]
+    used.sort(key=lambda one: _deadline_ms(looked.get(one.transactional_id)))
+    decision = _decision(run.decision, batch, tuple([_child_of(one) for one in used]), totals)
+    yield from _write(run, batch, decision, limits)
+    run.named = ids
+
+
+def _write(run: Run, batch: BatchOf, decision: Decision, limits: Limits) -> Steps[None]:
+    """In one transaction, and only while each of its children is open."""
+    try:
+        yield Write(batch.group, decision)
+        if decision.children:
+            told: Mapping[str, Described] = yield Describe(tuple([one.transactional_id for one in decision.children]))
+            now_ms = yield Now()
+            for child in decision.children:
+                _check_open(child, told.get(child.transactional_id), batch, now_ms, limits)
+        yield Commit()
+    except RunOver as error:
+        run.over = str(error)
+        raise
+    except QuorumlogError:
+        yield Drop()
+        raise
+    run.decision = decision
+
+
+def _finish(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
+    """End what the last decision names, and record that it has ended: compaction keeps the last record only."""
+    before = run.decision
+    found = yield from settle(before, batch.group, excused, limits)
+    if before is None or before.ended or found is None:
+        return
+    if found.sequence == before.sequence:
+        yield from _write(run, batch, found, limits)
+    run.decision = found
+
+
+def _fence_others(run: Run, batch: BatchOf) -> Steps[None]:
+    open_ids = yield ListOpen(prefix_of(batch.group))
+    ids = to_fence(open_ids, batch.group, batch.sequence, run.named)
+    if ids:
+        yield Fence(tuple(ids))
+    run.has_fenced = True
+
+
+# --- pure helpers ---
+
+
+def _decision(
+    last: Decision | None, batch: BatchOf, children: tuple[Child, ...], totals: Mapping[str, int]
+) -> Decision:
+    superseded = () if last is None else last.superseded
+    if last is not None and last.run != batch.run:
+        superseded = (*superseded, last.run)[-MAX_SUPERSEDED:]
+    return Decision(
+        kind=batch.kind,
+        location=batch.location,
+        run=batch.run,
+        superseded=superseded,
+        sequence=batch.sequence,
+        totals=dict(totals),
+        children=children,
+        ended=not children,
+        before=NOTHING if last is None else last.sequence,
+        before_totals={} if last is None else last.totals,
+    )
+
+
+def _child_of(attempt: Attempt) -> Child:
+    return Child(
+        transactional_id=attempt.transactional_id,
+        producer_id=attempt.producer_id,
+        producer_epoch=attempt.producer_epoch,
+        written=attempt.written,
+    )
+
+
+def _is_unused(found: Described | None) -> bool:
+    """A task that began and had no rows."""
+    return found is not None and found.state == UNUSED
+
+
+def _deadline_ms(found: Described | None) -> int:
+    return 0 if found is None else found.started_at_ms + found.timeout_ms
+
+
+def _check_open(child: Child, found: Described | None, batch: BatchOf, now_ms: int, limits: Limits) -> None:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    why = ""
+    if not child.written:
+        why = "its task did not tell what it has written; report this as a bug"
+    elif found is None:
+        why = "the cluster has forgotten it"
+    elif (found.producer_id, found.producer_epoch) != (child.producer_id, child.producer_epoch):
+        why = f"it was ended by somebody else, or was open for longer than transactionTimeout: {found.timeout_ms} ms"
+    elif found.state != OPEN:
+        why = f"it is {found.state}, most likely because transactionTimeout, {found.timeout_ms} ms, was over"
+    elif (left_ms := found.started_at_ms + found.timeout_ms - now_ms) < limits.min_left_ms:
+        why = (
+            f"{max(left_ms, 0)} ms are left of its transactionTimeout, {found.timeout_ms} ms, and a decision needs "
+            f"{limits.min_left_ms}"
+        )
+    if why:
+        raise RequestFailed(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was not decided: transaction {child.transactional_id} cannot be "
+            f"committed: {why}. The batch can be written again; raise transactionTimeout if batches take so long, and "
+            "the brokers' transaction.max.timeout.ms with it",
+        )
