@@ -164,12 +164,14 @@ class FakeKafka:
     # --- the topic ---
 
     def last(self, group: str) -> Decision | None:
-        found = [one.decision for one in self.log if one.group == group and one.state == "committed"]
+        """Of what no open transaction hides."""
+        stable = next((at for at, one in enumerate(self.log) if one.state == "open"), len(self.log))
+        found = [one.decision for one in self.log[:stable] if one.group == group and one.state == "committed"]
         return decode_decision(encode_decision(found[-1])) if found else None
 
     def must_wait(self, step: Step) -> bool:
         """A read waits for the last stable offset."""
-        return isinstance(step, Read) and any(one.state == "open" for one in self.log)
+        return isinstance(step, Read) and step.patient and any(one.state == "open" for one in self.log)
 
     def do(self, driver: Driver, step: Step, lost: Callable[[str], bool] = lambda name: False) -> object:
         """The answer. lost: of a transactional id, whether the answer to its EndTxn is lost."""
@@ -177,7 +179,7 @@ class FakeKafka:
             case TakeOver(group):
                 self._abort_open(group)
                 self.driver_epochs[group] = driver.epoch = self.driver_epochs.get(group, -1) + 1
-            case Read(group):
+            case Read(group, _):
                 assert not self.must_wait(step)
                 return self.last(group)
             case Write(group, decision):

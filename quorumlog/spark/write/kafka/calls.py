@@ -96,8 +96,8 @@ class Calls:
         match step:
             case TakeOver(group):
                 return self._take_over(group)
-            case Read(group):
-                return self._topic.last_of(group)
+            case Read(group, patient):
+                return self._topic.last_of(group, patient=patient)
             case Write(group, decision):
                 return self._write(group, encode_decision(decision))
             case Commit():

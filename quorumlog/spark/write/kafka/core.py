@@ -14,7 +14,7 @@ from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
 from quorumlog.spark.write.kafka.decisions import MAX_SUPERSEDED, NOTHING, Child, Decision
 from quorumlog.spark.write.kafka.ending import Limits, settle
-from quorumlog.spark.write.kafka.errors import RunOver
+from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, RunOver
 from quorumlog.spark.write.kafka.names import prefix_of, to_drop, to_fence
 from quorumlog.spark.write.kafka.steps import (
     Commit,
@@ -55,7 +55,15 @@ class Run:
 
 def begin(batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[bool]:
     """True: the batch is decided, and the task sends nothing. Raises RequestFailed, and what `settle` raises."""
-    decision = yield Read(batch.group)
+    try:
+        return (yield from _look(batch, excused, limits, patient=False))
+    except (RequestFailed, DecidedTransactionLost):
+        return (yield from _look(batch, excused, limits, patient=True))
+
+
+def _look(batch: BatchOf, excused: Overrides, limits: Limits, *, patient: bool) -> Steps[bool]:
+    """An earlier decision than the last one does no harm here: the task sends what its driver will not decide."""
+    decision = yield Read(batch.group, patient)
     decision = yield from settle(decision, batch.group, excused, limits)
     return check(decision, batch, excused)
 
@@ -115,14 +123,17 @@ def _get_ready(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> 
         raise RunOver(run.over)
     if not run.taken:
         # A copy of the checkpoint, or a run that is superseded, must not take the group from its driver.
-        check((yield Read(batch.group)), batch, excused)
+        try:
+            check((yield Read(batch.group, patient=False)), batch, excused)
+        except RequestFailed:
+            check((yield Read(batch.group, patient=True)), batch, excused)
         try:
             yield TakeOver(batch.group)
         except RunOver as error:
             run.over = str(error)
             raise
         run.taken = True
-        run.decision = yield Read(batch.group)
+        run.decision = yield Read(batch.group, patient=True)
     yield from _finish(run, batch, excused, limits)
 
 

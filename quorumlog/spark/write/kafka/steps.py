@@ -65,9 +65,14 @@ class TakeOver:
 @dataclass(frozen=True, slots=True)
 class Read:
     """The group's last decision that was committed before this step. Answer: Decision | None. Raises DecisionsRefused,
-    also for a topic that is not to be trusted."""
+    also for a topic that is not to be trusted.
+
+    patient: wait for open transactions, which may hide it. Without that the answer may be an earlier decision: a driver
+    that died in the middle of its write would keep every task waiting until its time is over.
+    """
 
     group: str
+    patient: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from quorumlog.spark.write.kafka.errors import DecisionsRefused
 
 TOPIC = "__quorumlog_spark_decisions"
 READ_TIMEOUT_S = 60.0  # longer than the transaction of a driver that died
+OTHERS_S = 2.0  # for a write that is under way, before it is taken for one of a driver that died
 POLL_MS = 200
 FIRST_LOOK_S, MAX_LOOK_S = 0.01, 0.2  # between looks for the last stable offset
 MAX_RECORD_BYTES = 10 << 20
@@ -37,15 +38,17 @@ class DecisionTopic:
         self._clock_s = clock_s
         self._is_trusted = False
 
-    def last_of(self, group: str) -> Decision | None:
-        """Of what was committed before this call. Raises DecisionsRefused, and what the clients raise."""
-        return self.all(group).get(group)
+    def last_of(self, group: str, *, patient: bool) -> Decision | None:
+        """Of what was committed before this call; not patient: of what no open transaction hides, OTHERS_S later.
 
-    def all(self, only: str | None = None) -> dict[str, Decision]:
+        Raises DecisionsRefused, and what the clients raise.
+        """
+        return self.all(group, patient=patient).get(group)
+
+    def all(self, only: str | None = None, *, patient: bool = True) -> dict[str, Decision]:
         """By group. only: this one. Raises as `last_of`."""
         self.ensure()
-        end = self._end("read_uncommitted")
-        self._await_stable(end)
+        end = self._await_stable(self._end("read_uncommitted"), patient=patient)
         found: dict[str, ConsumedRecord] = {}
         for record in self._records(end) if end else ():
             group = (record.key or b"").decode(errors="replace")
@@ -90,16 +93,21 @@ class DecisionTopic:
     def _end(self, isolation_level: str) -> Offset:
         return self._cluster.admin.list_offsets({(TOPIC, 0): LATEST}, isolation_level=isolation_level)[TOPIC, 0].offset
 
-    def _await_stable(self, end: Offset) -> None:
-        deadline_s, pause_s = self._clock_s() + READ_TIMEOUT_S, FIRST_LOOK_S
-        while self._end("read_committed") < end:
+    def _await_stable(self, end: Offset, *, patient: bool) -> Offset:
+        """`end`, or, if that takes too long for one who is not patient, the last stable offset."""
+        deadline_s = self._clock_s() + (READ_TIMEOUT_S if patient else OTHERS_S)
+        pause_s = FIRST_LOOK_S
+        while (stable := self._end("read_committed")) < end:
             if self._clock_s() > deadline_s:
+                if not patient:
+                    return stable
                 raise DecisionsRefused(
                     f"topic {TOPIC} has had an open transaction for {READ_TIMEOUT_S:.0f} s: see `quorumlog transaction "
                     "list`, and abort it"
                 )
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, MAX_LOOK_S)
+        return end
 
     def _records(self, end: Offset) -> Iterator[ConsumedRecord]:
         deadline_s = self._clock_s() + READ_TIMEOUT_S
