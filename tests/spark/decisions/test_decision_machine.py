@@ -23,6 +23,7 @@ from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.checks import Overrides
 from quorumlog.spark.write.kafka.core import Run
+from quorumlog.spark.write.kafka.decisions import Decision
 from quorumlog.spark.write.kafka.ending import Limits
 from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, RunOver
 from quorumlog.spark.write.kafka.names import attempt_id
@@ -180,6 +181,8 @@ class History:
         if isinstance(error, DecidedTransactionLost):
             self.lost.add(error.sequence)
             committed = [task for task in range(TASKS) if self.count((error.sequence, task))]
+            first = self._last_decision(error.sequence).children[0].transactional_id
+            assert "Commit" in self.kafka.txns[first].state, "the first child decides for all, and was aborted"
             assert committed, f"batch {error.sequence} is told as lost, and could be written anew"
         if isinstance(error, RequestFailed):
             assert error.code in (E.CHILD_NOT_OPEN, E.SUPERSEDED, E.CHECKPOINT_ROLLED_BACK, E.DECISION_MISSING), error
@@ -266,6 +269,13 @@ class History:
             if entry.state == "committed"
             for child in entry.decision.children
         }
+
+    def _last_decision(self, sequence: int) -> Decision:
+        return [
+            entry.decision
+            for entry in self.kafka.log
+            if entry.state == "committed" and entry.decision.sequence == sequence and not entry.decision.ended
+        ][-1]
 
     def _stands(self, name: str) -> bool:
         """The last decision names it, and its first child was not aborted."""

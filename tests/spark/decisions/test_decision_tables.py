@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.errors import RequestFailed
+from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
@@ -27,6 +27,7 @@ from quorumlog.spark.write.kafka.steps import (
     End,
     Fate,
     Fence,
+    Now,
     Read,
     Step,
     TakeOver,
@@ -290,6 +291,12 @@ def end_from_outside(world: World, attempt: Attempt) -> None:
     world.kafka.fence(attempt.transactional_id)
 
 
+def end_by_its_task(world: World, attempt: Attempt) -> None:
+    code = world.kafka.end(attempt.transactional_id, attempt.producer_id, attempt.producer_epoch, commits=False)
+    assert code is E.NONE
+    world.kafka.write_markers()
+
+
 def leave_too_little(world: World, attempt: Attempt) -> None:
     world.kafka.pass_ms(HOUR_MS - LIMITS.min_left_ms + 1)
 
@@ -303,6 +310,7 @@ def forget(world: World, attempt: Attempt) -> None:
     [
         (fail_by_time, "transactionTimeout"),
         (end_from_outside, "cannot be committed"),
+        (end_by_its_task, "cannot be committed"),
         (leave_too_little, r"59999 ms are left of its transactionTimeout, 3600000 ms, and a decision needs 60000"),
         (forget, "forgotten"),
     ],
@@ -330,22 +338,45 @@ def test_an_attempt_that_does_not_say_what_it_has_written_is_refused(world: Worl
         world.commit(batch(), [replace(attempt, written=())])
 
 
-def test_a_driver_that_sleeps_between_the_look_and_the_commit_decides_nothing(world: World) -> None:
-    attempt = world.task(batch(), "x")
-    assert attempt is not None
-    steps = core.commit(world.run, batch(), [attempt], {"rows": 1}, PLAIN, LIMITS)
-    answer: object = None
-    while not isinstance(step := steps.send(answer), Commit):
-        answer = world.kafka.do(world.driver, step)
-    world.kafka.pass_ms(2 * HOUR_MS)
-    with pytest.raises(RunOver) as caught:
-        world.kafka.do(world.driver, step)
-    with pytest.raises(RunOver):
-        steps.throw(caught.value)
-    assert world.run.over and world.kafka.last("spark/q") is None and world.readable() == []
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_driver_that_sleeps_before_any_step_decides_nothing_that_has_timed_out(level: int) -> None:
+    slept_before = []
+    while Commit not in slept_before:
+        world = World(FakeKafka(level))
+        attempt = world.task(batch(), "x")
+        assert attempt is not None
+        steps = core.commit(world.run, batch(), [attempt], {"rows": 1}, PLAIN, LIMITS)
+        step = next(steps)
+        for _ in slept_before:
+            step = steps.send(world.kafka.do(world.driver, step))
+        slept_before.append(type(step))
+        world.kafka.pass_ms(2 * HOUR_MS)
+        try:
+            while True:
+                step = steps.send(world.kafka.do(world.driver, step))
+        except QuorumlogError:
+            pass
+        assert world.kafka.last("spark/q") is None, f"decided after a sleep before {slept_before[-1].__name__}"
+    assert slept_before == [Read, TakeOver, Read, Describe, Write, Describe, Now, Commit]
 
 
 # --- runs ---
+
+
+def test_a_run_that_another_one_has_taken_over_leaves_its_attempts_alone(world: World) -> None:
+    """The other one has decided nothing yet."""
+    world.commit(batch(0), [])
+    late = world.task(batch(1), "late")
+    old, old_driver = world.run, world.driver
+    world.restart()
+    with pytest.raises(Killed):
+        world.commit(batch(1, run="run-1"), [world.task(batch(1, run="run-1"), "y")], before=Write)
+    world.run, world.driver = old, old_driver
+    with pytest.raises(RunOver, match="taken over"):
+        world.commit(batch(1), [late])
+    for attempts in ([late], None):
+        world.abort(batch(1), attempts)  # type: ignore[arg-type]
+        assert world.txn(late).state == "Ongoing", "it is not this run's any more to say what becomes of a batch"
 
 
 def test_a_run_that_was_taken_over_decides_nothing_and_aborts_nothing(world: World) -> None:
@@ -459,7 +490,10 @@ def test_the_child_whose_time_is_over_first_decides_for_all(world: World) -> Non
     world.kafka.pass_ms(HOUR_MS + 1)
     assert world.txn(attempts[0]).state == "Ongoing"
     again = batch(run="run-1")
-    world.commit(again, [world.task(again, "row 0"), world.task(again, "row 1")])
+    try:
+        world.commit(again, [world.task(again, "row 0"), world.task(again, "row 1")])
+    except DecidedTransactionLost as error:
+        pytest.fail(f"what could be aborted has committed: {error}")
     assert world.readable() == ["row 0", "row 1"]
 
 
