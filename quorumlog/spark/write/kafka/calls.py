@@ -141,10 +141,8 @@ class Calls:
         try:
             producer.begin()
             producer.send(TOPIC, value, key=group, partition=0).result()
-        except FatalTransactionError as error:
-            raise _over(error) from error
-        except RequestFailed as error:
-            if error.code in FENCED:
+        except QuorumlogError as error:
+            if _is_fenced(error):
                 raise _over(error) from error
             raise
 
@@ -225,6 +223,16 @@ class Calls:
                 f"{failed[0]}: readers of committed records wait for them",
                 stacklevel=2,
             )
+
+
+def _is_fenced(error: BaseException) -> bool:
+    """A record tells it by its cause: before transaction.version 2 the coordinator refuses its partition."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, FatalTransactionError) or (isinstance(seen, RequestFailed) and seen.code in FENCED):
+            return True
+        seen = seen.__cause__
+    return False
 
 
 def _over(error: QuorumlogError) -> RunOver:
