@@ -63,7 +63,7 @@ class Entry:
     """A record of the topic. state: open, committed or aborted."""
 
     group: str
-    decision: Decision
+    decision: Decision | None
     state: str
     epoch: int
     began_at_ms: int
@@ -167,7 +167,8 @@ class FakeKafka:
         """Of what no open transaction hides."""
         stable = next((at for at, one in enumerate(self.log) if one.state == "open"), len(self.log))
         found = [one.decision for one in self.log[:stable] if one.group == group and one.state == "committed"]
-        return decode_decision(encode_decision(found[-1])) if found else None
+        last = found[-1] if found else None
+        return None if last is None else decode_decision(encode_decision(last))
 
     def must_wait(self, step: Step) -> bool:
         """A read waits for the last stable offset."""

@@ -267,6 +267,7 @@ class History:
             child.transactional_id
             for entry in self.kafka.log
             if entry.state == "committed"
+            if entry.decision is not None
             for child in entry.decision.children
         }
 

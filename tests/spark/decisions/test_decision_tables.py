@@ -455,6 +455,38 @@ def test_abort_finishes_what_is_decided(world: World) -> None:
     assert world.readable() == ["x", "y"]
 
 
+def test_a_single_batch_leaves_no_record(world: World) -> None:
+    of = replace(batch(group="write/x", location=""), kind=JointKind.SINGLE)
+    world.commit(of, [world.task(of, "x")])
+    assert world.readable() == ["x"] and world.kafka.last("write/x") is None
+    assert [one.decision is None for one in world.kafka.log] == [False, False, True]
+
+
+def test_a_group_is_forgotten_once_nothing_of_it_is_open(world: World) -> None:
+    def forget() -> bool:
+        return step_through(world.kafka, Driver(), core.forget(Run(), "spark/q"))
+
+    assert forget() is False
+    world.commit(batch(0), [world.task(batch(0), "x")])
+    attempts = [world.task(batch(1), "y")]
+    with pytest.raises(RequestFailed, match="spark/q has transactions that are open"):
+        forget()
+    with pytest.raises(Killed):
+        world.commit(batch(1), attempts, before=End)
+    with pytest.raises(RequestFailed, match="spark/q has transactions that are open") as caught:
+        forget()
+    assert caught.value.code is E.JOINT_GROUP_OPEN
+    world.restart()
+    world.commit(batch(1, run="run-1"), [])
+    assert forget() is True and world.kafka.last("spark/q") is None
+    with pytest.raises(RunOver):
+        world.commit(batch(2, run="run-1"), [])
+    world.restart()
+    with pytest.raises(RequestFailed) as caught:
+        world.commit(batch(2, run="run-1"), [])
+    assert caught.value.code is E.DECISION_MISSING
+
+
 # --- ends ---
 
 

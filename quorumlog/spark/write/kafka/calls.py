@@ -99,7 +99,7 @@ class Calls:
             case Read(group, patient):
                 return self._topic.last_of(group, patient=patient)
             case Write(group, decision):
-                return self._write(group, encode_decision(decision))
+                return self._write(group, None if decision is None else encode_decision(decision))
             case Commit():
                 return self._commit()
             case Drop():
@@ -136,7 +136,7 @@ class Calls:
         except FatalTransactionError as error:
             raise _over(error) from error
 
-    def _write(self, group: str, value: bytes) -> None:
+    def _write(self, group: str, value: bytes | None) -> None:
         producer = self._driver()
         try:
             producer.begin()

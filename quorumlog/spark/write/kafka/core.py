@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode
+from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
 from quorumlog.spark.write.kafka.decisions import MAX_SUPERSEDED, NOTHING, Child, Decision
@@ -96,6 +97,8 @@ def commit(
             "be ended: nothing of it is readable. Start the query again, and raise transactionTimeout",
         )
     yield from _fence_others(run, batch)
+    if batch.kind == JointKind.SINGLE:
+        yield from _forget_single(run, batch)
 
 
 def abort(
@@ -115,6 +118,26 @@ def abort(
     left = to_drop(open_ids, batch.group, batch.sequence, batch.run)
     if left:
         yield Fence(tuple(left))
+
+
+def forget(run: Run, group: str) -> Steps[bool]:
+    """False: nothing is known of the group. The next run begins anew. Raises RequestFailed: JOINT_GROUP_OPEN."""
+    decision = yield Read(group, patient=True)
+    if decision is None:
+        return False
+    open_ids = yield ListOpen(prefix_of(group))
+    if open_ids or not decision.ended:
+        raise RequestFailed(
+            ErrorCode.JOINT_GROUP_OPEN,
+            f"{group} has transactions that are open or not ended: let its query finish, or wait for their time-out",
+        )
+    yield TakeOver(group)
+    decision = yield Read(group, patient=True)
+    if decision is None or not decision.ended:
+        raise RequestFailed(ErrorCode.JOINT_GROUP_OPEN, f"{group} was written to a moment ago: stop its query first")
+    run.taken = True
+    yield from _write(run, group, None)
+    return True
 
 
 def _get_ready(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
@@ -153,19 +176,17 @@ def _decide(
     used = [one for one in attempts if one.written or not _is_unused(looked.get(one.transactional_id))]
     used.sort(key=lambda one: _deadline_ms(looked.get(one.transactional_id)))
     decision = _decision(run.decision, batch, tuple([_child_of(one) for one in used]), totals)
-    yield from _write(run, batch, decision, limits)
+    look = _check_all_open(decision, batch, limits) if decision.children else None
+    yield from _write(run, batch.group, decision, look)
     run.named = ids
 
 
-def _write(run: Run, batch: BatchOf, decision: Decision, limits: Limits) -> Steps[None]:
-    """In one transaction, and only while each of its children is open."""
+def _write(run: Run, group: str, decision: Decision | None, look: Steps[None] | None = None) -> Steps[None]:
+    """In one transaction. look: what has to hold before it is committed."""
     try:
-        yield Write(batch.group, decision)
-        if decision.children:
-            told: Mapping[str, Described] = yield Describe(tuple([one.transactional_id for one in decision.children]))
-            now_ms = yield Now()
-            for child in decision.children:
-                _check_open(child, told.get(child.transactional_id), batch, now_ms, limits)
+        yield Write(group, decision)
+        if look is not None:
+            yield from look
         yield Commit()
     except RunOver as error:
         run.over = str(error)
@@ -176,6 +197,14 @@ def _write(run: Run, batch: BatchOf, decision: Decision, limits: Limits) -> Step
     run.decision = decision
 
 
+def _check_all_open(decision: Decision, batch: BatchOf, limits: Limits) -> Steps[None]:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    told: Mapping[str, Described] = yield Describe(tuple([one.transactional_id for one in decision.children]))
+    now_ms = yield Now()
+    for child in decision.children:
+        _check_open(child, told.get(child.transactional_id), batch, now_ms, limits)
+
+
 def _finish(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
     """End what the last decision names, and record that it has ended: compaction keeps the last record only."""
     before = run.decision
@@ -183,7 +212,7 @@ def _finish(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Ste
     if before is None or before.ended or found is None:
         return
     if found.sequence == before.sequence:
-        yield from _write(run, batch, found, limits)
+        yield from _write(run, batch.group, found)
     run.decision = found
 
 
@@ -193,6 +222,14 @@ def _fence_others(run: Run, batch: BatchOf) -> Steps[None]:
     if ids:
         yield Fence(tuple(ids))
     run.has_fenced = True
+
+
+def _forget_single(run: Run, batch: BatchOf) -> Steps[None]:
+    """Nobody comes back to it: its name was drawn for this write. Otherwise the topic would grow with every write."""
+    try:
+        yield from _write(run, batch.group, None)
+    except QuorumlogError:
+        pass  # the batch is there all the same; the record stays
 
 
 # --- pure helpers ---

@@ -102,6 +102,8 @@ class KafkaDelivery:
         kept = self._run_of(batch)
         with kept.lock:
             kept.calls.carry_out(core.abort(kept.run, batch, attempts, self._excused, self._limits))
+        if batch.kind == JointKind.SINGLE:
+            self._runs.forget(self._key(batch))
 
     def close(self) -> None:
         """Runs stay: the next batch's writer finds them."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.messages.transactions import DescribedTransaction
+from quorumlog.spark.write.kafka import core
+from quorumlog.spark.write.kafka.calls import Calls
 from quorumlog.spark.write.kafka.decisions import Decision
 from quorumlog.spark.write.kafka.names import ATTEMPTS, read_attempt
 from quorumlog.spark.write.kafka.topic import DecisionTopic
@@ -48,6 +50,16 @@ def list_sinks(cluster: Cluster) -> list[ListedSink]:
             sink = found.setdefault(attempt.group, ListedSink(group=attempt.group, decision=None))
             sink.open.append(_open_attempt(name, attempt.sequence, told))
     return [found[group] for group in sorted(found)]
+
+
+def forget_sink(cluster: Cluster, group: str) -> bool:
+    """False: nothing is known of it. Its next run begins anew, so a stream needs firstBatch then. Takes over the
+    cluster's clients, and closes them. Raises RequestFailed: JOINT_GROUP_OPEN."""
+    calls = Calls(cluster)
+    try:
+        return calls.carry_out(core.forget(core.Run(), group))
+    finally:
+        calls.close()
 
 
 def _open_attempt(name: str, sequence: int, told: DescribedTransaction) -> OpenAttempt:

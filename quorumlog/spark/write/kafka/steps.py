@@ -77,11 +77,13 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Begin a transaction of the driver and write the record. Answer: None. Raises RunOver, if another driver has taken
-    over; after any other error the transaction can be dropped."""
+    """Begin a transaction of the driver and write the record; None: a tombstone, which forgets the group.
+
+    Answer: None. Raises RunOver, if another driver has taken over; after any other error the transaction can be dropped.
+    """
 
     group: str
-    decision: Decision
+    decision: Decision | None
 
 
 @dataclass(frozen=True, slots=True)

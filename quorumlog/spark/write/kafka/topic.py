@@ -58,31 +58,31 @@ class DecisionTopic:
 
     def ensure(self) -> None:
         """Once for each object: its owner is made anew at every start."""
-        if not self._is_trusted:
+        if self._is_trusted:
+            return
+        if not self.exists():
             self._cluster.admin.create_topic(TOPIC, 1, configs=SETTINGS, exist_ok=True)
-            self._check()
-            self._is_trusted = True
+            deadline_s = self._clock_s() + READ_TIMEOUT_S
+            while not self.exists():  # a broker may not have heard of it yet
+                if self._clock_s() > deadline_s:
+                    raise DecisionsRefused(f"topic {TOPIC} was made, and did not appear in {READ_TIMEOUT_S:.0f} s")
+                time.sleep(MAX_LOOK_S)
+        self._is_trusted = True
 
     def exists(self) -> bool:
         """Raises DecisionsRefused for a topic of this name that is none of ours."""
-        if TOPIC not in {one.name for one in self._cluster.admin.list_topics()}:
-            return False
-        self._check()
+        admin = self._cluster.admin
+        try:
+            partitions = len(admin.describe_topic(TOPIC).partitions)
+            settings = admin.describe_configs(TOPIC, names=[POLICY]).configs
+        except RequestFailed as error:
+            if error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                return False
+            raise
+        self._check(partitions, next((one.value for one in settings if one.name == POLICY), ""))
         return True
 
-    def _check(self) -> None:
-        admin = self._cluster.admin
-        deadline_s = self._clock_s() + READ_TIMEOUT_S
-        while True:  # a broker may not have heard yet of a topic that was made a moment ago
-            try:
-                partitions = len(admin.describe_topic(TOPIC).partitions)
-                settings = admin.describe_configs(TOPIC, names=[POLICY]).configs
-                break
-            except RequestFailed as error:
-                if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION or self._clock_s() > deadline_s:
-                    raise
-                time.sleep(MAX_LOOK_S)
-        policy = next((one.value for one in settings if one.name == POLICY), "")
+    def _check(self, partitions: int, policy: str | None) -> None:
         if partitions != 1 or policy != "compact":
             raise DecisionsRefused(
                 f"topic {TOPIC} must have one partition and cleanup.policy=compact, and has {partitions} and {policy}: "
