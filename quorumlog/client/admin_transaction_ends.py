@@ -27,6 +27,7 @@ from quorumlog.messages.transactions import (
     EndTxnRequest,
     EndTxnResponse,
 )
+from quorumlog.nursery import Nursery
 from quorumlog.records import headers, iter_batch
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.rpc.transport import RpcError
@@ -114,8 +115,12 @@ class TransactionEnds:
                     return ErrorCode.REQUEST_TIMED_OUT
             return ErrorCode(answer.error_code)
 
-        codes = await asyncio.gather(*[end(one) for one in producers])
-        return {one.transactional_id: code for one, code in zip(producers, codes, strict=True)}
+        nursery = Nursery(lambda _name, _error: None)  # an error is raised where its answer is awaited
+        try:
+            calls = [(one, nursery.start(end(one), f"end of {one.transactional_id}")) for one in producers]
+            return {one.transactional_id: await call for one, call in calls}
+        finally:
+            await nursery.close()
 
     async def transaction_outcome(self, producer_id: int, place: TransactionPlace) -> Outcome:
         """How the only transaction that this producer ever had has ended, as this partition's log tells.

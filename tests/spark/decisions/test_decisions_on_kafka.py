@@ -5,8 +5,11 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -16,12 +19,13 @@ from quorumlog.client.admin_transaction_ends import OpenProducer, Outcome, Trans
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.errors import ErrorCode as E
+from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.checks import Overrides
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery, largest_timeout_ms
 from quorumlog.spark.write.kafka.ending import Limits
 from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, DecisionsRefused, RunOver
-from quorumlog.spark.write.kafka.listing import list_sinks
+from quorumlog.spark.write.kafka.listing import forget_sink, list_sinks
 from quorumlog.spark.write.kafka.names import prefix_of
 from quorumlog.spark.write.kafka.runs import Runs
 from quorumlog.spark.write.kafka.steps import End, Step
@@ -33,6 +37,7 @@ from tests.spark.kafka_server import client_of, kafka_server
 SCRIPT_TIMEOUT_S = 180.0
 WAIT_S = 60.0  # for a transaction that has timed out, and for markers
 EXPIRES_MS = 4_000
+MANY = 60  # tasks of a batch
 SHORT = Limits(min_left_ms=500)
 
 
@@ -291,3 +296,62 @@ def test_a_topic_that_may_lose_decisions_is_refused(servers: str, kafka: Cluster
                 call()
     finally:
         kafka.admin.delete_topic(TOPIC)
+
+
+def test_a_single_batch_leaves_no_record_and_a_group_can_be_forgotten(servers: str, kafka: Cluster, topic: str) -> None:
+    made = delivery(servers)
+    of = replace(batch(f"write/{topic}", 0, "run-0", ""), kind=JointKind.SINGLE)
+    attempt = write(made, of, b"t", topic, [b"single"])
+    assert attempt is not None
+    made.commit(of, [attempt], {"rows": 1})
+    made.commit(batch(topic, 0, "run-0"), [], {})
+    attempt = write(made, batch(topic, 1, "run-0"), b"t", topic, [b"open"])
+    assert attempt is not None
+    sinks = {one.group: one for one in list_sinks(kafka)}
+    assert f"write/{topic}" not in sinks
+    (opened,) = sinks[topic].open
+    assert (opened.transactional_id, opened.sequence, opened.state) == (attempt.transactional_id, 1, "Ongoing")
+    assert opened.partitions == ((topic, 0),)
+    with pytest.raises(RequestFailed, match="has transactions that are open"), client_of(servers) as other:
+        forget_sink(other, topic)
+    made.abort(batch(topic, 1, "run-0"), [attempt])
+    until(lambda: open_of(kafka, topic) == [])
+    for want in (True, False):
+        with client_of(servers) as other:
+            assert forget_sink(other, topic) is want
+    assert readable(kafka, topic) == [b"single"]
+
+
+def test_abort_while_commit_runs(servers: str, kafka: Cluster, topic: str) -> None:
+    """As `stop` does: one waits for the other, and the batch is there whole."""
+    entered, aborting = threading.Event(), threading.Event()
+
+    def watch(step: Step) -> None:
+        if isinstance(step, End) and not entered.is_set():
+            entered.set()
+            aborting.wait(WAIT_S)
+
+    made = delivery(servers, watch=watch)
+    of = batch(topic, 0, "run-0")
+    attempts = [write(made, of, b"%d" % task, topic, values_of(0, task)) for task in range(2)]
+    known = [one for one in attempts if one]
+    with ThreadPoolExecutor(2) as pool:
+        commit = pool.submit(made.commit, of, known, {"rows": 8})
+        assert entered.wait(WAIT_S)
+        abort = pool.submit(made.abort, of, None)
+        aborting.set()
+        commit.result(WAIT_S)
+        abort.result(WAIT_S)
+    assert readable(kafka, topic) == sorted(values_of(0, 0) + values_of(0, 1))
+    assert open_of(kafka, topic) == []
+
+
+def test_many_tasks(servers: str, kafka: Cluster, topic: str) -> None:
+    """Of one batch: one record names them all. Attempts that write nothing are not in it."""
+    made = delivery(servers)
+    of = batch(topic, 0, "run-0")
+    attempts = [write(made, of, b"%d" % task, topic, [b"%03d" % task]) for task in range(MANY)]
+    unused = made.begin(of, b"unused")
+    made.commit(of, [one for one in (*attempts, unused) if one], {"rows": MANY})
+    assert readable(kafka, topic) == [b"%03d" % task for task in range(MANY)]
+    assert open_of(kafka, topic) == []
