@@ -117,7 +117,7 @@ def run_driver(servers: str, group: str, topic: str, sequence: int, run: str, fa
     return done.stdout.strip().splitlines()[-1]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_driver_killed_between_any_two_steps(servers: str, kafka: Cluster, topic: str) -> None:
     """Each batch by a driver that dies, and by one that is started after it; the last one lives."""
     died_before, said, sequence = [], "", 0

@@ -79,7 +79,7 @@ class Read:
 class Write:
     """Begin a transaction of the driver and write the record; None: a tombstone, which forgets the group.
 
-    Answer: None. Raises RunOver, if another driver has taken over; after any other error the transaction can be dropped.
+    Answer: None. Raises RunOver if another driver has taken over; after any other error the transaction can be dropped.
     """
 
     group: str
