@@ -21,6 +21,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
+from quorumlog.spark.write.kafka.calls import DRIVER_TIMEOUT_MS
 from quorumlog.spark.write.kafka.checks import Overrides
 from quorumlog.spark.write.kafka.core import Run
 from quorumlog.spark.write.kafka.decisions import Decision
@@ -213,6 +214,8 @@ class History:
         except QuorumlogError as raised:
             error = raised
         self._check_ends(before, call.step)
+        if isinstance(call.step, Commit) and error is None:
+            self._check_decided()
         self._advance(process, call, call.steps, call.done, answer, error)
         return None
 
@@ -249,6 +252,17 @@ class History:
         done(result)
 
     # --- what must hold ---
+
+    def _check_decided(self) -> None:
+        """A moment ago, so each child still has some of its time: what was left when it was looked at, without the
+        longest time that a decision takes."""
+        decision = self.kafka.log[-1].decision
+        for child in () if decision is None else decision.children:
+            txn = self.kafka.txns[child.transactional_id]
+            assert txn.state == "Ongoing", f"{child.transactional_id} is {txn.state}, and is decided to commit"
+            left_ms = txn.started_at_ms + txn.timeout_ms - self.kafka.now_ms
+            assert left_ms >= LIMITS.min_left_ms - DRIVER_TIMEOUT_MS, f"{child.transactional_id}: {left_ms} ms are left"
+            self.seen["decided"] += 1
 
     def _check_ends(self, before: dict[str, str], step: Step) -> None:
         named = self._named()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.errors import QuorumlogError, RequestFailed, Unavailable
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
@@ -28,6 +28,7 @@ from quorumlog.spark.write.kafka.steps import (
     End,
     Fate,
     Fence,
+    ListOpen,
     Now,
     Read,
     Step,
@@ -259,6 +260,22 @@ def test_batches_are_there_once_and_nothing_stays_open(world: World) -> None:
     assert world.readable() == [f"{number}{name}" for number in range(3) for name in "abc"]
     decided = [(one.decision.sequence, one.decision.ended) for one in world.kafka.log if one.state == "committed"]
     assert decided == [(number, ended) for number in range(3) for ended in (False, True)]
+
+
+def test_a_batch_is_there_although_what_else_is_open_cannot_be_listed(world: World) -> None:
+    class Deaf(FakeKafka):
+        def do(self, driver: Driver, step: Step, *more: object) -> object:
+            if isinstance(step, ListOpen):
+                raise Unavailable("no broker answered")
+            return super().do(driver, step)
+
+    stray = world.task(batch(0), "stray")
+    world.kafka.__class__ = Deaf
+    world.commit(batch(0), [world.task(batch(0), "x")])
+    assert world.txn(stray).state == "Ongoing"
+    world.kafka.__class__ = FakeKafka
+    world.commit(batch(1), [world.task(batch(1), "y")])
+    assert world.txn(stray).state != "Ongoing" and world.readable() == ["x", "y"]
 
 
 def test_a_batch_without_rows_and_a_task_without_any_are_decided(world: World) -> None:

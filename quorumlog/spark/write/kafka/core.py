@@ -217,7 +217,12 @@ def _finish(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Ste
 
 
 def _fence_others(run: Run, batch: BatchOf) -> Steps[None]:
-    open_ids = yield ListOpen(prefix_of(batch.group))
+    """The batch has been decided and has ended. If the cluster does not answer here, what is open ends by its time-out,
+    or after the next batch."""
+    try:
+        open_ids = yield ListOpen(prefix_of(batch.group))
+    except QuorumlogError:
+        return
     ids = to_fence(open_ids, batch.group, batch.sequence, run.named)
     if ids:
         yield Fence(tuple(ids))
