@@ -103,6 +103,16 @@ class History:
         elif process.phase == "over":
             self.processes.remove(process)
 
+    def stop(self, at: int) -> None:
+        """`abort` in another process than the one whose `commit` runs, so without what that one knows."""
+        committing = [one for one in self.processes if one.phase == "commit"]
+        if committing:
+            process = committing[at % len(committing)]
+            twin = Process(process.run, process.sequence, attempts=dict(process.attempts))
+            self.processes.append(twin)
+            self._abort(twin, known=self.rng.random() < 0.5)
+            self.seen["abort beside commit"] += 1
+
     def pass_ms(self, ms: int) -> None:
         self.kafka.pass_ms(ms)
 
@@ -351,7 +361,9 @@ def walk(seed: int, steps: int) -> History:
                 history.start()
         elif happens < 0.05:
             history.kill(rng.randrange(3))
-        elif happens < 0.07:
+        elif happens < 0.06:
+            history.stop(rng.randrange(3))
+        elif happens < 0.08:
             history.pass_ms(rng.choice([1_000, 31_000, 200_000, HOUR_MS, HOUR_MS + 100_000]))
         elif happens < 0.2:
             history.kafka.write_markers()
@@ -363,7 +375,8 @@ def walk(seed: int, steps: int) -> History:
 
 
 REACHED = (
-    "committed", "aborted", "two drivers", "a task sends nothing", "a task runs again", "a read waits", "fenced",
+    "committed", "aborted", "abort beside commit", "two drivers", "a task sends nothing", "a task runs again",
+    "a read waits", "fenced",
     "ended by a decision", "RunOver", "CHILD_NOT_OPEN", "SUPERSEDED", "DecidedTransactionLost",
     "killed before Write", "killed before Commit", "killed before End", "killed before Fence", "killed before TakeOver",
     "killed before Fates", "no answer to Commit", "no answer to Write", "no answer to TakeOver",
@@ -404,6 +417,10 @@ class Decisions(RuleBasedStateMachine):
         for _ in range(steps):
             self.history.go_on(at)
             self.history.check()
+
+    @rule(at=st.integers(0, 2))
+    def a_query_is_stopped(self, at: int) -> None:
+        self.history.stop(at)
 
     @rule(ms=st.sampled_from([1_000, 31_000, 200_000, HOUR_MS, HOUR_MS + 100_000]))
     def time_passes(self, ms: int) -> None:

@@ -173,7 +173,7 @@ def test_a_decision_is_read_as_it_was_written(
     )
     decision = Decision(
         kind=0, location=location, run="r", superseded=tuple(superseded), sequence=sequence, totals=totals,
-        children=children, ended=ended, before=sequence - 1, before_totals=totals,
+        children=children, ended=ended, before=sequence - 1, before_totals=totals, dropped=tuple(ids),
     )  # fmt: skip
     assert decode_decision(encode_decision(decision)) == decision
 
@@ -460,6 +460,43 @@ def test_abort_closes_this_runs_attempts_and_no_other_runs(world: World) -> None
     assert [world.txn(one).state for one in (*attempts, unknown)].count("Ongoing") == 0
     assert world.txn(other).state == "Ongoing"
     assert world.readable() == []
+
+
+def test_abort_in_another_process_than_commit(world: World) -> None:
+    """It stands before any of its steps while a commit of the same run is carried out: all is readable, or nothing."""
+    outcomes = []
+    for before in range(20):
+        name = f"group-{before}"
+        of = batch(group=name)
+        attempts = [one for number in range(2) if (one := world.task(of, f"{name} {number}"))]
+        steps, driver = core.abort(Run(), of, attempts[1:], PLAIN, LIMITS), Driver()
+        step = next(steps)
+        try:
+            for _ in range(before):
+                step = steps.send(world.kafka.do(driver, step))
+        except StopIteration:
+            break
+        world.restart()
+        committed = True
+        try:
+            world.commit(of, attempts)  # type: ignore[arg-type]
+        except RequestFailed:
+            committed = False
+        try:
+            while True:
+                try:
+                    answer: object = world.kafka.do(driver, step)
+                except RunOver as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except (StopIteration, RunOver):
+            pass
+        found = [row for row in world.readable() if str(row).startswith(f"{name} ")]
+        assert len(found) == (2 if committed else 0), f"before step {before}: {found}"
+        assert world.kafka.open_ids(prefix_of(name)) == []
+        outcomes.append(committed)
+    assert set(outcomes) == {True, False}, "both come first"
 
 
 def test_abort_finishes_what_is_decided(world: World) -> None:

@@ -33,7 +33,7 @@ class Overrides:
 
 def check(decision: Decision | None, batch: BatchOf, excused: Overrides) -> bool:
     """True: the sequence is decided. False: it is the next one. Raises RequestFailed with the codes of joint groups."""
-    if decision is None:
+    if decision is None or decision.sequence == NOTHING:
         _check_following(batch, NOTHING, excused)
         return False
     if batch.kind != decision.kind:

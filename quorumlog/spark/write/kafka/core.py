@@ -6,7 +6,7 @@ What a driver knows of its group is in `Run`, from its start to its end. One cal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode
@@ -88,6 +88,7 @@ def commit(
         if not run.has_fenced:
             yield from _fence_others(run, batch)
         return
+    _check_not_given_up(run.decision, batch, attempts)
     yield from _decide(run, batch, attempts, totals, limits)
     yield from _finish(run, batch, excused, limits)
     if run.decision is None or run.decision.sequence != batch.sequence:
@@ -111,13 +112,18 @@ def abort(
     yield from _get_ready(run, batch, excused, limits)
     if run.decision is not None and run.decision.sequence >= batch.sequence:
         return
+    open_ids = yield ListOpen(prefix_of(batch.group))
+    left = tuple(to_drop(open_ids, batch.group, batch.sequence, batch.run))
     known = tuple([_child_of(one) for one in attempts or ()])
+    ids = tuple(dict.fromkeys([*[one.transactional_id for one in known], *left]))[: limits.max_children]
+    if not ids:
+        return
+    # Said before it is done: a commit of this run in another process either reads it, or has taken the group away.
+    yield from _write(run, batch.group, _given_up(run.decision, batch, ids))
     if known:
         yield End(known, commit=False)
-    open_ids = yield ListOpen(prefix_of(batch.group))
-    left = to_drop(open_ids, batch.group, batch.sequence, batch.run)
     if left:
-        yield Fence(tuple(left))
+        yield Fence(left)
 
 
 def forget(run: Run, group: str) -> Steps[bool]:
@@ -258,6 +264,33 @@ def _decision(
         before=NOTHING if last is None else last.sequence,
         before_totals={} if last is None else last.totals,
     )
+
+
+def _given_up(last: Decision | None, batch: BatchOf, ids: tuple[str, ...]) -> Decision:
+    if last is not None:
+        return replace(last, dropped=ids)
+    return Decision(
+        kind=batch.kind,
+        location=batch.location,
+        run=batch.run,
+        sequence=NOTHING,
+        totals={},
+        ended=True,
+        before_totals={},
+        dropped=ids,
+    )
+
+
+def _check_not_given_up(last: Decision | None, batch: BatchOf, attempts: Sequence[Attempt]) -> None:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    dropped = frozenset(() if last is None else last.dropped)
+    found = [one.transactional_id for one in attempts if one.transactional_id in dropped]
+    if found:
+        raise RequestFailed(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was not decided: it was aborted while it was committed, and "
+            f"transaction {found[0]} with it. Start the query again",
+        )
 
 
 def _child_of(attempt: Attempt) -> Child:

@@ -36,7 +36,8 @@ class Child:
 class Decision:
     """superseded: runs that decide nothing more, the oldest first. totals: of the batch, by name. children: in the
     order in which they end; the first one decides for all. ended: nothing of it is open; children is empty then.
-    before, before_totals: the decision that this one follows, for a batch whose transactions all abort."""
+    before, before_totals: the decision that this one follows, for a batch whose transactions all abort. dropped:
+    attempts of the next batch that an abort has given up, so that no decision names them."""
 
     kind: int
     location: str
@@ -48,6 +49,7 @@ class Decision:
     ended: bool = False
     before: int = NOTHING
     before_totals: Mapping[str, int]
+    dropped: tuple[str, ...] = ()
 
     def as_ended(self) -> Decision:
         return replace(self, ended=True, children=())
@@ -71,6 +73,7 @@ def encode_decision(decision: Decision) -> bytes:
         "ended": decision.ended,
         "before": decision.before,
         "before_totals": dict(decision.before_totals),
+        "dropped": list(decision.dropped),
     }
     return json.dumps(fields, separators=(",", ":")).encode()
 
@@ -93,6 +96,7 @@ def decode_decision(value: bytes) -> Decision:
             ended=_flag(fields["ended"]),
             before=_number(fields["before"]),
             before_totals=_totals(fields["before_totals"]),
+            dropped=tuple([_text(one) for one in fields["dropped"]]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadDecision(f"a record is no decision: {error!r}") from error
