@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field, replace
 
@@ -32,6 +33,7 @@ from quorumlog.spark.write.kafka.steps import (
     Now,
     Read,
     Step,
+    Steps,
     TakeOver,
     Verdict,
     Write,
@@ -462,41 +464,51 @@ def test_abort_closes_this_runs_attempts_and_no_other_runs(world: World) -> None
     assert world.readable() == []
 
 
+class Stepped:
+    """A call of a process, step by step. result: what it returned or raised; None while it goes on."""
+
+    def __init__(self, kafka: FakeKafka, steps: Steps[None]) -> None:
+        self._kafka, self._steps, self._driver = kafka, steps, Driver()
+        self._step = next(steps)
+        self.result: object = None
+
+    def go_on(self, most: int = 1_000) -> None:
+        for _ in range(most):
+            if self.result is not None or self._kafka.must_wait(self._step):
+                return
+            try:
+                self._step = self._one()
+            except StopIteration:
+                self.result = "done"
+            except QuorumlogError as error:
+                self.result = error
+
+    def _one(self) -> Step:
+        try:
+            answer = self._kafka.do(self._driver, self._step)
+        except RunOver as error:
+            return self._steps.throw(error)
+        return self._steps.send(answer)
+
+
 def test_abort_in_another_process_than_commit(world: World) -> None:
-    """It stands before any of its steps while a commit of the same run is carried out: all is readable, or nothing."""
-    outcomes = []
-    for before in range(20):
-        name = f"group-{before}"
-        of = batch(group=name)
-        attempts = [one for number in range(2) if (one := world.task(of, f"{name} {number}"))]
-        steps, driver = core.abort(Run(), of, attempts[1:], PLAIN, LIMITS), Driver()
-        step = next(steps)
-        try:
-            for _ in range(before):
-                step = steps.send(world.kafka.do(driver, step))
-        except StopIteration:
-            break
-        world.restart()
-        committed = True
-        try:
-            world.commit(of, attempts)  # type: ignore[arg-type]
-        except RequestFailed:
-            committed = False
-        try:
-            while True:
-                try:
-                    answer: object = world.kafka.do(driver, step)
-                except RunOver as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except (StopIteration, RunOver):
-            pass
-        found = [row for row in world.readable() if str(row).startswith(f"{name} ")]
-        assert len(found) == (2 if committed else 0), f"before step {before}: {found}"
-        assert world.kafka.open_ids(prefix_of(name)) == []
-        outcomes.append(committed)
-    assert set(outcomes) == {True, False}, "both come first"
+    """Each stands before any of its steps while the other goes on: all is readable, or nothing."""
+    outcomes = set()
+    for pair, (first, second) in enumerate(itertools.product(range(12), range(16))):
+        of = batch(group=f"group-{pair}")
+        attempts = [one for number in range(2) if (one := world.task(of, (pair, number)))]
+        abort = Stepped(world.kafka, core.abort(Run(), of, attempts[1:], PLAIN, LIMITS))
+        commit = Stepped(world.kafka, core.commit(Run(), of, attempts, {"rows": 2}, PLAIN, LIMITS))
+        abort.go_on(first)
+        commit.go_on(second)
+        while abort.result is None or commit.result is None:
+            abort.go_on()
+            commit.go_on()
+        rows = [row for row in rows_of(world.kafka, Fate.COMMITTED) if row[0] == pair]  # type: ignore[index]
+        assert len(rows) in (0, 2), f"torn: the abort stood before step {first}, the commit before step {second}"
+        assert len(rows) == 2 or commit.result != "done", f"told as committed: {first}, {second}"
+        outcomes.add(len(rows))
+    assert outcomes == {0, 2}, "both come first"
 
 
 def test_abort_finishes_what_is_decided(world: World) -> None:
