@@ -14,6 +14,7 @@ from quorumlog.client.admin_joint import JointAdmin
 from quorumlog.client.admin_logs import LogAdmin
 from quorumlog.client.admin_partitions import PartitionAdmin
 from quorumlog.client.admin_quorum import QuorumAdmin
+from quorumlog.client.admin_transaction_ends import TransactionEnds
 from quorumlog.client.admin_transactions import TransactionAdmin
 from quorumlog.client.change import Change
 from quorumlog.client.config_batches import ConfigBatches
@@ -75,7 +76,9 @@ class NewTopic:
     assignment: Sequence[Sequence[int]] | None = None
 
 
-class AsyncAdmin(BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin, TransactionAdmin, JointAdmin):
+class AsyncAdmin(
+    BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin, TransactionAdmin, TransactionEnds, JointAdmin
+):
     def __init__(
         self,
         transport: Transport,

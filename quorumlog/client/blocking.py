@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from quorumlog.client.delivery import ArrowDelivery, DeliveredRange, Delivery, RecordMetadata
     from quorumlog.client.group.subscribed import Start
     from quorumlog.client.group_metadata import GroupMetadata
+    from quorumlog.client.numbering import Identity
     from quorumlog.client.producer import AsyncProducer, ProducerStats
     from quorumlog.client.record_parts import HeadersLike
     from quorumlog.client.topic_limit import BatchLimit
@@ -167,6 +168,10 @@ class Producer(Blocking):
     def init_transactions(self) -> None:
         self._thread.run(self._client.init_transactions())
 
+    @property
+    def identity(self) -> Identity:
+        return self._client.identity
+
     def begin(self) -> None:
         self._thread.run(self._client.begin())
 
@@ -197,6 +202,13 @@ class Producer(Blocking):
         if not self._closed:
             self._closed = True
             self._thread.run(self._client.close(raise_errors=False, flush=False))
+
+    def leave_open(self) -> None:
+        """Flush and stop, in place of `close`; the transaction stays open, for somebody else to end."""
+        if not self._closed:
+            self._thread.run(self._handed_over())
+            self._closed = True
+            self._thread.run(self._client.close(end_transaction=False))
 
     async def _flush(self) -> None:
         await self._handed_over()

@@ -9,6 +9,7 @@ from quorumlog.client import edge
 from quorumlog.client.admin import TOPIC_RESOURCE, AsyncAdmin, NewTopic
 from quorumlog.client.admin_groups import GroupDescription
 from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
+from quorumlog.client.admin_transaction_ends import OpenProducer, Outcome, TransactionPlace
 from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
 from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.config_change import ConfigChange
@@ -35,7 +36,7 @@ from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.imports import BeginImportResponse
 from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
 from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
-from quorumlog.messages.transactions import ActiveProducer
+from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
 
 
 class Admin(Blocking):
@@ -278,6 +279,15 @@ class Admin(Blocking):
 
     def describe_transaction(self, transactional_id: str) -> TransactionDescription:
         return self._thread.run(self._client.describe_transaction(transactional_id))
+
+    def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, DescribedTransaction]:
+        return self._thread.run(self._client.describe_transactions(transactional_ids))
+
+    def end_transactions(self, producers: Sequence[OpenProducer], *, commit: bool) -> dict[str, ErrorCode]:
+        return self._thread.run(self._client.end_transactions(producers, commit=commit))
+
+    def transaction_outcome(self, producer_id: int, place: TransactionPlace) -> Outcome:
+        return self._thread.run(self._client.transaction_outcome(producer_id, place))
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker_id: NodeId | None = None

@@ -25,7 +25,7 @@ from quorumlog.client.errors import BufferExhausted, ClientClosed, ConfigError, 
 from quorumlog.client.extras import importing_arrow
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.link import Link
-from quorumlog.client.numbering import MAX_IN_FLIGHT
+from quorumlog.client.numbering import MAX_IN_FLIGHT, Identity
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.partitioning import StickyPartitioner, TableTurns
 from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
@@ -314,6 +314,13 @@ class AsyncProducer:
         """
         await self.transactions.init()
 
+    @property
+    def identity(self) -> Identity:
+        """Producer id and epoch, once `init_transactions` has returned."""
+        found = self.transactions.machine.identity
+        assert found is not None, "init_transactions has not returned yet"
+        return found
+
     async def begin(self) -> None:
         """Raises TransactionStateError if a transaction is open, and what `init_transactions` raises."""
         await self.transactions.begin()
@@ -352,13 +359,14 @@ class AsyncProducer:
         finally:
             self._sender.flushing(False)
 
-    async def close(self, *, raise_errors: bool = True, flush: bool = True) -> None:
+    async def close(self, *, raise_errors: bool = True, flush: bool = True, end_transaction: bool = True) -> None:
         """Flush and stop. Idempotent. raise_errors: raise the first error that the caller has not seen. flush: False
-        drops what is queued and waits for no answer: what is in flight may be stored or not."""
+        drops what is queued and waits for no answer: what is in flight may be stored or not. end_transaction: abort
+        the one that is open; False leaves it to somebody else who knows its id, producer id and epoch."""
         if self._closed:
             return
         try:
-            if self._transactions is not None and self._begun is None and self._failure is None:
+            if end_transaction and self._begun is None and self._transactions is not None and self._failure is None:
                 await self._transactions.close()
             if flush:
                 await self.flush()

@@ -10,8 +10,10 @@ from transactional_cluster import TransactionalCluster
 
 from quorumlog.client import edge
 from quorumlog.client.blocking import Producer
+from quorumlog.client.errors import ClientClosed
 from quorumlog.client.transactions.errors import TransactionFailed, TransactionStateError
 from quorumlog.messages.transactions import EndTxnRequest
+from quorumlog.records import headers
 
 
 @pytest.fixture
@@ -57,3 +59,21 @@ def test_a_record_that_is_refused_behind_send_fails_the_transaction(cluster: Tra
             producer.send("t", b"next", partition=0)
     assert values(cluster) == [b"next"]
     assert [one.committed for one in cluster.asked(EndTxnRequest)][-1]
+
+
+def test_a_transaction_is_left_open_for_somebody_else(cluster: TransactionalCluster) -> None:
+    """All of it is acknowledged then; `identity` is what ends it."""
+    producer = Producer(transactional_id="x")
+    producer.init_transactions()
+    producer.begin()
+    for number in range(300):
+        producer.send("t", str(number), partition=0)
+    identity = producer.identity
+    producer.leave_open()
+    producer.leave_open()
+    assert cluster.asked(EndTxnRequest) == []
+    assert cluster.topics["t"][0].end == 300
+    batches = [header for _, _, data in cluster.topics["t"][0].batches for header in headers(data)]
+    assert {(one.producer_id, one.producer_epoch) for one in batches} == {identity}
+    with pytest.raises(ClientClosed):
+        producer.begin()

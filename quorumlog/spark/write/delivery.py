@@ -27,15 +27,26 @@ class BatchOf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What a transaction has written to one partition. first, last: offsets, both inclusive."""
+
+    topic: str
+    partition: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """The open transaction of one attempt of a task. token: drawn at random by the attempt. slot: of a joint group; -1
-    where the form has none."""
+    where the form has none. written: told once the task has sent all; an Apache Kafka cannot be asked for it later."""
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     token: bytes
     slot: int = -1
+    written: tuple[Written, ...] = ()
 
 
 class Delivery(Protocol):

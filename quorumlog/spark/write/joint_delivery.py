@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.errors import QuorumlogError, Unavailable
 from quorumlog.client.joint_errors import ChildNotOpen, JointRefused, NoJointTransactions, Superseded
@@ -60,7 +61,7 @@ class JointSender(ClusterSender):
     def __init__(self, client: Mapping[str, Any], attempt: Attempt) -> None:
         self.attempt = attempt
         ids = (attempt.transactional_id, attempt.producer_id, attempt.producer_epoch)
-        super().__init__(client, BegunTransaction(*ids, JOINT_TRANSACTIONS))
+        super().__init__(client, Producer(dict(client), begun=BegunTransaction(*ids, JOINT_TRANSACTIONS)))
 
 
 class JointDelivery:

@@ -10,7 +10,6 @@ from typing import Any
 from quorumlog.client.blocking import ArrowFuture, Producer
 from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, RecordTooLarge, RequestFailed
 from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
-from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.spark.write.message import Spans
@@ -41,13 +40,14 @@ class AttemptEnded(QuorumlogError):
 
 class ClusterSender:
     """It connects here, in the worker, so that no connection crosses a fork. On an error of the task it drops what is
-    queued, and waits for nothing. begun: the transaction that it sends in, which it leaves open; None: there is none.
+    queued, and waits for nothing. producer: of an attempt's transaction, made with the options `client`; None: there is
+    no transaction, and a producer is made.
     """
 
-    def __init__(self, client: Mapping[str, Any], begun: BegunTransaction | None = None) -> None:
+    def __init__(self, client: Mapping[str, Any], producer: Producer | None = None) -> None:
         self.sent = Spans()
-        self._producer = Producer(dict(client), begun=begun)
-        self._is_begun = begun is not None
+        self._producer = producer or Producer(dict(client))
+        self._is_attempt = producer is not None
         self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
@@ -120,7 +120,7 @@ class ClusterSender:
         found = cause if isinstance(cause, RequestFailed) else error
         if isinstance(found, RequestFailed) and found.code in REFUSED:
             return RowRefused(self._refusal(topic, found))
-        if self._is_begun and getattr(found, "code", None) in ENDED:
+        if self._is_attempt and getattr(found, "code", None) in ENDED:
             return AttemptEnded(f"{ENDED_MEANWHILE} ({found})")
         return found
 

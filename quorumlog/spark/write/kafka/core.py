@@ -1,0 +1,336 @@
+"""Decides batches by records of a topic. Pure; decision 115 has the rules.
+
+What a driver knows of its group is in `Run`, from its start to its end. One call at a time: the shell sees to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.errors import ErrorCode
+from quorumlog.records.coordinator.joint import JointKind
+from quorumlog.spark.write.delivery import Attempt, BatchOf
+from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
+from quorumlog.spark.write.kafka.decisions import MAX_SUPERSEDED, NOTHING, Child, Decision
+from quorumlog.spark.write.kafka.ending import Limits, settle
+from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, RunOver
+from quorumlog.spark.write.kafka.names import prefix_of, to_drop, to_fence
+from quorumlog.spark.write.kafka.steps import (
+    Commit,
+    Describe,
+    Described,
+    Drop,
+    End,
+    Fence,
+    ListOpen,
+    Now,
+    Read,
+    Steps,
+    TakeOver,
+    Write,
+)
+
+OPEN, UNUSED = "Ongoing", "Empty"
+
+
+@dataclass(slots=True)
+class Run:
+    """One start of a query, as its driver knows it.
+
+    taken: it is the group's driver; that comes once. decision: the group's last one; nobody else can change it while
+    this run is not over. named: ids of the last decision of this run. has_fenced: this run has closed what earlier ones
+    left open. over: why it decides nothing more; "": it does.
+    """
+
+    taken: bool = False
+    decision: Decision | None = None
+    named: tuple[str, ...] = field(default=())
+    has_fenced: bool = False
+    over: str = ""
+
+
+# --- a task ---
+
+
+def begin(batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[bool]:
+    """True: the batch is decided, and the task sends nothing. Raises RequestFailed, and what `settle` raises."""
+    try:
+        return (yield from _look(batch, excused, limits, patient=False))
+    except (RequestFailed, DecidedTransactionLost):
+        return (yield from _look(batch, excused, limits, patient=True))
+
+
+def _look(batch: BatchOf, excused: Overrides, limits: Limits, *, patient: bool) -> Steps[bool]:
+    """An earlier decision than the last one does no harm here: the task sends what its driver will not decide."""
+    decision = yield Read(batch.group, patient)
+    decision = yield from settle(decision, batch.group, excused, limits)
+    return check(decision, batch, excused)
+
+
+# --- the driver ---
+
+
+def commit(
+    run: Run,
+    batch: BatchOf,
+    attempts: Sequence[Attempt],
+    totals: Mapping[str, int],
+    excused: Overrides,
+    limits: Limits,
+) -> Steps[None]:
+    """Decide the batch, unless it is. Raises RequestFailed, RunOver, NotEnded, DecidedTransactionLost."""
+    yield from _get_ready(run, batch, excused, limits)
+    if check(run.decision, batch, excused):
+        assert run.decision is not None
+        check_totals(run.decision, batch, totals, excused)
+        if not run.has_fenced:
+            yield from _fence_others(run, batch)
+        return
+    _check_not_given_up(run.decision, batch, attempts)
+    yield from _decide(run, batch, attempts, totals, limits)
+    yield from _finish(run, batch, excused, limits)
+    if run.decision is None or run.decision.sequence != batch.sequence:
+        raise RequestFailed(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was decided, and then its transactions aborted before they could "
+            "be ended: nothing of it is readable. Start the query again, and raise transactionTimeout",
+        )
+    yield from _fence_others(run, batch)
+    if batch.kind == JointKind.SINGLE:
+        yield from _forget_single(run, batch)
+
+
+def abort(
+    run: Run, batch: BatchOf, attempts: Sequence[Attempt] | None, excused: Overrides, limits: Limits
+) -> Steps[None]:
+    """As `commit` at first: what is decided is finished. Else the batch's attempts abort. A run that is over does
+    nothing. Raises as `commit`."""
+    if run.over:
+        return
+    yield from _get_ready(run, batch, excused, limits)
+    if run.decision is not None and run.decision.sequence >= batch.sequence:
+        return
+    open_ids = yield ListOpen(prefix_of(batch.group))
+    left = tuple(to_drop(open_ids, batch.group, batch.sequence, batch.run))
+    known = tuple([_child_of(one) for one in attempts or ()])
+    ids = tuple(dict.fromkeys([*[one.transactional_id for one in known], *left]))[: limits.max_children]
+    if not ids:
+        return
+    # Said before it is done: a commit of this run in another process either reads it, or has taken the group away.
+    yield from _write(run, batch.group, _given_up(run.decision, batch, ids))
+    if known:
+        yield End(known, commit=False)
+    if left:
+        yield Fence(left)
+
+
+def forget(run: Run, group: str) -> Steps[bool]:
+    """False: nothing is known of the group. The next run begins anew. Raises RequestFailed: JOINT_GROUP_OPEN."""
+    decision = yield Read(group, patient=True)
+    if decision is None:
+        return False
+    open_ids = yield ListOpen(prefix_of(group))
+    if open_ids or not decision.ended:
+        raise RequestFailed(
+            ErrorCode.JOINT_GROUP_OPEN,
+            f"{group} has transactions that are open or not ended: let its query finish, or wait for their time-out",
+        )
+    yield TakeOver(group)
+    decision = yield Read(group, patient=True)
+    if decision is None or not decision.ended:
+        raise RequestFailed(ErrorCode.JOINT_GROUP_OPEN, f"{group} was written to a moment ago: stop its query first")
+    run.taken = True
+    yield from _write(run, group, None)
+    return True
+
+
+def _get_ready(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
+    """Be the group's driver, know its last decision, and have it carried out."""
+    if run.over:
+        raise RunOver(run.over)
+    if not run.taken:
+        # A copy of the checkpoint, or a run that is superseded, must not take the group from its driver.
+        try:
+            check((yield Read(batch.group, patient=False)), batch, excused)
+        except RequestFailed:
+            check((yield Read(batch.group, patient=True)), batch, excused)
+        try:
+            yield TakeOver(batch.group)
+        except RunOver as error:
+            run.over = str(error)
+            raise
+        run.taken = True
+        run.decision = yield Read(batch.group, patient=True)
+    yield from _finish(run, batch, excused, limits)
+
+
+def _decide(
+    run: Run, batch: BatchOf, attempts: Sequence[Attempt], totals: Mapping[str, int], limits: Limits
+) -> Steps[None]:
+    """The record is written before the children are looked at: its transaction is over soon, so a process that sleeps
+    between the look and the commit decides nothing."""
+    if len(attempts) > limits.max_children:
+        raise RequestFailed(
+            ErrorCode.TOO_MANY_CHILDREN,
+            f"batch {batch.sequence} of {batch.group} has {len(attempts)} tasks with rows; {limits.max_children} are "
+            "the limit of a decision: coalesce the frame before it is written",
+        )
+    ids = tuple([one.transactional_id for one in attempts])
+    looked: Mapping[str, Described] = (yield Describe(ids)) if ids else {}
+    used = [one for one in attempts if one.written or not _is_unused(looked.get(one.transactional_id))]
+    used.sort(key=lambda one: _deadline_ms(looked.get(one.transactional_id)))
+    decision = _decision(run.decision, batch, tuple([_child_of(one) for one in used]), totals)
+    look = _check_all_open(decision, batch, limits) if decision.children else None
+    yield from _write(run, batch.group, decision, look)
+    run.named = ids
+
+
+def _write(run: Run, group: str, decision: Decision | None, look: Steps[None] | None = None) -> Steps[None]:
+    """In one transaction. look: what has to hold before it is committed."""
+    try:
+        yield Write(group, decision)
+        if look is not None:
+            yield from look
+        yield Commit()
+    except RunOver as error:
+        run.over = str(error)
+        raise
+    except QuorumlogError:
+        yield Drop()
+        raise
+    run.decision = decision
+
+
+def _check_all_open(decision: Decision, batch: BatchOf, limits: Limits) -> Steps[None]:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    told: Mapping[str, Described] = yield Describe(tuple([one.transactional_id for one in decision.children]))
+    now_ms = yield Now()
+    for child in decision.children:
+        _check_open(child, told.get(child.transactional_id), batch, now_ms, limits)
+
+
+def _finish(run: Run, batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
+    """End what the last decision names, and record that it has ended: compaction keeps the last record only."""
+    before = run.decision
+    found = yield from settle(before, batch.group, excused, limits)
+    if before is None or before.ended or found is None:
+        return
+    if found.sequence == before.sequence:
+        yield from _write(run, batch.group, found)
+    run.decision = found
+
+
+def _fence_others(run: Run, batch: BatchOf) -> Steps[None]:
+    """The batch has been decided and has ended. If the cluster does not answer here, what is open ends by its time-out,
+    or after the next batch."""
+    try:
+        open_ids = yield ListOpen(prefix_of(batch.group))
+    except QuorumlogError:
+        return
+    ids = to_fence(open_ids, batch.group, batch.sequence, run.named)
+    if ids:
+        yield Fence(tuple(ids))
+    run.has_fenced = True
+
+
+def _forget_single(run: Run, batch: BatchOf) -> Steps[None]:
+    """Nobody comes back to it: its name was drawn for this write. Otherwise the topic would grow with every write."""
+    try:
+        yield from _write(run, batch.group, None)
+    except QuorumlogError:
+        pass  # the batch is there all the same; the record stays
+
+
+# --- pure helpers ---
+
+
+def _decision(
+    last: Decision | None, batch: BatchOf, children: tuple[Child, ...], totals: Mapping[str, int]
+) -> Decision:
+    superseded = () if last is None else last.superseded
+    if last is not None and last.run != batch.run:
+        superseded = (*superseded, last.run)[-MAX_SUPERSEDED:]
+    return Decision(
+        kind=batch.kind,
+        location=batch.location,
+        run=batch.run,
+        superseded=superseded,
+        sequence=batch.sequence,
+        totals=dict(totals),
+        children=children,
+        ended=not children,
+        before=NOTHING if last is None else last.sequence,
+        before_totals={} if last is None else last.totals,
+    )
+
+
+def _given_up(last: Decision | None, batch: BatchOf, ids: tuple[str, ...]) -> Decision:
+    if last is not None:
+        return replace(last, dropped=ids)
+    return Decision(
+        kind=batch.kind,
+        location=batch.location,
+        run=batch.run,
+        sequence=NOTHING,
+        totals={},
+        ended=True,
+        before_totals={},
+        dropped=ids,
+    )
+
+
+def _check_not_given_up(last: Decision | None, batch: BatchOf, attempts: Sequence[Attempt]) -> None:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    dropped = frozenset(() if last is None else last.dropped)
+    found = [one.transactional_id for one in attempts if one.transactional_id in dropped]
+    if found:
+        raise RequestFailed(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was not decided: it was aborted while it was committed, and "
+            f"transaction {found[0]} with it. Start the query again",
+        )
+
+
+def _child_of(attempt: Attempt) -> Child:
+    return Child(
+        transactional_id=attempt.transactional_id,
+        producer_id=attempt.producer_id,
+        producer_epoch=attempt.producer_epoch,
+        written=attempt.written,
+    )
+
+
+def _is_unused(found: Described | None) -> bool:
+    """A task that began and had no rows."""
+    return found is not None and found.state == UNUSED
+
+
+def _deadline_ms(found: Described | None) -> int:
+    return 0 if found is None else found.started_at_ms + found.timeout_ms
+
+
+def _check_open(child: Child, found: Described | None, batch: BatchOf, now_ms: int, limits: Limits) -> None:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    why = ""
+    if not child.written:
+        why = "its task did not tell what it has written; report this as a bug"
+    elif found is None:
+        why = "the cluster has forgotten it"
+    elif (found.producer_id, found.producer_epoch) != (child.producer_id, child.producer_epoch):
+        why = f"it was ended by somebody else, or was open for longer than transactionTimeout: {found.timeout_ms} ms"
+    elif found.state != OPEN:
+        why = f"it is {found.state}, most likely because transactionTimeout, {found.timeout_ms} ms, was over"
+    elif (left_ms := found.started_at_ms + found.timeout_ms - now_ms) < limits.min_left_ms:
+        why = (
+            f"{max(left_ms, 0)} ms are left of its transactionTimeout, {found.timeout_ms} ms, and a decision needs "
+            f"{limits.min_left_ms}"
+        )
+    if why:
+        raise RequestFailed(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was not decided: transaction {child.transactional_id} cannot be "
+            f"committed: {why}. The batch can be written again; raise transactionTimeout if batches take so long, and "
+            "the brokers' transaction.max.timeout.ms with it",
+        )

@@ -1,0 +1,147 @@
+"""A group's decision, as the record of the topic holds it: key the group, value JSON. Pure.
+
+Compaction keeps the last record of a group only, so it holds all that a later start needs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quorumlog.client.errors import QuorumlogError
+from quorumlog.spark.write.delivery import Written
+
+VERSION = 1
+MAX_SUPERSEDED = 64  # runs that a group remembers
+NOTHING = -1  # sequence before the first batch
+
+
+class BadDecision(QuorumlogError):
+    """A record of the topic is none, or newer software wrote it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A transaction that a decision commits. written: of one that is decided, at least one place."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    written: tuple[Written, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """superseded: runs that decide nothing more, the oldest first. totals: of the batch, by name. children: in the
+    order in which they end; the first one decides for all. ended: nothing of it is open; children is empty then.
+    before, before_totals: the decision that this one follows, for a batch whose transactions all abort. dropped:
+    attempts of the next batch that an abort has given up, so that no decision names them."""
+
+    kind: int
+    location: str
+    run: str
+    superseded: tuple[str, ...] = ()
+    sequence: int
+    totals: Mapping[str, int]
+    children: tuple[Child, ...] = ()
+    ended: bool = False
+    before: int = NOTHING
+    before_totals: Mapping[str, int]
+    dropped: tuple[str, ...] = ()
+
+    def as_ended(self) -> Decision:
+        return replace(self, ended=True, children=())
+
+    def as_void(self) -> Decision:
+        """What holds if all its transactions have aborted: the batch before is the last one. Which run is the current
+        one stays."""
+        return replace(self, sequence=self.before, totals=self.before_totals, ended=True, children=(), before=NOTHING)
+
+
+def encode_decision(decision: Decision) -> bytes:
+    fields = {
+        "version": VERSION,
+        "kind": decision.kind,
+        "location": decision.location,
+        "run": decision.run,
+        "superseded": list(decision.superseded),
+        "sequence": decision.sequence,
+        "totals": dict(decision.totals),
+        "children": [_child_fields(child) for child in decision.children],
+        "ended": decision.ended,
+        "before": decision.before,
+        "before_totals": dict(decision.before_totals),
+        "dropped": list(decision.dropped),
+    }
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+def decode_decision(value: bytes) -> Decision:
+    """Raises BadDecision."""
+    try:
+        fields = json.loads(value)
+        version = _number(fields["version"])
+        if version > VERSION:
+            raise BadDecision(f"version {version} of a decision was written by newer software; upgrade this job")
+        return Decision(
+            kind=_number(fields["kind"]),
+            location=_text(fields["location"]),
+            run=_text(fields["run"]),
+            superseded=tuple([_text(one) for one in fields["superseded"]]),
+            sequence=_number(fields["sequence"]),
+            totals=_totals(fields["totals"]),
+            children=tuple([_child(one) for one in fields["children"]]),
+            ended=_flag(fields["ended"]),
+            before=_number(fields["before"]),
+            before_totals=_totals(fields["before_totals"]),
+            dropped=tuple([_text(one) for one in fields["dropped"]]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadDecision(f"a record is no decision: {error!r}") from error
+
+
+def _child_fields(child: Child) -> dict[str, Any]:
+    return {
+        "id": child.transactional_id,
+        "producer": child.producer_id,
+        "epoch": child.producer_epoch,
+        "written": [[one.topic, one.partition, one.first, one.last] for one in child.written],
+    }
+
+
+def _child(fields: Any) -> Child:
+    return Child(
+        transactional_id=_text(fields["id"]),
+        producer_id=_number(fields["producer"]),
+        producer_epoch=_number(fields["epoch"]),
+        written=tuple(
+            [
+                Written(topic=_text(topic), partition=_number(partition), first=_number(first), last=_number(last))
+                for topic, partition, first, last in fields["written"]
+            ]
+        ),
+    )
+
+
+def _totals(fields: Any) -> dict[str, int]:
+    return {_text(name): _number(value) for name, value in fields.items()}
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not a text")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is not true or false")
+    return value

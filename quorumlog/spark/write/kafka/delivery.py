@@ -1,0 +1,157 @@
+"""Exactly once to an Apache Kafka, as the sink uses it: `Delivery` by decisions in a topic (decision 115)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from quorumlog.client.admin import BROKER_RESOURCE
+from quorumlog.client.admin_transaction_ends import OpenProducer
+from quorumlog.client.blocking import Cluster, Producer
+from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
+from quorumlog.client.hanging import MAX_TIMEOUT_MS
+from quorumlog.client.options import CommonOptions
+from quorumlog.records.coordinator.joint import JointKind
+from quorumlog.rpc.transport import RpcError
+from quorumlog.spark.write.delivery import Attempt, BatchOf
+from quorumlog.spark.write.kafka import core
+from quorumlog.spark.write.kafka.calls import Calls, Watch
+from quorumlog.spark.write.kafka.checks import Overrides
+from quorumlog.spark.write.kafka.ending import Limits
+from quorumlog.spark.write.kafka.names import attempt_id
+from quorumlog.spark.write.kafka.runs import RUNS, DriverRun, Key, Runs
+from quorumlog.spark.write.kafka.sender import KafkaSender
+
+MAX_TIMEOUT = "transaction.max.timeout.ms"
+ASKED_BROKERS = 3
+COMMON = frozenset(one.name for one in fields(CommonOptions))  # what the admin client and the consumer take, too
+
+
+class KafkaDelivery:
+    """client: options of a producer. transaction_timeout_ms: what the user wants; the brokers may allow less.
+
+    runs: of this process. Raises ConfigError for a time-out that leaves no time to decide. Every call raises what the
+    clients raise, besides its own errors.
+    """
+
+    def __init__(
+        self,
+        client: Mapping[str, Any],
+        *,
+        transaction_timeout_ms: int,
+        overrides: Overrides = Overrides(),
+        limits: Limits = Limits(),
+        runs: Runs = RUNS,
+        watch: Watch = lambda step: None,
+    ) -> None:
+        self._client = dict(client)
+        self._timeout_ms, self._excused, self._limits = transaction_timeout_ms, overrides, limits
+        self._runs, self._watch = runs, watch
+        self._cluster: Cluster | None = None
+        self._begun: dict[bytes, Producer] = {}  # by the attempt's token, until its sender takes it
+
+    # --- of a task ---
+
+    def begin(self, batch: BatchOf, token: bytes) -> Attempt | None:
+        calls = Calls(self._connected(), self._watch)
+        if calls.carry_out(core.begin(batch, self._excused, self._limits)):
+            return None
+        name = attempt_id(batch.group, batch.sequence, batch.run, token)
+        options = {**self._client, "transactional_id": name, "transaction_timeout_ms": self._allowed_ms()}
+        producer = Producer(options)
+        try:
+            producer.init_transactions()
+        except BaseException:
+            producer.abandon()
+            raise
+        self._begun[token] = producer
+        return Attempt(
+            transactional_id=name,
+            producer_id=producer.identity.producer_id,
+            producer_epoch=producer.identity.epoch,
+            token=token,
+        )
+
+    def sender(self, attempt: Attempt) -> KafkaSender:
+        """Of an attempt that this object has begun. Its `attempt` is what the driver needs."""
+        return KafkaSender(self._client, self._begun.pop(attempt.token), attempt)
+
+    def abort_attempt(self, batch: BatchOf, attempt: Attempt) -> None:
+        producer = self._begun.pop(attempt.token, None)
+        if producer is not None:
+            producer.abandon()
+        one = OpenProducer(attempt.transactional_id, attempt.producer_id, attempt.producer_epoch)
+        try:
+            self._connected().admin.end_transactions([one], commit=False)
+        except (QuorumlogError, RpcError):
+            pass  # it ends by its time-out, or when the next batch is decided
+
+    # --- of the driver ---
+
+    def commit(self, batch: BatchOf, attempts: Sequence[Attempt], totals: Mapping[str, int]) -> None:
+        """Raises RequestFailed with a code of joint transactions, RunOver, DecisionsRefused, DecidedTransactionLost,
+        NotEnded (the batch is decided then)."""
+        kept = self._run_of(batch)
+        with kept.lock:
+            kept.calls.carry_out(core.commit(kept.run, batch, attempts, totals, self._excused, self._limits))
+        if batch.kind == JointKind.SINGLE:
+            self._runs.forget(self._key(batch))
+
+    def abort(self, batch: BatchOf, attempts: Sequence[Attempt] | None) -> None:
+        """Raises as `commit`."""
+        kept = self._run_of(batch)
+        with kept.lock:
+            kept.calls.carry_out(core.abort(kept.run, batch, attempts, self._excused, self._limits))
+        if batch.kind == JointKind.SINGLE:
+            self._runs.forget(self._key(batch))
+
+    def close(self) -> None:
+        """Runs stay: the next batch's writer finds them."""
+        for producer in self._begun.values():
+            producer.abandon()
+        self._begun.clear()
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
+    # --- within ---
+
+    def _run_of(self, batch: BatchOf) -> DriverRun:
+        return self._runs.of(self._key(batch), lambda: Calls(Cluster(**self._common()), self._watch))
+
+    def _key(self, batch: BatchOf) -> Key:
+        return (str(self._client["bootstrap_servers"]), batch.group, batch.run)
+
+    def _connected(self) -> Cluster:
+        if self._cluster is None:
+            self._cluster = Cluster(**self._common())
+        return self._cluster
+
+    def _common(self) -> dict[str, Any]:
+        return {name: value for name, value in self._client.items() if name in COMMON}
+
+    def _allowed_ms(self) -> int:
+        """The lesser of what the user wants and what the brokers allow."""
+        allowed_ms = min(self._timeout_ms, largest_timeout_ms(self._connected()))
+        if allowed_ms <= self._limits.min_left_ms:
+            raise ConfigError(
+                f"transactionTimeout is {allowed_ms} ms, and a batch is decided only while each of its transactions "
+                f"has {self._limits.min_left_ms} ms left: raise it, and the brokers' {MAX_TIMEOUT} with it"
+            )
+        return allowed_ms
+
+
+def largest_timeout_ms(cluster: Cluster) -> int:
+    """transaction.max.timeout.ms: the smallest of a few brokers, for every task asks; Kafka's default where they do not
+    tell. A coordinator with a smaller one than these refuses the attempt by name."""
+    told = []
+    for broker in cluster.admin.describe_cluster().brokers[:ASKED_BROKERS]:
+        try:
+            found = cluster.admin.describe_configs(
+                str(broker.node_id), resource_type=BROKER_RESOURCE, names=[MAX_TIMEOUT]
+            )
+        except (RequestFailed, RpcError):
+            continue  # it is down, or this user may not ask
+        told += [int(one.value) for one in found.configs if one.name == MAX_TIMEOUT and one.value]
+    return min(told, default=MAX_TIMEOUT_MS)
