@@ -6,7 +6,7 @@ from typing import Any
 
 from quorumlog.client.admin_transactions import TransactionCoordinator
 from quorumlog.client.errors import NoProtocol
-from quorumlog.client.joint_errors import NOT_OURS, NoJointTransactions
+from quorumlog.client.joint_errors import NOT_OURS, NotOurs
 from quorumlog.client.link import Link, check
 from quorumlog.ids import NodeId
 from quorumlog.messages.joint import (
@@ -29,7 +29,7 @@ async def joint_groups(link: Link) -> list[ListedJointGroup]:
         for node_id in sorted(link.cache.brokers):
             found.update((group.group_id, group) for group in await _groups_of(link, node_id))
     except (NoProtocol, NotServed) as error:
-        raise NoJointTransactions(NOT_OURS) from error
+        raise NotOurs(NOT_OURS) from error
     return [found[name] for name in sorted(found)]
 
 
@@ -71,7 +71,7 @@ class JointAdmin:
             try:
                 response = await coordinator.call(request)
             except (NoProtocol, NotServed) as error:
-                raise NoJointTransactions(NOT_OURS) from error
+                raise NotOurs(NOT_OURS) from error
             check(response)
             return response
 

@@ -16,7 +16,7 @@ from typing import Any
 from quorumlog.client.admin_joint import joint_groups
 from quorumlog.client.admin_transactions import TransactionCoordinator
 from quorumlog.client.errors import NoProtocol, RequestFailed, Unavailable
-from quorumlog.client.joint_errors import NO_JOINT, NOT_OURS, NoJointTransactions, refused
+from quorumlog.client.joint_errors import NO_JOINT, NOT_OURS, NoJointTransactions, NotOurs, refused
 from quorumlog.client.link import Link
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
@@ -116,7 +116,7 @@ class AsyncJoint:
         try:
             response = await coordinator.once(request, timeout_ms)
         except (NoProtocol, NotServed) as error:
-            raise NoJointTransactions(NOT_OURS) from error
+            raise NotOurs(NOT_OURS) from error
         except RequestFailed as error:  # of FindCoordinator
             if not error.code.retriable:
                 raise

@@ -18,6 +18,10 @@ class NoJointTransactions(QuorumlogError):
     """The cluster has none: it is an Apache Kafka, is older, or its feature is not in force."""
 
 
+class NotOurs(NoJointTransactions):
+    """No node has ever heard of the call: it is an Apache Kafka, or software from before joint transactions."""
+
+
 class JointRefused(RequestFailed):
     """The coordinator has refused a BeginJoint, a CommitJoint or a ForgetJoint. Nothing was decided by it."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +27,8 @@ from quorumlog.spark.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
 from tests.spark.kafka_server import client_of, kafka_server
 from tests.spark.query import WAIT_S, Query
+
+NIGHT = {"writeId": "night", "writeVersion": "7"}
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +193,76 @@ def test_writes(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> Non
         (rows.select("value"), "compacted", {}, "topic 'compacted': a row is refused: INVALID_RECORD"),
         (rows, "missing", {}, "topic 'missing' does not exist"),
         (rows, "written", {"transport": "grpc"}, "option transport: .*set it to auto"),
-        (rows, "written", {"delivery": "exactly-once"}, "is an Apache Kafka.*Say .option..delivery., .at-least-once"),
     ):
         with pytest.raises(PySparkException, match=why):
             write(frame, topic, **more)
+
+
+def committed(kafka: Cluster, topic: str) -> Counter[int]:
+    found = kafka.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
+    return Counter(int(record.value or b"-1") for record in found)
+
+
+def open_transactions(kafka: Cluster) -> list[str]:
+    return [one.transaction.transactional_id for one in kafka.admin.list_transactions(states=["Ongoing"])]
+
+
+def test_a_batch_is_written_exactly_once(spark: Any, servers: str, kafka: Cluster) -> None:
+    """A version that is written again is counted. Of a batch that fails nothing is readable; what its other tasks begin
+    while Spark stops them may stay open until its time-out."""
+    from pyspark.errors import PySparkException
+
+    kafka.admin.create_topic("once", 2)
+
+    def write(frame: Any, **more: str) -> None:
+        options = {"kafka.bootstrap.servers": servers, "topic": "once", **more}
+        frame.write.format("quorumlog").options(**options).mode("append").save()
+
+    rows = spark.range(0, 200, 1, 4).selectExpr("cast(id as string) as value")
+    write(rows)
+    assert committed(kafka, "once") == Counter(range(200)) and open_transactions(kafka) == []
+    for _ in range(2):
+        write(
+            rows.selectExpr("cast(value + 200 as int) as value").selectExpr("cast(value as string) as value"), **NIGHT
+        )
+    assert committed(kafka, "once") == Counter(range(400)) and open_transactions(kafka) == []
+    with pytest.raises(PySparkException, match="write/night was decided with once 200, and is once 4 now"):
+        write(rows.limit(4), **NIGHT)
+    failing = rows.selectExpr("if(value = '150', raise_error('a task fails'), value) as value")
+    with pytest.raises(PySparkException, match="a task fails"):
+        write(failing, transactionTimeout="70s")
+    wait_until(lambda: committed(kafka, "once") == Counter(range(400)) and not open_transactions(kafka), 120, "its end")
+
+
+def test_a_stream_is_written_exactly_once(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:
+    """A batch that was not noted is repeated, and is there once; so is one that begins after a copy was refused."""
+    from pyspark.errors import StreamingQueryException
+
+    kafka.admin.create_topic("fed", 2)
+    kafka.admin.create_topic("once-stream", 2)
+    read = spark.readStream.format("quorumlog").option("kafka.bootstrap.servers", servers).option("subscribe", "fed")
+    frame = read.option("startingOffsets", "earliest").load().selectExpr("value")
+
+    def run(folder: Path) -> None:
+        writer = frame.writeStream.format("quorumlog").option("kafka.bootstrap.servers", servers)
+        started = writer.option("topic", "once-stream").option("checkpointLocation", str(folder))
+        assert started.trigger(availableNow=True).start().awaitTermination(WAIT_S)
+
+    sent = 0
+    for batch in range(2):
+        with kafka.producer() as producer:
+            for number in range(sent, sent + 60):
+                producer.send("fed", b"%d" % number, key=b"%d" % number)
+        sent += 60
+        run(tmp_path / "c")
+        for name in (f"{batch}", f".{batch}.crc"):
+            (tmp_path / "c" / "commits" / name).unlink(missing_ok=True)
+        run(tmp_path / "c")
+        assert committed(kafka, "once-stream") == Counter(range(sent)) and open_transactions(kafka) == []
+    shutil.copytree(tmp_path / "c", tmp_path / "copy")
+    with kafka.producer() as producer:
+        producer.send("fed", b"%d" % sent)
+    with pytest.raises(StreamingQueryException, match="checkpointMoved="):
+        run(tmp_path / "copy")
+    run(tmp_path / "c")
+    assert committed(kafka, "once-stream") == Counter(range(sent + 1)) and open_transactions(kafka) == []

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.errors import QuorumlogError, Unavailable
-from quorumlog.client.joint_errors import ChildNotOpen, JointRefused, NoJointTransactions, Superseded
+from quorumlog.client.joint_errors import ChildNotOpen, JointRefused, NoJointTransactions, NotOurs, Superseded
 from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
 from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.messages.joint import (
@@ -168,6 +168,8 @@ class JointDelivery:
         """With the way on, where the coordinator cannot know it."""
         try:
             return call()
+        except NotOurs:
+            raise
         except NoJointTransactions as error:
             raise NoJointTransactions(f'{error}. Say .option("delivery", "at-least-once") if that will do') from error
         except Superseded as error:

@@ -28,11 +28,11 @@ TRANSPORTS = {"auto": "auto", "grpc": "grpc", "lane": "auto"}  # and the client'
 
 _OWN = (
     "bootstrap.servers", "topic", "delivery", "transport", "includeHeaders", "transactionTimeout", "replayMismatch",
-    "writeId", "writeVersion", "skipOlder", "sinkId", "firstBatch", "checkpointMoved",
+    "writeId", "writeVersion", "skipOlder", "sinkId", "firstBatch", "checkpointMoved", "acceptLost",
 )  # fmt: skip
 _OF_BATCHES = ("writeId", "writeVersion", "skipOlder")
 _OF_STREAMS = ("sinkId", "firstBatch", "checkpointMoved")
-_OF_EXACTLY_ONCE = ("transactionTimeout", "replayMismatch", *_OF_BATCHES, *_OF_STREAMS)
+_OF_EXACTLY_ONCE = ("transactionTimeout", "replayMismatch", "acceptLost", *_OF_BATCHES, *_OF_STREAMS)
 _OF_READS = (
     "subscribe", "subscribePattern", "assign", "startingOffsets", "endingOffsets", "isolationLevel", "failOnDataLoss",
     "readFrom", "table", "pinId", "prefetch", "columns",
@@ -64,7 +64,8 @@ class OnceOptions:
     """Of delivery=exactly-once. location: of a stream's checkpoint, as the query names it; "": it does not.
 
     write_id, write_version: of a batch that can be written again; "" and -1: it cannot. first_batch, replay_mismatch,
-    checkpoint_moved: what they excuse (decision 112); -1 and "": nothing. sink_id: a stream's group; "": its query's.
+    checkpoint_moved: what they excuse (decision 112); -1 and "": nothing. accept_lost: of an Apache Kafka only
+    (decision 115). sink_id: a stream's group; "": its query's.
     """
 
     transaction_timeout_ms: int = DEFAULT_TRANSACTION_TIMEOUT_MS
@@ -76,6 +77,7 @@ class OnceOptions:
     first_batch: int = -1
     replay_mismatch: int = -1
     checkpoint_moved: str = ""
+    accept_lost: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +154,7 @@ def _once(own: Mapping[str, str], location: str) -> OnceOptions:
         skip_older=one_of(own, "skipOlder", ("false", "true")) == "true",
         first_batch=_number(own, "firstBatch"),
         replay_mismatch=_number(own, "replayMismatch"),
+        accept_lost=_number(own, "acceptLost"),
         checkpoint_moved=_plain(own.get("checkpointMoved", "")),
     )
 

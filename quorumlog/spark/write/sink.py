@@ -187,10 +187,10 @@ def write_task(batches: Iterable[Any], options: WriteOptions, batch: BatchOf | N
 
 
 def _delivery(options: WriteOptions) -> AbstractContextManager[Delivery]:
-    from quorumlog.spark.write.joint_delivery import JointDelivery
+    from quorumlog.spark.write.cluster_delivery import ClusterDelivery
 
     assert options.once is not None
-    return closing(JointDelivery(options, options.once))
+    return closing(ClusterDelivery(options, options.once))
 
 
 def refuse_if_asked(messages: Sequence[WriterCommitMessage | None], what: str) -> None:

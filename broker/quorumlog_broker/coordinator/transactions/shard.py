@@ -41,6 +41,7 @@ from quorumlog_broker.coordinator.transactions.init_producer import InitProducer
 from quorumlog_broker.coordinator.transactions.joint.abort import Abort
 from quorumlog_broker.coordinator.transactions.joint.begin import Begin
 from quorumlog_broker.coordinator.transactions.joint.commit import Commit
+from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.listing import Listing
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.partitions import Partitions
@@ -87,9 +88,10 @@ class TransactionShard:
         self._expiry = Expiry(self._turn, config, self._table)
         self._describe = Describe(self._turn, self._table, self._states)
         self._preparing = Preparing(self._turn, self._table, self._states, self._completion)
-        self._begin = Begin(self._turn, config, self._table, self._states, new_producer_id, partitions)
+        given_up = GivenUp()
+        self._begin = Begin(self._turn, config, self._table, self._states, new_producer_id, partitions, given_up)
         self._commit = Commit(self._turn, config.joint, self._table, self._states, self._preparing)
-        self._abort = Abort(self._turn, self._table, self._states, self._preparing)
+        self._abort = Abort(self._turn, self._table, self._states, self._preparing, given_up)
         self._listing = Listing(self._turn, config.joint, self._table, self._states, self._preparing)
 
     # --- time, records, answers ---

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quorumlog.client.errors import RequestFailed
+from quorumlog.client.joint_errors import refused
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import BatchOf
@@ -32,30 +32,31 @@ class Overrides:
 
 
 def check(decision: Decision | None, batch: BatchOf, excused: Overrides) -> bool:
-    """True: the sequence is decided. False: it is the next one. Raises RequestFailed with the codes of joint groups."""
+    """True: the sequence is decided. False: it is the next one. Raises JointRefused, as the
+    coordinator of joint groups does."""
     if decision is None or decision.sequence == NOTHING:
         _check_following(batch, NOTHING, excused)
         return False
     if batch.kind != decision.kind:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.INVALID_REQUEST,
             f"{batch.group} is a group of kind {decision.kind}; a writer of another kind needs another name",
         )
     if batch.location != decision.location and excused.checkpoint_moved != decision.location:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.CHECKPOINT_COPIED,
             f"{batch.group} was last decided from {decision.location!r}, and this is {batch.location!r}: a copy has "
             "the same query id, and its rows would vanish. Give the copy a sinkId of its own; if the checkpoint was "
             f"moved, set checkpointMoved={decision.location}",
         )
     if batch.run in decision.superseded:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.SUPERSEDED,
             f"run {batch.run} of {batch.group} is over: run {decision.run} has decided sequence {decision.sequence}; "
             "stop this one",
         )
     if batch.sequence < decision.sequence:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.CHECKPOINT_ROLLED_BACK,
             f"{batch.group} is at sequence {decision.sequence}, and {batch.sequence} is below it: a checkpoint was "
             "rolled back or begun anew; give the sink a new sinkId or writeId, and it begins anew",
@@ -67,10 +68,10 @@ def check(decision: Decision | None, batch: BatchOf, excused: Overrides) -> bool
 
 
 def check_totals(decision: Decision, batch: BatchOf, totals: Mapping[str, int], excused: Overrides) -> None:
-    """Of a batch that is decided. Raises RequestFailed: REPLAY_DIFFERS."""
+    """Of a batch that is decided. Raises ReplayDiffers."""
     if dict(decision.totals) == dict(totals) or excused.replay_mismatch == batch.sequence:
         return
-    raise RequestFailed(
+    raise refused(
         ErrorCode.REPLAY_DIFFERS,
         f"batch {batch.sequence} of {batch.group} was decided with {_told(decision.totals)}, and is {_told(totals)} "
         "now: its rows are not the same when they are computed again. What is in the topic stays; if that is right, "
@@ -82,7 +83,7 @@ def _check_following(batch: BatchOf, last: int, excused: Overrides) -> None:
     if batch.kind != JointKind.STREAM or batch.sequence in (last + 1, excused.first_batch):
         return
     known = "no decision" if last == NOTHING else f"sequence {last} as the last one"
-    raise RequestFailed(
+    raise refused(
         ErrorCode.DECISION_MISSING,
         f"{batch.group} has {known}, and this is sequence {batch.sequence}. If what lies between was written elsewhere "
         f"or is not wanted, set firstBatch={batch.sequence}",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.joint_errors import refused
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
@@ -92,7 +93,7 @@ def commit(
     yield from _decide(run, batch, attempts, totals, limits)
     yield from _finish(run, batch, excused, limits)
     if run.decision is None or run.decision.sequence != batch.sequence:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.CHILD_NOT_OPEN,
             f"batch {batch.sequence} of {batch.group} was decided, and then its transactions aborted before they could "
             "be ended: nothing of it is readable. Start the query again, and raise transactionTimeout",
@@ -133,14 +134,14 @@ def forget(run: Run, group: str) -> Steps[bool]:
         return False
     open_ids = yield ListOpen(prefix_of(group))
     if open_ids or not decision.ended:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.JOINT_GROUP_OPEN,
             f"{group} has transactions that are open or not ended: let its query finish, or wait for their time-out",
         )
     yield TakeOver(group)
     decision = yield Read(group, patient=True)
     if decision is None or not decision.ended:
-        raise RequestFailed(ErrorCode.JOINT_GROUP_OPEN, f"{group} was written to a moment ago: stop its query first")
+        raise refused(ErrorCode.JOINT_GROUP_OPEN, f"{group} was written to a moment ago: stop its query first")
     run.taken = True
     yield from _write(run, group, None)
     return True
@@ -172,7 +173,7 @@ def _decide(
     """The record is written before the children are looked at: its transaction is over soon, so a process that sleeps
     between the look and the commit decides nothing."""
     if len(attempts) > limits.max_children:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.TOO_MANY_CHILDREN,
             f"batch {batch.sequence} of {batch.group} has {len(attempts)} tasks with rows; {limits.max_children} are "
             "the limit of a decision: coalesce the frame before it is written",
@@ -286,7 +287,7 @@ def _check_not_given_up(last: Decision | None, batch: BatchOf, attempts: Sequenc
     dropped = frozenset(() if last is None else last.dropped)
     found = [one.transactional_id for one in attempts if one.transactional_id in dropped]
     if found:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.CHILD_NOT_OPEN,
             f"batch {batch.sequence} of {batch.group} was not decided: it was aborted while it was committed, and "
             f"transaction {found[0]} with it. Start the query again",
@@ -328,7 +329,7 @@ def _check_open(child: Child, found: Described | None, batch: BatchOf, now_ms: i
             f"{limits.min_left_ms}"
         )
     if why:
-        raise RequestFailed(
+        raise refused(
             ErrorCode.CHILD_NOT_OPEN,
             f"batch {batch.sequence} of {batch.group} was not decided: transaction {child.transactional_id} cannot be "
             f"committed: {why}. The batch can be written again; raise transactionTimeout if batches take so long, and "

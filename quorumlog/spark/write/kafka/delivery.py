@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -23,6 +24,10 @@ from quorumlog.spark.write.kafka.names import attempt_id
 from quorumlog.spark.write.kafka.runs import RUNS, DriverRun, Key, Runs
 from quorumlog.spark.write.kafka.sender import KafkaSender
 
+UNKNOWN = (
+    "failed before a task told of it: what its tasks have open ends by its time-out, and readers of committed records "
+    "wait for it until then or until the next batch is decided"
+)
 MAX_TIMEOUT = "transaction.max.timeout.ms"
 ASKED_BROKERS = 3
 COMMON = frozenset(one.name for one in fields(CommonOptions))  # what the admin client and the consumer take, too
@@ -99,7 +104,11 @@ class KafkaDelivery:
             self._runs.forget(self._key(batch))
 
     def abort(self, batch: BatchOf, attempts: Sequence[Attempt] | None) -> None:
-        """Raises as `commit`."""
+        """Raises as `commit`. Without its group or its run a batch is left to its time-out: whoever asks as another run
+        takes the group from the one that goes on."""
+        if not batch.group or not batch.run:
+            warnings.warn(f"batch {batch.sequence} {UNKNOWN}", stacklevel=2)
+            return
         kept = self._run_of(batch)
         with kept.lock:
             kept.calls.carry_out(core.abort(kept.run, batch, attempts, self._excused, self._limits))

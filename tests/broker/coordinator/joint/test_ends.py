@@ -8,7 +8,7 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import AbortJointResponse
-from quorumlog_broker.coordinator.transactions.joint import abort
+from quorumlog_broker.coordinator.transactions.joint import abort, given_up
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, THERE, G, JointWorld
 from tests.broker.coordinator.transaction_world import FIRST_ID, A
 
@@ -316,3 +316,28 @@ def test_open_transactions_are_counted_through_all_that_ends_them(world: JointWo
     assert world.shard.joint_counts == (2, 1) and again.slot in (first.slot, second.slot)
     world.fail_over()
     assert world.shard.joint_counts == (2, 1) and other.slot == 0
+
+
+def test_a_task_that_its_driver_has_given_up_begins_nothing(world: JointWorld) -> None:
+    """Spark aborts while tasks of the job may still run; what they begin later would be open until its time-out."""
+    first = world.opened(0, b"a")
+    world.abort(0, token=b"a")
+    second = world.opened(0, b"b")
+    world.abort(0)
+    third = world.opened(0, b"c")
+    assert len({one.token for one in (first, second, third)}) == 3, "one attempt, or any run: nobody has given up"
+    world.abort(0, run=R1)
+    late = world.answers[world.begin(0, b"d")]
+    assert late.error_code is E.CHILD_NOT_OPEN
+    assert late.error_message == f"run {R1} has aborted sequence 0 of {G}: its driver is done"
+    assert world.shard.joint_counts[1] == 0
+    world.decide(0, world.opened(0, b"e", run=R2), run=R2)
+    world.decide(1, world.opened(1, b"f", run=R2), run=R2)
+
+
+def test_what_was_given_up_is_remembered_up_to_a_limit(world: JointWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(given_up, "MAX_GIVEN_UP", 2)
+    for group in ("a", "b", "c"):
+        world.abort(0, group_id=group, run=R1)
+    told = [world.told(world.begin(0, b"t", group_id=group)) for group in ("a", "b", "c")]
+    assert told == [E.NONE, E.CHILD_NOT_OPEN, E.CHILD_NOT_OPEN]

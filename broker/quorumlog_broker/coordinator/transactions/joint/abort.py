@@ -6,6 +6,7 @@ from quorumlog.messages.joint import AbortJointRequest, AbortJointResponse
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointKind
 from quorumlog_broker.coordinator.steps import Steps, begin
 from quorumlog_broker.coordinator.transactions.joint.checks import cannot_be_asked, invalid_abort
+from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import PREPARES_A_TURN, Preparing
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -14,8 +15,13 @@ from quorumlog_broker.coordinator.turn import Call
 
 
 class Abort:
-    def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, preparing: Preparing) -> None:
+    """given_up: batches that a run has aborted as a whole."""
+
+    def __init__(
+        self, turn: TransactionTurn, table: TransactionTable, states: States, preparing: Preparing, given_up: GivenUp
+    ) -> None:
         self._turn, self._table, self._states, self._preparing = turn, table, states, preparing
+        self._given_up = given_up
 
     def call(self, call: Call, request: AbortJointRequest) -> Steps | None:
         """In steps of `PREPARES_A_TURN` children. A child whose first record is not committed is aborted, too: in the
@@ -28,6 +34,8 @@ class Abort:
         elif _is_decided(group, request.sequence):
             self._turn.answer(call.number, AbortJointResponse(decided=True))
         else:
+            if request.run and not request.token:
+                self._given_up.add((request.group_id, request.run, request.sequence))
             return begin(self._abort(call, request, group))
         return None
 

@@ -17,6 +17,7 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     no_room,
     too_low,
 )
+from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
@@ -34,7 +35,7 @@ CAUSES: dict[int, str] = {  # newer software may know others
 
 
 class Begin:
-    """new_producer_id: see `InitProducer`. partitions: that `__transaction_state` has."""
+    """new_producer_id: see `InitProducer`. partitions: that `__transaction_state` has. given_up: see `Abort`."""
 
     def __init__(
         self,
@@ -44,9 +45,10 @@ class Begin:
         states: States,
         new_producer_id: Callable[[], int | None],
         partitions: Callable[[], int],
+        given_up: GivenUp,
     ) -> None:
         self._turn, self._config, self._table, self._states = turn, config, table, states
-        self._new_producer_id, self._partitions = new_producer_id, partitions
+        self._new_producer_id, self._partitions, self._given_up = new_producer_id, partitions, given_up
 
     def call(self, call: Call, request: BeginJointRequest) -> None:
         found = invalid_begin(request, self._config.joint.max_timeout_ms)
@@ -83,6 +85,11 @@ class Begin:
 
     def _open(self, call: Call, request: BeginJointRequest, group: JointGroup) -> None:
         found = too_low(self._states, JOINT_BEGINS)
+        if (request.group_id, request.run, request.sequence) in self._given_up:
+            text = (
+                f"run {request.run} has aborted sequence {request.sequence} of {request.group_id}: its driver is done"
+            )
+            found = Refusal(ErrorCode.CHILD_NOT_OPEN, text)
         if found is None and group.is_empty:
             found = no_room(len(self._table.joint_groups), self._config.joint.max_groups)
         if found is not None:
