@@ -30,6 +30,7 @@ from jepsen.sim.invariants.consumer_groups import durable_state as consumers_sta
 from jepsen.sim.invariants.consumer_sessions import ConsumerSessions
 from jepsen.sim.invariants.decisions import Decisions
 from jepsen.sim.invariants.expiries import Expiries
+from jepsen.sim.invariants.joint_cores import JointCores, joint_state
 from jepsen.sim.invariants.rebalances import Rebalances
 from jepsen.sim.invariants.static_restarts import StaticRestarts
 from jepsen.sim.invariants.target_assignments import TargetAssignments
@@ -71,6 +72,7 @@ class CoordinatorInvariants:
         self.counts["consumer groups checked"] = 0
         self.expiries, self._static_restarts = Expiries(findings), StaticRestarts(findings)
         self._rebalances, self._decisions = Rebalances(findings), Decisions(findings)
+        self._joint = JointCores(findings)
         self._consumer_sessions, self._targets = ConsumerSessions(findings), TargetAssignments(findings)
         self._decided_seen: dict[tuple[str, Log], tuple[Any, Offset, Offset]] = {}  # as of _consumers_seen
         self._consumers_seen: dict[tuple[str, Log], tuple[Any, Offset]] = {}  # the core's turn, and its end
@@ -84,7 +86,7 @@ class CoordinatorInvariants:
     @property
     def all_counts(self) -> dict[str, int]:
         of_groups = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._targets)
-        parts = (*of_groups, self._decisions)
+        parts = (*of_groups, self._decisions, self._joint)
         counts = self.counts | {WAITED: sum(self._waited.values())}
         return counts | {name: count for one in parts for name, count in one.counts.items()}
 
@@ -201,6 +203,7 @@ class CoordinatorInvariants:
             self._targets.listen(one._shard)
         else:
             self._decisions.listen(one._shard)
+            self._joint.listen(one._shard, f"{one.replica.name} on {machine.host}")
         self.counts["active coordinators"] += 1
         ends: dict[int, Offset] = {}
         committing = False
@@ -250,6 +253,7 @@ class CoordinatorInvariants:
         kept = compacted(records, random.Random(end)) if self.counts["cores compared"] % 2 else records
         kept = list(kept)
         self.counts["compacted logs loaded"] += len(kept) < len(records)
+        self._joint.compacted(records, kept)
         try:
             replay(fresh, kept)
         except (CorruptRecords, LookupError, AssertionError) as error:
@@ -285,7 +289,7 @@ def coordinators_of(machine: Machine) -> Sequence[Coordinator]:
 def durable_state(shard: GroupShard | TransactionShard) -> dict[str, Any]:
     """What records alone decide."""
     if isinstance(shard, TransactionShard):
-        return dict(shard._table.items())
+        return dict(shard._table.items()) | joint_state(shard)
     table = shard._offsets
     state: dict[str, Any] = {f"offsets of {name}": dict(table.of(name)) for name in table.groups()}
     state |= {f"pending of {name}": set(table.pending.of(name)) for name in table.pending.groups()}
