@@ -204,6 +204,8 @@ class Run:
         if aborting is not None:
             await aborting
         self._judge(ErrorCode(response.error_code), response.error_message)
+        if self._rng.random() < self._habits.aborts:
+            await self._abort(sequence)
 
     def _new(self, sequence: int, refs: tuple[JointChildRef, ...], rows: int) -> Commit:
         tokens = frozenset(ref.token.decode() for ref in refs)
@@ -233,17 +235,18 @@ class Run:
         first, *others = refs
         kind = self._rng.choice(("token", "epoch", "totals", "gap", "twice"))
         rows, of, overrides = self.group.rows(sequence), sequence, {}
+        changed: tuple[JointChildRef, ...]
         if kind == "token":
             first = JointChildRef(slot=first.slot, producer_epoch=first.producer_epoch, token=b"another")
         elif kind == "epoch":
             first = JointChildRef(slot=first.slot, producer_epoch=first.producer_epoch + 1, token=first.token)
         elif kind == "totals" and self.group.committed >= 0:
             of, rows = self.group.committed, self.group.rows(self.group.committed) + 1
-        elif kind == "gap" or self.group.kind == STREAM:
-            of, overrides = sequence + 2, {"first_batch": sequence + 1}
+        elif self.group.kind == STREAM:
+            of, overrides = sequence + 2, {"first_batch": sequence + 1} if self._rng.random() < 0.5 else {}
         else:
             of = sequence + 1  # of a versioned writer: these are children of another version
-        changed = (first, *others)
+        changed = () if of == sequence + 2 else (first, *others)
         self.recorder.counts["joint commits that are wrong"] += 1
         commit = self._new(of, changed, rows)
         await self.asking.commit(commit, commit_request(self.group, commit, changed, 0, **overrides))

@@ -26,6 +26,7 @@ async def change_levels(calls: Calls, rng: random.Random, stopped: Callable[[], 
     """Ends at level 2. counts: how often each happened."""
     while not stopped():
         await asyncio.sleep(rng.uniform(*_AT_2_S))
+        await _set(calls, 0)  # in one step, which is refused
         if stopped() or await _set(calls, JOINT_ENDS) != ErrorCode.NONE:
             continue
         counts[LOWERED] += 1

@@ -15,6 +15,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import BeginJointRequest, JointChildRef
 
 LATE_ROWS = 2  # that an attempt sends after its driver has died
+ASKS_AGAIN = 0.15  # of the attempts
 BELOW_LEVEL_S = 0.4  # before it is tried again
 LATE_REFUSED = "joint late rows refused"
 
@@ -72,6 +73,8 @@ class Task:
             raise Failed(f"{code.name}: {begun.error_message}")
         if begun.decided:
             return None
+        if self._rng.random() < ASKS_AGAIN:
+            await self._ask_again(asking)
         producer = Producer(
             self._calls, self._recorder.producers, begun.transactional_id, TV2, self._timeout_ms,
             begun.producer_id, begun.producer_epoch,
@@ -83,6 +86,14 @@ class Task:
             await self._go_on(producer)
         ref = JointChildRef(slot=begun.slot, producer_epoch=begun.producer_epoch, token=self.attempt.token.encode())
         return Child(ref, producer)
+
+    async def _ask_again(self, asking: Asking) -> None:
+        """As if the answer were lost; the history says whether it is the same child."""
+        try:
+            await asking.begin(self.attempt, self.begin, attempts=2)
+        except Unknown:
+            return
+        self._recorder.counts["joint tokens told again"] += 1
 
     async def _pause(self) -> None:
         """Raises Failed if it was killed."""

@@ -53,7 +53,8 @@ def run(
     gc.disable()
     simulation = _Simulation(seed, profile, seconds, cuts or Cuts(), trace)
     try:
-        return simulation.run()
+        with joint.small_steps():
+            return simulation.run()
     finally:
         simulation.drop()
         killed_coroutines.empty()
@@ -191,7 +192,7 @@ class _Simulation:
                 self.history_findings += transactional.check()
             if drivers is not None:
                 logs = self.cluster.invariants.transaction_logs.joint(self.cluster.image, self.cluster.machines)
-                self.history_findings += drivers.check(logs)
+                self.history_findings += drivers.check(logs, self.cluster.invariants.coordinators.joint_levels)
             if transactional is not None or drivers is not None:
                 self.cluster.invariants.transaction_logs.at_the_end(self.cluster.image, self.cluster.machines)
 

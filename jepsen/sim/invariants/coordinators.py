@@ -49,6 +49,7 @@ from quorumlog_broker.coordinator.runtime.marker_sender import MarkerSender
 from quorumlog_broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.metadata.image import Image
 
 WAITED = "transactions that waited for room"
 COMPARE_NS = 2 * NS_PER_S  # between two comparisons of a core
@@ -73,6 +74,7 @@ class CoordinatorInvariants:
         self.expiries, self._static_restarts = Expiries(findings), StaticRestarts(findings)
         self._rebalances, self._decisions = Rebalances(findings), Decisions(findings)
         self._joint = JointCores(findings)
+        self.joint_levels: list[int] = []  # of joint.version, in turn
         self._consumer_sessions, self._targets = ConsumerSessions(findings), TargetAssignments(findings)
         self._decided_seen: dict[tuple[str, Log], tuple[Any, Offset, Offset]] = {}  # as of _consumers_seen
         self._consumers_seen: dict[tuple[str, Log], tuple[Any, Offset]] = {}  # the core's turn, and its end
@@ -89,6 +91,11 @@ class CoordinatorInvariants:
         parts = (*of_groups, self._decisions, self._joint)
         counts = self.counts | {WAITED: sum(self._waited.values())}
         return counts | {name: count for one in parts for name, count in one.counts.items()}
+
+    def on_image(self, image: Image) -> None:
+        """Of the newest metadata that any node has published."""
+        if self.joint_levels[-1:] != [image.joint_version]:
+            self.joint_levels.append(image.joint_version)
 
     # --- after a step ---
 
@@ -163,6 +170,7 @@ class CoordinatorInvariants:
         if self._decided_seen.get(key) != now:
             self._decided_seen[key] = now
             self._decisions.look(one._shard, where)
+            self._joint.look(one._shard, where)
 
     def _look_at_lanes(self, machine: Machine, sender: MarkerSender) -> None:
         self._waited[machine.host, machine.life] = sender.waited

@@ -1,5 +1,7 @@
 """Joint transactions in the simulation (jepsen.joint): two drivers at once of each group, and tasks that outlive them.
 
+- joint-left-at-once: joint.version falls from 2 to 0 in one step.
+
 After the faults:
 - joint-goes-on: a fresh driver of each group decides a next batch, whatever dead drivers have left open;
 - joint-ends: then every child ends within its time-out, and all partitions can be read to their ends.
@@ -9,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.joint.events import Attempt, Poll
@@ -28,10 +32,14 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import ListJointRequest, ListJointResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog_broker.coordinator.transactions.joint import preparing
+from quorumlog_quorum.metadata.features import JOINT_BEGINS
 
 SETTINGS = {
     "log.cleaner.enable": "false",  # the other invariants compare bytes; compacted_replay.py compacts
     "transaction.state.log.num.partitions": "3",
+    "transactional.id.expiration.ms": "3000",  # slots are idle for longer, now and then
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
 TOPIC_CONFIGS = {"retention.ms": "-1"}
@@ -43,6 +51,17 @@ GOES_ON_S = 30  # a fresh driver's next decision
 _LOOKS_MAX = 500
 _MIN_PER_S = {"joint decisions": 0.5, "joint reads": 0.5, "joint records committed": 1.0}
 CALM = Habits(dies=0, twice=0, aborts=0, stalls=0, confused=0, replays=0, timeouts_ms=(5_000,))
+
+
+@contextmanager
+def small_steps() -> Iterator[None]:
+    """Coordinators write one Prepare record a turn: a failover may part a decision from those of small batches, too."""
+    former = preparing.PREPARES_A_TURN
+    preparing.PREPARES_A_TURN = 1
+    try:
+        yield
+    finally:
+        preparing.PREPARES_A_TURN = former
 
 
 class Joint:
@@ -205,11 +224,13 @@ class Joint:
             await asyncio.sleep(0.1)
         raise TimeoutError(f"{group.name} does not end: {listed}")
 
-    def check(self, logs: Sequence[Sequence[LogRecord]]) -> list[Finding]:
-        """logs: of the coordinators, by partition."""
+    def check(self, logs: Sequence[Sequence[LogRecord]], levels: Sequence[int]) -> list[Finding]:
+        """logs: of the coordinators, by partition. levels: of joint.version, that the metadata had in turn."""
         recorder = self.recorder
         checked = JointLogs(recorder.aborts)
         checked.check(logs)
+        if (JOINT_BEGINS, 0) in pairwise(levels):
+            recorder.findings.append(Finding("joint-left-at-once", f"joint.version was {levels} in turn"))
         found = [*recorder.findings, *checked.findings, *recorder.history.check(checked.decided)]
         recorder.counts.update(checked.counts)
         recorder.counts.update(recorder.history.count(checked.decided))
