@@ -38,9 +38,9 @@ class Habits:
 
     dies: float = 0.05
     twice: float = 0.2
-    aborts: float = 0.08
+    aborts: float = 0.12
     stalls: float = 0.1
-    confused: float = 0.12
+    confused: float = 0.25
     orphans: float = 0.6  # of the tasks of a driver that has died
     replays: float = 0.3  # of the runs
     gap_s: float = 0.25

@@ -190,6 +190,13 @@ def test_a_sound_history_is_accepted_and_counted() -> None:
     assert history.count(DECIDED)["joint records of others"] == 1
 
 
+def test_a_version_below_the_last_may_be_told_as_not_decided() -> None:
+    history = sound_history()
+    history.aborts.append(AbortAnswer(Abort(G, 0, PLACE), False, 301))
+    history.versioned.add(G)
+    assert history.check(DECIDED) == []
+
+
 def poll(at: int, **fields: object) -> Callable[[JointHistory], None]:
     def change(history: JointHistory) -> None:
         history.polls[at] = history.polls[at]._replace(**fields)  # type: ignore[arg-type]

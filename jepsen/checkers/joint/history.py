@@ -37,7 +37,10 @@ Batch = tuple[str, int]
 
 
 class JointHistory:
-    """Takes events in any order, and judges them when all are there."""
+    """Takes events in any order, and judges them when all are there.
+
+    versioned: groups of which a coordinator knows the last version alone: it cannot tell whether one below was decided.
+    """
 
     def __init__(self) -> None:
         self.attempts: list[Attempt] = []
@@ -46,6 +49,7 @@ class JointHistory:
         self.aborts: list[AbortAnswer] = []
         self.missing: list[Missing] = []
         self.polls: list[Poll] = []
+        self.versioned: set[str] = set()
         self._report = Report()
 
     def check(self, decided: Sequence[Decided]) -> list[Finding]:
@@ -132,6 +136,9 @@ class JointHistory:
         for commit in self.commits:
             batch = (commit.group, commit.sequence)
             acked[batch] = min(acked.get(batch, OPEN_NS), commit.acked_ns)
+        by_group: dict[str, list[Decided]] = defaultdict(list)
+        for one in by_batch.values():
+            by_group[one.group].append(one)
         children: dict[tuple[str, int, int], str] = {}
         for begun in self.begun:
             found = by_batch.get((begun.group, begun.sequence))
@@ -145,6 +152,8 @@ class JointHistory:
                 self._report.found("joint-shared", f"{begun}: {children[begun.child]} has that child")
         for answer in self.aborts:
             batch = (answer.abort.group, answer.abort.sequence)
+            if batch[0] in self.versioned and any(one.sequence > batch[1] for one in by_group[batch[0]]):
+                continue
             if acked.get(batch, OPEN_NS) <= answer.invoked_ns and not answer.decided:
                 self._report.found("joint-aborted", f"{answer}, behind the decision of its batch")
         for missing in self.missing:

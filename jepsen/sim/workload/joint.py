@@ -47,6 +47,7 @@ REPLICAS = 3
 STREAMS, DRIVERS = ("spark/a", "spark/b"), 2  # of each stream
 VERSIONED_ID, SINGLE_ID = "write/versions", "write/{}"
 SINGLE_REPLAYS = 0.4  # of the runs of single batches
+LEFT_OPEN = "joint children left open by the dead"
 GOES_ON_S = 30  # a fresh driver's next decision
 _LOOKS_MAX = 500
 _MIN_PER_S = {"joint decisions": 0.5, "joint reads": 0.5, "joint records committed": 1.0}
@@ -79,6 +80,7 @@ class Joint:
         self._rng, self._transport, self._admin, self._clock = rng, transport, admin, clock
         self.groups = [Group(name, location=f"file:/checkpoint/{name}") for name in STREAMS]
         self.groups.append(Group(VERSIONED_ID, kind=VERSIONED))
+        self.recorder.history.versioned.add(VERSIONED_ID)
         self._singles: list[Group] = []
 
     @property
@@ -195,7 +197,7 @@ class Joint:
         rng = self._rng(f"dead/{group.name}")
         task = Task(group, dead, [0], self.recorder, self._calls(f"dead/{group.name}"), rng, CALM.timeouts_ms[0])
         if await task.run() is not None:
-            self.recorder.counts["joint children left open by the dead"] += 1
+            self.recorder.counts[LEFT_OPEN] += 1
 
     async def read_all(self) -> None:
         """Raises TimeoutError if anything stays open."""
