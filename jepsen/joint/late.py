@@ -18,6 +18,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import BeginJointRequest, CommitJointRequest
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.messages.transactions import EndTxnRequest
+from quorumlog.records.coordinator.transactions import NO_PRODUCER_ID
 from quorumlog.rpc.transport import RpcError
 
 KEPT_MAX = 12
@@ -114,14 +115,16 @@ async def go_on_sending(
 
 
 async def _ask_for(producer: Producer, calls: Calls, recorder: JointRecorder, rng: random.Random) -> None:
-    """InitProducerId or EndTxn of a child's id: nobody but its group's calls ends it. Raises RpcError."""
+    """InitProducerId or EndTxn of a child's id: nobody but its group's calls ends it. An id that has expired is free
+    for everybody, with another producer id. Raises RpcError."""
     request: InitProducerIdRequest | EndTxnRequest
     if rng.random() < 0.5:
         request = InitProducerIdRequest(transactional_id=producer.transactional_id, transaction_timeout_ms=6_000)
     else:
         request = producer.end_request(committed=True)
     response = await calls.to_coordinator(TRANSACTION, producer.transactional_id, request)
-    if response.error_code == ErrorCode.NONE:
+    took = response.error_code == ErrorCode.NONE and response.producer_id in (NO_PRODUCER_ID, producer.producer_id)
+    if took:
         text = f"{type(request).__name__} of {producer.transactional_id} in epoch {producer.epoch} was carried out"
         recorder.findings.append(Finding("joint-ended-by-others", text))
     recorder.counts[OTHERS_REFUSED] += response.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
