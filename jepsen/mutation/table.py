@@ -22,9 +22,9 @@ Each line is a known mistake: a small diff of production code in `jepsen/mutants
 not a proof that the simulation, the crash sweep and the tests bite. `./dev mutants --report docs/mutants.md` writes
 this page; a name after `mutants` tries that one only and keeps the other lines.
 
-- killer: `sim PROFILE` is the simulation, 20 virtual seconds a seed, 60 of the profile `quorum`; `crash WORKLOAD` is
-  the crash sweep; `soak DAYS` is so many virtual days of log directories; `test` names a test. Named findings count,
-  and only where the sound tree passes the same run. The end of a process does not count.
+- killer: `sim PROFILE` is the simulation, 20 virtual seconds a seed, 60 of the profile `quorum`, 8 of `joint`;
+  `crash WORKLOAD` is the crash sweep; `soak DAYS` is so many virtual days of log directories; `test` names a test.
+  Named findings count, and only where the sound tree passes the same run. The end of a process does not count.
 - runs: how many runs it took: seeds from 1 on, or workloads.
 - seconds: of processor time, the sound tree's run included where it was the first to ask for it.
 

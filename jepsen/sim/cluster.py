@@ -26,6 +26,7 @@ MOVE_RATES = ("2000", "2000", "10000", "")  # bytes a second; "": as fast as it 
 CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers
 GROUP_HOST = "group"  # members of the consumer group, if there is one
 TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
+JOINT_HOST = "joint"  # drivers of joint transactions, if there are any
 
 
 @dataclass(slots=True)

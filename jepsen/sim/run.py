@@ -13,7 +13,7 @@ from typing import TextIO
 from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
-from jepsen.sim.cluster import GROUP_HOST, TRANSACTIONS_HOST, SimCluster
+from jepsen.sim.cluster import GROUP_HOST, JOINT_HOST, TRANSACTIONS_HOST, SimCluster
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import (
     BALANCED,
@@ -33,7 +33,7 @@ from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.phases import Phases
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.workload import groups, transactions
+from jepsen.sim.workload import groups, joint, transactions
 from jepsen.sim.workload.workload import Workload
 
 START_S = 20  # for the first leader, registrations and the first topic
@@ -53,7 +53,8 @@ def run(
     gc.disable()
     simulation = _Simulation(seed, profile, seconds, cuts or Cuts(), trace)
     try:
-        return simulation.run()
+        with joint.small_steps():
+            return simulation.run()
     finally:
         simulation.drop()
         killed_coroutines.empty()
@@ -161,6 +162,11 @@ class _Simulation:
         if transactional is not None:
             loop = self.workload.beside.loops[TRANSACTIONS_HOST]
             self._phases.perform(loop, transactional.read_all(), HEALING_S, "transactions-end")
+        drivers = self.workload.beside.joint
+        if drivers is not None:
+            loop = self.workload.beside.loops[JOINT_HOST]
+            self._phases.perform(loop, drivers.go_on(), 2 * HEALING_S, "joint-goes-on")
+            self._phases.perform(loop, drivers.read_all(), HEALING_S, "joint-ends")
         # A follower whose connection broke just before the faults ended can drop out of the ISR until its call times
         # out.
         self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
@@ -184,6 +190,10 @@ class _Simulation:
                 self.cluster.invariants.group_logs.at_the_end(self.cluster.image, self.cluster.machines)
             if transactional is not None:
                 self.history_findings += transactional.check()
+            if drivers is not None:
+                logs = self.cluster.invariants.transaction_logs.joint(self.cluster.image, self.cluster.machines)
+                self.history_findings += drivers.check(logs, self.cluster.invariants.coordinators.joint_levels)
+            if transactional is not None or drivers is not None:
                 self.cluster.invariants.transaction_logs.at_the_end(self.cluster.image, self.cluster.machines)
 
     # --- steps ---
@@ -197,6 +207,9 @@ class _Simulation:
             return Verdict.VACUOUS
         transactional = self.workload.beside.transactions
         if transactional is not None and not transactional.exercised_enough(self.seconds):
+            return Verdict.VACUOUS
+        drivers = self.workload.beside.joint
+        if drivers is not None and not drivers.exercised_enough(self.seconds):
             return Verdict.VACUOUS
         if not self.cluster.invariants.tails.proves_enough(self.seconds):
             return Verdict.VACUOUS
@@ -247,7 +260,7 @@ class _Simulation:
             "ms to heal": self.healing_ms,
             **self.workload.compaction.counts,
             **self.workload.beside.counts,
-            **(invariants.coordinators.all_counts if self.plan.groups or self.plan.transactions else {}),
+            **(invariants.coordinators.all_counts if self.plan.has_coordinators else {}),
             **(invariants.group_logs.counts if self.plan.groups else {}),
             **invariants.transaction_logs.counts,
             "full buffers": self.cluster.network.full_buffers,
@@ -262,6 +275,7 @@ def _settings(plan: Plan) -> dict[str, str]:
     return {
         **(groups.SETTINGS if plan.groups else {}),
         **(transactions.SETTINGS if plan.transactions else {}),
+        **(joint.SETTINGS if plan.joint else {}),
         **(late_settings.SETTINGS if plan.name == LATE_SETTINGS else {}),
     }
 

@@ -79,6 +79,13 @@ class Calls:
         except (QuorumlogError, RpcError):
             pass  # the next attempt asks again
 
+    async def to_any(self, request: Any) -> Any:
+        """To the broker that answers first. Raises RpcError."""
+        try:
+            return await self._link.call_any(request, node_timeout_ms=CALL_MS)
+        except Unavailable as error:
+            raise NotDelivered(str(error)) from error
+
     async def to_coordinator(self, kind: int, name: str, request: Any) -> Any:
         """Raises NotDelivered where none is known; RpcError."""
         address = self._coordinators.get((kind, name))

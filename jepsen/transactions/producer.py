@@ -99,7 +99,7 @@ class Producer:
     def start(self) -> None:
         self._added.clear()
 
-    async def send(self, topic: str, index: int, value: int) -> int:
+    async def send(self, topic: str, index: int, value: int | bytes) -> int:
         """The offset, NO_OFFSET if it is not known. Raises Refused, Lost."""
         if self.version == TV1 and index not in self._added:
             await self._add_partition(topic, index)
@@ -132,8 +132,9 @@ class Producer:
         await self.calls.forget_leader(topic)
         await asyncio.sleep(WAIT_S)
 
-    def _produce_request(self, topic: str, index: int, value: int, sequence: int) -> ProduceRequest:
-        batch = lay_out_rows([(self.recorder.now_ns() // 1_000_000, None, b"%d" % value, ())])
+    def _produce_request(self, topic: str, index: int, value: int | bytes, sequence: int) -> ProduceRequest:
+        content = value if isinstance(value, bytes) else b"%d" % value
+        batch = lay_out_rows([(self.recorder.now_ns() // 1_000_000, None, content, ())])
         batch.attributes |= TRANSACTIONAL
         records = batch.seal(self.producer_id, self.epoch, sequence)
         return ProduceRequest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from jepsen.transactions.calls import Calls
 from quorumlog.client.committed import committed_batches
@@ -14,19 +14,35 @@ from quorumlog.rpc.transport import RpcError
 READ_BYTES = 64 << 10
 WAIT_MS = 200
 READ_COMMITTED = 1
+Value = TypeVar("Value")
 
 
-class Found(NamedTuple):
+class FoundOf(NamedTuple, Generic[Value]):
     """next: the position behind the read. stable, high_watermark: ends as the leader told them."""
 
     next: int
     offsets: list[int]
-    values: list[int]
+    values: list[Value]
     stable: int
     high_watermark: int
 
 
+Found = FoundOf[int]
+
+
 async def read(calls: Calls, topic: str, index: int, start: int, *, wait_ms: int = WAIT_MS) -> Found | None:
+    """`read_bytes` of values that are numbers."""
+    found = await read_bytes(calls, topic, index, start, wait_ms=wait_ms)
+    if found is None:
+        return None
+    return FoundOf(
+        found.next, found.offsets, [int(value) for value in found.values], found.stable, found.high_watermark
+    )
+
+
+async def read_bytes(
+    calls: Calls, topic: str, index: int, start: int, *, wait_ms: int = WAIT_MS
+) -> FoundOf[bytes] | None:
     """One fetch from `start` on; None if the leader could not be asked."""
     partition = FetchPartition(index=index, fetch_offset=start, max_bytes=READ_BYTES)
     request = FetchRequest(
@@ -50,12 +66,12 @@ async def read(calls: Calls, topic: str, index: int, start: int, *, wait_ms: int
     data = bytes(found.records)
     batches = list(iter_headers(data))
     offsets: list[int] = []
-    values: list[int] = []
+    values: list[bytes] = []
     for header in committed_batches(data, batches, found.aborted_transactions):
         for record in iter_batch(data, header):
             if record.offset >= start:
                 assert record.value is not None
                 offsets.append(record.offset)
-                values.append(int(record.value))
+                values.append(record.value)
     end = max(start, batches[-1].next_offset) if batches else start
-    return Found(end, offsets, values, found.last_stable_offset, found.high_watermark)
+    return FoundOf(end, offsets, values, found.last_stable_offset, found.high_watermark)

@@ -1,4 +1,4 @@
-"""The 32 invariants of groups and transactions, in the words of their design: each is looked at in the simulation.
+"""The 32 invariants of groups and transactions, and the 7 of joint transactions: each is looked at in the simulation.
 
 The names are those of findings, and stand in the code as they are told.
 """
@@ -62,17 +62,43 @@ INVARIANTS: dict[int, tuple[str, tuple[str, ...]]] = {
 }
 
 
+OF_JOINT_TRANSACTIONS: dict[int, tuple[str, tuple[str, ...]]] = {  # the numbers of decision 112
+    1: ("a batch is decided at most once", ("joint-decided-twice", "joint-gap", "joint-replay", "joint-invented")),
+    2: (
+        "what is named commits as a whole, and nothing else does",
+        ("joint-not-open", "joint-undone", "joint-unasked", "joint-lost", "joint-torn", "joint-leak", "joint-twice"),
+    ),
+    3: ("a superseded run decides nothing", ("joint-superseded",)),
+    4: (
+        "a token has one child, and nobody else has it",
+        ("joint-token-twice", "joint-shared", "joint-opened", "joint-epoch", "joint-ended-by-others"),
+    ),
+    5: ("everything ends, and the next batch is decided", ("joint-ends", "joint-goes-on", "joint-open")),
+    6: (
+        "a fresh replay of what compaction leaves holds the same, and what was told stays",
+        ("state-is-replay", "joint-told-early", "joint-forgotten", "joint-begun", "joint-aborted"),
+    ),
+    7: ("as many ids as attempts that were open at once", ("joint-slot", "joint-slots-above-need")),
+}
+
+
 @cache
 def code_of_findings() -> str:
     return "\n".join(
         path.read_text()
-        for folder in ("sim", "checkers")
+        for folder in ("sim", "checkers", "joint")
         for path in sorted((ROOT / "jepsen" / folder).rglob("*.py"))
     )  # fmt: skip
 
 
 def test_all_32_are_there() -> None:
     assert list(INVARIANTS) == list(range(1, 33))
+
+
+@pytest.mark.parametrize("number", OF_JOINT_TRANSACTIONS)
+def test_an_invariant_of_joint_transactions_is_told_by_this_name(number: int) -> None:
+    _, names = OF_JOINT_TRANSACTIONS[number]
+    assert [name for name in names if f'"{name}"' not in code_of_findings()] == []
 
 
 @pytest.mark.parametrize("number", INVARIANTS)

@@ -79,7 +79,12 @@ def added_and_nothing_written(logs: Logs) -> None:
     del logs[1][Q][0]
 
 
-@pytest.mark.parametrize("vary", [resent, resent_in_one_epoch, added_and_nothing_written])
+def child_of_a_joint_transaction(logs: Logs) -> None:
+    """Its first record opens it."""
+    logs[0].append(IdRecord("joint", 9, 0, ONGOING, NONE, is_child=True))
+
+
+@pytest.mark.parametrize("vary", [resent, resent_in_one_epoch, added_and_nothing_written, child_of_a_joint_transaction])
 def test_what_coordinators_may_write(vary: Callable[[Logs], None]) -> None:
     logs = sound()
     vary(logs)
@@ -88,6 +93,10 @@ def test_what_coordinators_may_write(vary: Callable[[Logs], None]) -> None:
 
 def completed_without_prepare(logs: Logs) -> None:
     del logs[0][4]
+
+
+def begun_open(logs: Logs) -> None:
+    logs[0].append(IdRecord("c", 9, 0, ONGOING, NONE))
 
 
 def epoch_fell(logs: Logs) -> None:
@@ -130,6 +139,7 @@ def hanging(logs: Logs) -> None:
     ("falsify", "name"),
     [
         (completed_without_prepare, "transaction-status"),
+        (begun_open, "transaction-status"),
         (epoch_fell, "transaction-status"),
         (id_of_two, "producer-id-of-two-ids"),
         (committed_instead_of_aborted, "marker-undecided"),

@@ -10,9 +10,14 @@ from typing import Any
 import pytest
 from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, marked, must_be_valid
 
+from jepsen.joint.asking import FAILOVERS
+from jepsen.joint.late import OTHERS_REFUSED
+from jepsen.joint.levels import KEPT, LEFT
+from jepsen.joint.levels import LOWERED as JOINT_LOWERED
 from jepsen.pool.job import QUORUM, Job
 from jepsen.sim.invariants.coordinators import WAITED
 from jepsen.sim.invariants.expiries import DELETED, UNSTAGED
+from jepsen.sim.invariants.joint_cores import REMOVED as COMPACTED_AWAY
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
 from jepsen.sim.invariants.new_disks import FILLED
 from jepsen.sim.invariants.racks import SPREAD
@@ -29,6 +34,7 @@ from jepsen.sim.profiles.plan import (
     DIRECTORY_FAULTS,
     DURABILITY,
     GROUPS,
+    JOINT,
     LATE_SETTINGS,
     MOVES,
     PROFILES,
@@ -39,7 +45,7 @@ from jepsen.sim.profiles.plan import (
 )
 from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
-from jepsen.sim.scripts.killed_coordinator import KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
+from jepsen.sim.scripts.killed_coordinator import KILLED_IN_OPEN_BATCH, KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
 from jepsen.sim.scripts.late_leader import LATE_LEADERS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
 from jepsen.sim.scripts.lone_leader import LONELY
@@ -51,6 +57,7 @@ from jepsen.sim.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.strikes.directories import RETURNED
 from jepsen.sim.strikes.pairs import PARTNERS, SAME
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
+from jepsen.sim.workload.joint import LEFT_OPEN
 from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
 from jepsen.sim.workload.reborn_topic import STAGED
@@ -97,6 +104,37 @@ EVENTS_OF_PROFILES = {
     "whole-isr": (OUTSIDERS,),
 }
 LEAST_OF_OFFSETS = {DELETED: 6, UNSTAGED: 4, RESTAGED: 1, STAGED: 10, KILLED_WITH_OFFSETS: 1}  # likewise
+LEAST_OF_JOINT = {  # likewise
+    "joint decisions": 50,
+    "joint records committed": 120,
+    "joint records of others": 50,
+    "joint reads": 50,
+    "joint tasks told decided": 15,
+    "joint runs superseded": 12,
+    "joint runs refused": 8,
+    "joint children refused": 3,
+    "joint late rows refused": 8,
+    "joint late calls": 10,
+    "joint tokens told again": 10,
+    "joint tasks of dead drivers": 2,
+    "joint children aborted": 3,
+    "joint children timed out": 4,
+    "joint children not named": 30,
+    "joint aborts told decided": 4,
+    "joint aborts beside commits": 5,
+    "joint drivers died in CommitJoint": 2,
+    "joint copies refused": 1,
+    "joint gaps refused": 1,
+    "joint replays refused": 1,
+    OTHERS_REFUSED: 4,
+    FAILOVERS: 2,
+    KILLED_IN_OPEN_BATCH: 1,
+    COMPACTED_AWAY: 50,
+    JOINT_LOWERED: 1,
+    LEFT: 1,
+    KEPT: 1,
+    LEFT_OPEN: 3,
+}
 LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # over the seeds of that profile
 LEAST_OF_SECOND_COPIES = {MADE: 4, CAME_BACK: 4, MOVED_BACK: 3, cuts_at("back"): 1, cuts_at("moving"): 1}  # likewise
 
@@ -152,6 +190,14 @@ def test_replicas_lie_twice_and_power_is_cut_when_their_first_directories_are_ba
 @pytest.mark.timeout(900)
 def test_offsets_that_transactions_hold_are_deleted_and_so_are_their_topics(simulated: Simulated) -> None:
     assert too_seldom(simulated(AIMED[GROUPS]), LEAST_OF_OFFSETS) == {}
+
+
+@marked(AIMED[JOINT])
+@pytest.mark.timeout(900)
+def test_batches_of_joint_transactions_meet_replays_late_attempts_aborts_failovers_and_levels(
+    simulated: Simulated,
+) -> None:
+    assert too_seldom(simulated(AIMED[JOINT]), LEAST_OF_JOINT) == {}
 
 
 @marked(AIMED[REASSIGN])

@@ -34,13 +34,14 @@ Partition = tuple[str, int]
 
 
 class IdRecord(NamedTuple):
-    """A state of a transactional id, in the order of the log."""
+    """A state of a transactional id, in the order of the log. is_child: of a joint transaction, which begins open."""
 
     transactional_id: str
     producer_id: int
     epoch: int
     status: int
     partitions: frozenset[Partition]
+    is_child: bool = False
 
 
 class DataBatch(NamedTuple):
@@ -88,7 +89,8 @@ def _check_ids(
     epochs: dict[tuple[str, int], int] = {}
     for one in log:
         before = newest.get(one.transactional_id)
-        if one.status not in _MOVES[None if before is None else before.status]:
+        begins_open = before is None and one.is_child and one.status == ONGOING
+        if one.status not in _MOVES[None if before is None else before.status] and not begins_open:
             findings.append(Finding("transaction-status", f"{before} is followed by {one}"))
         highest = epochs.get((one.transactional_id, one.producer_id), -1)
         if one.epoch < highest:

@@ -30,6 +30,7 @@ from jepsen.sim.invariants.consumer_groups import durable_state as consumers_sta
 from jepsen.sim.invariants.consumer_sessions import ConsumerSessions
 from jepsen.sim.invariants.decisions import Decisions
 from jepsen.sim.invariants.expiries import Expiries
+from jepsen.sim.invariants.joint_cores import JointCores, joint_state
 from jepsen.sim.invariants.rebalances import Rebalances
 from jepsen.sim.invariants.static_restarts import StaticRestarts
 from jepsen.sim.invariants.target_assignments import TargetAssignments
@@ -48,6 +49,7 @@ from quorumlog_broker.coordinator.runtime.marker_sender import MarkerSender
 from quorumlog_broker.coordinator.runtime.transaction_coordinator import TransactionCoordinator
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.metadata.image import Image
 
 WAITED = "transactions that waited for room"
 COMPARE_NS = 2 * NS_PER_S  # between two comparisons of a core
@@ -71,6 +73,8 @@ class CoordinatorInvariants:
         self.counts["consumer groups checked"] = 0
         self.expiries, self._static_restarts = Expiries(findings), StaticRestarts(findings)
         self._rebalances, self._decisions = Rebalances(findings), Decisions(findings)
+        self._joint = JointCores(findings)
+        self.joint_levels: list[int] = []  # of joint.version, in turn
         self._consumer_sessions, self._targets = ConsumerSessions(findings), TargetAssignments(findings)
         self._decided_seen: dict[tuple[str, Log], tuple[Any, Offset, Offset]] = {}  # as of _consumers_seen
         self._consumers_seen: dict[tuple[str, Log], tuple[Any, Offset]] = {}  # the core's turn, and its end
@@ -84,9 +88,14 @@ class CoordinatorInvariants:
     @property
     def all_counts(self) -> dict[str, int]:
         of_groups = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._targets)
-        parts = (*of_groups, self._decisions)
+        parts = (*of_groups, self._decisions, self._joint)
         counts = self.counts | {WAITED: sum(self._waited.values())}
         return counts | {name: count for one in parts for name, count in one.counts.items()}
+
+    def on_image(self, image: Image) -> None:
+        """Of the newest metadata that any node has published."""
+        if self.joint_levels[-1:] != [image.joint_version]:
+            self.joint_levels.append(image.joint_version)
 
     # --- after a step ---
 
@@ -161,6 +170,7 @@ class CoordinatorInvariants:
         if self._decided_seen.get(key) != now:
             self._decided_seen[key] = now
             self._decisions.look(one._shard, where)
+            self._joint.look(one._shard, where)
 
     def _look_at_lanes(self, machine: Machine, sender: MarkerSender) -> None:
         self._waited[machine.host, machine.life] = sender.waited
@@ -201,6 +211,7 @@ class CoordinatorInvariants:
             self._targets.listen(one._shard)
         else:
             self._decisions.listen(one._shard)
+            self._joint.listen(one._shard, f"{one.replica.name} on {machine.host}")
         self.counts["active coordinators"] += 1
         ends: dict[int, Offset] = {}
         committing = False
@@ -250,6 +261,7 @@ class CoordinatorInvariants:
         kept = compacted(records, random.Random(end)) if self.counts["cores compared"] % 2 else records
         kept = list(kept)
         self.counts["compacted logs loaded"] += len(kept) < len(records)
+        self._joint.compacted(records, kept)
         try:
             replay(fresh, kept)
         except (CorruptRecords, LookupError, AssertionError) as error:
@@ -285,7 +297,7 @@ def coordinators_of(machine: Machine) -> Sequence[Coordinator]:
 def durable_state(shard: GroupShard | TransactionShard) -> dict[str, Any]:
     """What records alone decide."""
     if isinstance(shard, TransactionShard):
-        return dict(shard._table.items())
+        return dict(shard._table.items()) | joint_state(shard)
     table = shard._offsets
     state: dict[str, Any] = {f"offsets of {name}": dict(table.of(name)) for name in table.groups()}
     state |= {f"pending of {name}": set(table.pending.of(name)) for name in table.pending.groups()}

@@ -3,7 +3,8 @@
 - abort-keeps-the-epoch (27): a transaction that the coordinator aborts by itself, because it has timed out or a new
   producer has come, is aborted in a later epoch: its producer can do nothing more with it.
 - fenced-without-a-reason: the epoch or the producer id of a transactional id changes with a call of InitProducerId or
-  EndTxn, with the end of a transaction that has timed out, or with the markers of one whose epochs have run out.
+  EndTxn, with the end of a transaction that has timed out, or with the markers of one whose epochs have run out. That
+  of a joint transaction's child changes with BeginJoint, AbortJoint, its time-out or its group's decision.
 - producer-id-of-two-ids (30): a producer id serves one transactional id, from when it is written.
 - markers-forgotten (32): as long as a decision is not completed, its coordinator waits for markers; and either one of
   them is under way, or the transaction waits for its turn or for a leader.
@@ -13,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from jepsen.checkers.findings import Findings
 from quorumlog.errors import ErrorCode
@@ -58,6 +59,10 @@ class Decisions:
             self._own(transactional_id, value)
             put(transactional_id, value, **named)
 
+        begin, preparing, commit = (cast(Any, part) for part in (shard._begin, shard._preparing, shard._commit))
+        begin.call = _because(reasons, "BeginJoint", begin.call)
+        preparing.abort = _because(reasons, "the end of a child", preparing.abort)
+        commit.call = _because(reasons, "CommitJoint", commit.call)
         states.put = changed
         self._listen_to_markers(shard, completion)
 
@@ -113,6 +118,8 @@ class Decisions:
         for transactional_id, value in shard._table.items():
             if value.transaction_status not in PREPARED or transactional_id in waited_for:
                 continue
+            if shard._table.is_preparing(transactional_id) and _will_be_prepared(shard, transactional_id):
+                continue
             if not shard._turn.is_pending(transactional_id):
                 text = f"{where}: {transactional_id} in {_epoch(value)} is decided, and no marker of it is awaited"
                 self._findings.broken(FORGOTTEN, text)
@@ -123,6 +130,13 @@ class Decisions:
         for transactional_id in completion._missing:
             if not is_under_way(transactional_id) and transactional_id not in completion._waiting:
                 self._findings.broken(FORGOTTEN, f"{where}: {transactional_id} waits for markers that nobody sends")
+
+
+def _will_be_prepared(shard: TransactionShard, transactional_id: str) -> bool:
+    """The Prepare record of a child whose group has decided is still to be written."""
+    if not shard._turn.is_loaded_for_good:
+        return True
+    return any(group.ids[slot] == transactional_id for group, slot in shard._preparing._left)
 
 
 def _epoch(value: TransactionValue) -> tuple[int, int]:

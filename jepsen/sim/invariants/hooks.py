@@ -118,6 +118,7 @@ class Invariants(BaseInvariants):
             self.retention.on_image(self._image)
             self.directories.on_image(self._image)
             self.moves.on_image(self._image)
+            self.coordinators.on_image(self._image)
             self.reassignments.on_image(self._image)
             self.forgetting.on_image(self._image)
             self.replacements.on_image(self._image)

@@ -47,6 +47,7 @@ SCRIPTED = (  # aimed.py, rivals.py, restarted_voter.py, whole_isr.py
 )
 NEW_DISK = "new-disk"  # a script (new_disk.py)
 KILLED_COORDINATOR, KILLED_HOLDER = "killed-coordinator", "killed-holder"  # scripts (killed_coordinator.py)
+KILLED_IN_BATCH = "killed-in-batch"  # likewise
 DIRECTORY_FAULTS = ("failing-directory", "hanging-directory", "vanished-directory", NEW_DISK)  # of brokers with two
 LONE_LEADER = "lone-leader"  # a script (lone_leader.py)
 TIMED = (*SICK_LEADERS, LONE_LEADER)
@@ -86,8 +87,9 @@ BALANCED = "balanced"  # the same, and the longest log leads where no replica is
 BROKERS = "brokers"  # the profile with four to six brokers, some of them in racks (layout.py)
 GROUPS = "groups"  # the profile in which there is a consumer group (groups.py)
 TRANSACTIONS = "transactions"  # the profile with transactional clients (workload/transactions.py)
+JOINT = "joint"  # the profile with drivers of joint transactions (workload/joint.py)
 LATE = ("holding", "duplicating")  # requests that arrive twice, or late
-_LATE_SHARE = 0.4  # of the seeds of the profile with transactions
+_LATE_SHARE = 0.4  # of the seeds of the profiles with transactions
 DIRECTORIES = "directories"  # the profile in which every broker has two log directories
 MOVES = "moves"  # the profile in which replicas move between log directories all the time
 _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
@@ -98,7 +100,7 @@ SECOND_COPY = "second-copy"  # a script (second_copy.py)
 SECOND_COPIES = "second-copies"  # the profile with that script
 LATE_LEADER = "late-leader"  # a script (late_leader.py)
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
-_PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "moves", "reassigns")  # fields of `Plan`
+_PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "joint", "moves", "reassigns")  # fields of `Plan`
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
 _OWN_CHORES = {  # of profiles
     VOTERS: (VOTERS,),
@@ -218,6 +220,23 @@ PROFILES: dict[str, tuple[str, ...]] = {
         "wall-clock",
         "dies-inside-a-call",
     ),
+    JOINT: (
+        "kill-broker",
+        KILLED_COORDINATOR,
+        KILLED_COORDINATOR,
+        KILLED_IN_BATCH,
+        KILLED_IN_BATCH,
+        "power-one",
+        "pause",
+        "restart-clean",
+        "isolate",
+        "one-way",
+        "cut-clients",
+        "lagging-follower",
+        "slow-disk",
+        "wall-clock",
+        "dies-inside-a-call",
+    ),
     "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
     "sick-leaders": TIMED,
     "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
@@ -236,6 +255,7 @@ class Plan:
     reassigns: an operator moves partitions between brokers (workload/reassignments.py).
     groups: there is a consumer group (workload/groups.py).
     transactions: there are transactional clients (workload/transactions.py).
+    joint: there are drivers of joint transactions (workload/joint.py).
     compacts: there is a compacted topic, and a producer for it (compaction.py).
     """
 
@@ -251,6 +271,7 @@ class Plan:
     directories: int = 1
     groups: bool = False
     transactions: bool = False
+    joint: bool = False
     moves: bool = False
     reassigns: bool = False
 
@@ -263,6 +284,10 @@ class Plan:
     def delays_requests(self) -> bool:
         """A message may arrive twice, or after its answer was given up."""
         return any(fault in self.faults for fault in ("holding", "duplicating"))
+
+    @property
+    def has_coordinators(self) -> bool:
+        return self.groups or self.transactions or self.joint
 
     @property
     def extras(self) -> tuple[str, ...]:
@@ -302,7 +327,7 @@ class Plan:
             return cls.swarm(rng)
         pairs = 1.0 if profile == "pairs" else 0.0
         chores = CHORES if profile in _WITH_CHORES else _OWN_CHORES.get(profile, ())
-        late = LATE if profile == TRANSACTIONS and rng.random() < _LATE_SHARE else ()
+        late = LATE if profile in (TRANSACTIONS, JOINT) and rng.random() < _LATE_SHARE else ()
         return cls(
             name=profile,
             faults=(*PROFILES[profile], *late),
@@ -314,6 +339,7 @@ class Plan:
             compacts=profile in (COMPACTION, INDEX_ROT),
             groups=profile == GROUPS,
             transactions=profile == TRANSACTIONS,
+            joint=profile == JOINT,
             directories=2 if profile in (DIRECTORIES, MOVES, SECOND_COPIES) else 1,
             moves=profile in (MOVES, SECOND_COPIES),
             reassigns=profile == REASSIGN,

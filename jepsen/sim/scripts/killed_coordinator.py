@@ -2,6 +2,8 @@
 
 - killed-coordinator: that of a transaction, between its decision and the last marker: the successor has to write them.
   A decision waits for a few ms only, so a broker that dies at any time hardly ever leaves one behind.
+- killed-in-batch: that of a joint transaction whose children are open, or whose decision waits to be carried out. The
+  successor has to know each child by its token, and what was decided.
 - killed-holder: that of a group for which an open transaction holds an offset of a topic that is just being deleted
   (workload/reborn_topic.py). No coordinator hears of the deletion, and the successor loads what the transaction holds.
 """
@@ -22,6 +24,7 @@ from quorumlog_broker.coordinator.runtime import coordinator as runtime
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 
 KILLED_WITH_MARKERS = "coordinators killed before their markers"
+KILLED_IN_OPEN_BATCH = "coordinators killed in an open batch"
 KILLED_WITH_OFFSETS = "coordinators killed before they heard of a deletion"
 _WAIT_MS = 8_000
 _DEAD_MS = (200, 4_000)
@@ -29,6 +32,11 @@ _DEAD_MS = (200, 4_000)
 
 def killed_coordinator(cluster: SimCluster, rng: random.Random) -> Script:
     yield from _kill_when(cluster, rng, _waits_for_markers, KILLED_WITH_MARKERS)
+
+
+def killed_in_batch(cluster: SimCluster, rng: random.Random) -> Script:
+    wanted = rng.choice((1, 2, 1_000))  # children that are open; never so many: a decision that waits
+    yield from _kill_when(cluster, rng, lambda one: _has_open_batch(one, wanted), KILLED_IN_OPEN_BATCH)
 
 
 def killed_holder(cluster: SimCluster, rng: random.Random) -> Script:
@@ -62,6 +70,13 @@ def _active(machine: Machine) -> list[Coordinator]:
 def _waits_for_markers(coordinator: Coordinator) -> bool:
     shard = coordinator._shard
     return isinstance(shard, TransactionShard) and bool(shard._completion._missing)
+
+
+def _has_open_batch(coordinator: Coordinator, wanted: int) -> bool:
+    shard = coordinator._shard
+    if not isinstance(shard, TransactionShard):
+        return False
+    return any(len(group.open) >= wanted or group.preparing for group in shard._table.joint_groups.values())
 
 
 def _holds_of_reborn(coordinator: Coordinator) -> bool:

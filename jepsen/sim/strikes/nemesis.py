@@ -19,6 +19,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
     KILLED_HOLDER,
+    KILLED_IN_BATCH,
     LATE_SCRIPTS,
     LONE_LEADER,
     NEW_DISK,
@@ -88,7 +89,8 @@ class Nemesis:
     def _drawn(self, kind: str, after_ms: int = 0) -> Blow:
         """Takes the next number. after_ms: from now."""
         of_scripts = (
-            *SCRIPTED, *LATE_SCRIPTS, LONE_LEADER, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER, SECOND_COPY
+            *SCRIPTED, *LATE_SCRIPTS, LONE_LEADER, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER,
+            KILLED_IN_BATCH, SECOND_COPY,
         )  # fmt: skip
         durations_ms = _SCRIPTED_MS if kind in of_scripts else _DURATIONS_MS
         lasts_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))

@@ -11,13 +11,14 @@ from jepsen.sim.network.message import Message, Phase, Verdict
 from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
     KILLED_HOLDER,
+    KILLED_IN_BATCH,
     LATE_LEADER,
     NEW_DISK,
     OLDER_DISK,
     SECOND_COPY,
 )
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
-from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder
+from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder, killed_in_batch
 from jepsen.sim.scripts.late_leader import late_leader
 from jepsen.sim.scripts.late_settings import (
     LATE_METADATA,
@@ -48,6 +49,7 @@ _SCRIPTS = {
     NEW_DISK: new_disk,
     KILLED_COORDINATOR: killed_coordinator,
     KILLED_HOLDER: killed_holder,
+    KILLED_IN_BATCH: killed_in_batch,
     RAISED_MINIMUM: raised_minimum,
     RAISED_DURABILITY: raised_durability,
     SECOND_COPY: second_copy,

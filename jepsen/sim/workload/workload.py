@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from jepsen.checkers.history import AllowedLoss, History, Key, Poll, Send
+from jepsen.joint.recorder import JOINT
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
 from jepsen.sim.network.sockets import SimSockets
 from jepsen.sim.network.transport import SimTransport
@@ -347,7 +348,7 @@ class Workload:
         """Read everything from the start to the current end with a new reader."""
         async with self._admin("final") as admin:
             found = await admin.list_topics()
-            others = (COMPACTED_TOPIC, LEDGER, UNITS_OF)
+            others = (COMPACTED_TOPIC, LEDGER, JOINT, UNITS_OF)
             found = [topic for topic in found if topic.name not in others and not topic.is_internal]
             self.history.final_topics = [topic.name for topic in found]
             self.history.final_partitions = {topic.name: len(topic.partitions) for topic in found}

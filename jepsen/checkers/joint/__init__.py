@@ -1,0 +1,1 @@
+"""What checkers of joint transactions look at (decision 112)."""
