@@ -21,9 +21,7 @@ PREPARES_A_TURN = 64
 class Preparing:
     def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, completion: Completion) -> None:
         self._turn, self._table, self._states, self._completion = turn, table, states, completion
-        self._left: deque[tuple[JointGroup, deque[int]]] = (
-            deque()
-        )  # slots whose records are missing, in order; no empty
+        self._left: deque[tuple[JointGroup, deque[int]]] = deque()  # slots without a record, in order; never empty
 
     def decided(self, group: JointGroup) -> None:
         """Its decision was appended. Of a large one, also the first records have a turn of their own."""
