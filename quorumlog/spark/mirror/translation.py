@@ -1,0 +1,114 @@
+"""Where a group that has read a partition of the source goes on in the target. Pure, but for the logs that it is given.
+
+A partition of the source mirrors into one of the target. In each of the two lie records that were written there first, and
+perhaps copies of the other's. The group goes on at the first record of the target that it has not read through the source:
+the first copy whose origin it has not passed, or the first of the target's own records whose copy it has not passed,
+whichever comes first; at the end if there is neither.
+
+Origins rise in a partition, so a binary search finds the copy. A batch that was written at least once, and repeated, puts
+some of them there twice: the search then ends at one of the places where they rise past the offset, and behind each of
+these every later record follows. So a record may be read twice, and none is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from quorumlog.ids import Offset
+from quorumlog.spark.mirror.origin import Home, Origin
+
+FIRST_WINDOW = 64  # records looked at behind an offset, and twice as many with each step back
+
+
+class Log(Protocol):
+    """A partition as committed readers see it. start inclusive, end exclusive. home: of what is written here first."""
+
+    @property
+    def start(self) -> Offset: ...
+
+    @property
+    def end(self) -> Offset: ...
+
+    @property
+    def home(self) -> Home: ...
+
+    def records(self, start: Offset, end: Offset) -> Iterator[tuple[Offset, Origin | None]]:
+        """In their order. None: written here first."""
+
+
+def translate(offset: Offset, source: Log, target: Log, *, is_home: bool) -> Offset | None:
+    """The next offset to read in the target. offset: the next to read in the source.
+
+    is_home: the source's topic holds copies of the target's. None: they are gone from it, so nobody can tell.
+    """
+    copy, behind = first_copy(offset, source.home, target)
+    if not is_home:
+        return copy if copy is not None else next_record(target, behind, target.end)
+    passed = home_passed(offset, source, target.home)
+    if passed is None:
+        return None
+    until = copy if copy is not None else target.end
+    own = next((at for at, origin in target.records(max(passed, target.start), until) if origin is None), None)
+    if own is not None:
+        return own
+    if copy is not None:
+        return copy
+    return next_record(target, max(behind, passed), target.end)
+
+
+def first_copy(offset: Offset, home: Home, target: Log) -> tuple[Offset | None, Offset]:
+    """The first copy in the target whose origin is at or behind this offset of its home; None: there is none.
+
+    And one past the last copy whose origin is before it; the target's start if there is none.
+    """
+    low, high = target.start, target.end  # copies below low are before the offset, those from high on are not
+    found: Offset | None = None
+    behind = target.start
+    while low < high:
+        middle = Offset((low + high) // 2)
+        copy = _copy_in(target, home, middle, high)
+        if copy is None:
+            high = middle
+        elif copy[1] >= offset:
+            found, high = copy[0], middle
+        else:
+            low = behind = Offset(copy[0] + 1)
+    return found, behind
+
+
+def _copy_in(target: Log, home: Home, start: Offset, end: Offset) -> tuple[Offset, Offset] | None:
+    for at, origin in target.records(start, end):
+        if origin is not None and origin.home == home:
+            return at, origin.offset
+    return None
+
+
+def home_passed(offset: Offset, source: Log, home: Home) -> Offset | None:
+    """One past the last record of this home whose copy lies below `offset` in the source.
+
+    If there is no copy below, up to the first one behind it. None: there is no copy at all.
+    """
+    last = last_copy(source, home, Offset(min(offset, source.end)))
+    if last is not None:
+        return Offset(last + 1)
+    first = _copy_in(source, home, max(offset, source.start), source.end)
+    return None if first is None else first[1]
+
+
+def last_copy(log: Log, home: Home, end: Offset) -> Offset | None:
+    """The origin of the last copy of this home below `end`. None: there is none."""
+    window = FIRST_WINDOW
+    high = end
+    while high > log.start:
+        low = Offset(max(log.start, high - window))
+        found = [origin.offset for _, origin in log.records(low, high) if origin is not None and origin.home == home]
+        if found:
+            return found[-1]
+        high, window = low, window * 2
+    return None
+
+
+def next_record(log: Log, start: Offset, end: Offset) -> Offset:
+    """Of any kind, from `start` on; `end` if there is none: markers of transactions are nothing to read."""
+    return next((at for at, _ in log.records(start, end)), end)
