@@ -1,0 +1,383 @@
+"""A mirror as a Spark job: a query that copies records, and a timer for topics, settings, groups and heartbeats.
+
+In each batch the target's topics are made and changed first, then what was done is written down (entries on the target,
+the mirror's own file), then the rows are written. Killed between any two of these, the same steps come again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.offsets import EARLIEST
+from quorumlog.ids import show_uuid
+from quorumlog.messages.cluster import TopicMetadata
+from quorumlog.spark.mirror.entries import Entry, entries_for
+from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone
+from quorumlog.spark.mirror.internal_records import heartbeat_record
+from quorumlog.spark.mirror.kept import FILE, Kept, KeptTopic, check_sides, kept_text, read_kept, with_topics
+from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern
+from quorumlog.spark.mirror.origin import Home
+from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, rows_to_write
+from quorumlog.spark.mirror.settings import TopicShape, change_of
+from quorumlog.spark.mirror.sides import MirrorSide
+from quorumlog.spark.mirror.translation import last_copy
+from quorumlog.spark.write.options import AT_LEAST_ONCE, EXACTLY_ONCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DEFAULT_EVERY_MS = 1_000  # between the beginnings of two batches
+DEFAULT_GROUPS_EVERY_MS = 10_000
+DEFAULT_MAX_BATCH = 1_000_000  # offsets of a batch, where this Spark can limit them
+LOOK_S = 0.2  # between two looks at the query
+STOP_WAIT_S = 60.0  # for the batch that is under way, before the query is stopped in the middle of it
+
+
+class SameCluster(ConfigError):
+    """Both sides are one cluster."""
+
+
+class Stopped(QuorumlogError):
+    """The mirror is asked to end; this batch has not begun, and comes first in its next run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """source, target: options of the format, of reads and of writes, with bootstrap.servers. topics: regular expressions
+    of whole names, with commas. groups: a regular expression of groups to mirror. restored: see `naming.name_topics`."""
+
+    topics: str
+    source: Mapping[str, str]
+    target: Mapping[str, str]
+    checkpoint: Path
+    names: Names = Names.PREFIXED
+    name: str = "mirror"
+    delivery: str = EXACTLY_ONCE
+    restored: str = ""
+    once: bool = False
+    every_ms: int = DEFAULT_EVERY_MS
+    groups_every_ms: int = DEFAULT_GROUPS_EVERY_MS
+    max_batch: int = DEFAULT_MAX_BATCH
+    skip_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """rows: read from the source. lag: offsets that are not yet read, by topic of the source."""
+
+    batch: int
+    rows: int
+    lag: Mapping[str, int]
+
+
+@dataclass
+class Told:
+    """What a mirror says while it runs."""
+
+    batch: Callable[[BatchDone], None]
+    groups: Callable[[GroupsDone], None]
+    warn: Callable[[str], None]
+
+
+@dataclass
+class Mirror:
+    """One run. Calls of the query come from a thread of Spark's, those of the timer from the caller's."""
+
+    request: Request
+    source: MirrorSide
+    target: MirrorSide
+    groups: GroupMirror
+    told: Told
+    kept: Kept | None = None
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _calls: threading.RLock = field(default_factory=threading.RLock)  # the clients are asked by one thread at a time
+    _left_out: set[str] = field(default_factory=set)
+    _begun: int = -1  # the last batch that was taken
+
+    # --- before it runs ---
+
+    def begin(self) -> None:
+        """Raises SameCluster, SideMadeAnew, ConfigError before anything is written."""
+        self.source.learn_id()
+        self.target.learn_id()
+        if self.source.cluster_id == self.target.cluster_id:
+            raise SameCluster(
+                f"--from and --to are one cluster, {self.source.cluster_id}, by two names: each topic would be mirrored into "
+                "itself; name two clusters"
+            )
+        request, file = self.request, self.request.checkpoint / FILE
+        if file.exists():
+            self.kept = read_kept(file.read_text())
+            check_sides(
+                self.kept, self.source.cluster_id, self.target.cluster_id, self.source.alias, request.names.value
+            )
+            self._check_kept(self.kept)
+            return
+        if request.checkpoint.exists() and any(request.checkpoint.iterdir()):
+            raise ConfigError(f"--checkpoint {request.checkpoint} has files, and none of a mirror: name an empty folder")
+        made = Kept(
+            source=self.source.cluster_id, target=self.target.cluster_id, source_alias=self.source.alias,
+            names=request.names.value, salt=uuid4().hex, start=self._start(),
+        )  # fmt: skip
+        request.checkpoint.mkdir(parents=True, exist_ok=True)
+        self._keep(made)
+
+    def _check_kept(self, kept: Kept) -> None:
+        """Also of topics that have no records now."""
+        here, there = self.target.topics(), self.source.topics()
+        for name, one in kept.topics.items():
+            if name in there:
+                now = here.get(one.to)
+                found = KeptTopic(show_uuid(there[name].topic_id), one.to, show_uuid(now.topic_id) if now else "")
+                with_topics(kept, {name: found})
+
+    def _start(self) -> str:
+        """JSON for startingOffsets: behind the last copy that the target has of each partition. "": it has none."""
+        there, here = self.source.topics(), self.target.topics()
+        named = self._named(there)
+        start: dict[str, dict[str, int]] = {}
+        is_any = False
+        for name, topic in sorted(there.items()):
+            if not _is_read(name, self.request.topics):
+                continue
+            start[name] = {str(part.index): EARLIEST for part in topic.partitions}
+            if name not in named.to or named.to[name] not in here:
+                continue
+            to = here[named.to[name]]
+            for part in topic.partitions:
+                if part.index >= len(to.partitions):
+                    continue
+                log = self.target.log(to, part.index)
+                home = Home(self.source.cluster_id, show_uuid(topic.topic_id), part.index)
+                last = last_copy(log, home, log.end)
+                if last is not None:
+                    start[name][str(part.index)], is_any = last + 1, True
+        return json.dumps(start) if is_any else ""
+
+    def _keep(self, kept: Kept) -> None:
+        if kept == self.kept:
+            return
+        file = self.request.checkpoint / FILE
+        beside = file.with_suffix(".new")
+        with beside.open("w") as out:
+            out.write(kept_text(kept))
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(file)
+        self.kept = kept
+
+    # --- topics ---
+
+    def _named(self, there: Mapping[str, TopicMetadata]) -> Named:
+        request = self.request
+        copies = entries_for(self.source.entries().values(), self.target.cluster_id)
+        found = name_topics(
+            there, topic_pattern(request.topics), request.names, Side(self.source.alias, self.source.cluster_id),
+            Side(self.target.alias, self.target.cluster_id), copies, request.restored,
+        )  # fmt: skip
+        for name, why in found.left_out.items():
+            if name not in self._left_out:
+                self._left_out.add(name)
+                self.told.warn(f"topic {name!r} is left out: {why}")
+        return found
+
+    def prepare(self) -> RowPlan:
+        """Bring the target's topics up to the source's. Raises SideMadeAnew."""
+        with self._calls:
+            return self._prepare()
+
+    def _prepare(self) -> RowPlan:
+        assert self.kept is not None, "begin comes first"
+        there, here = self.source.topics(), self.target.topics()
+        named = self._named(there)
+        self._check_targets(named, there, here)
+        known = self.target.entries()
+        new = [
+            Entry(to, self.source.cluster_id, topic, show_uuid(there[topic].topic_id))
+            for topic, to in named.to.items()
+            if topic not in named.homes
+        ]
+        self.target.add_entries([one for one in new if known.get((one.copy, one.cluster_id)) != one])
+        shapes = self.source.shapes(there[topic] for topic in named.to)
+        missing = [topic for topic in shapes if named.to[topic] not in here]
+        for topic in missing:
+            self.target.make(named.to[topic], shapes[topic])
+        if missing:
+            here = self.target.topics()
+        self._change(named, shapes, self.target.shapes(here[to] for to in named.to.values() if to in here))
+        places = {
+            topic: Place(show_uuid(there[topic].topic_id), named.to[topic], show_uuid(here[named.to[topic]].topic_id))
+            for topic in shapes
+            if named.to[topic] in here
+        }
+        kept = {topic: KeptTopic(one.source_id, one.to, one.target_id) for topic, one in places.items()}
+        self._keep(with_topics(self.kept, kept))
+        alive = frozenset(show_uuid(topic.topic_id) for topic in here.values())
+        return RowPlan(self.source.cluster_id, places, self.request.restored, alive)
+
+    def _check_targets(
+        self, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]
+    ) -> None:
+        """Before a topic is made in the place of one that is gone."""
+        assert self.kept is not None
+        for topic, to in named.to.items():
+            if topic in self.kept.topics:
+                target_id = show_uuid(here[to].topic_id) if to in here else ""
+                with_topics(self.kept, {topic: KeptTopic(show_uuid(there[topic].topic_id), to, target_id)})
+
+    def _change(self, named: Named, shapes: Mapping[str, TopicShape], now: Mapping[str, TopicShape]) -> None:
+        for topic, shape in shapes.items():
+            to = named.to[topic]
+            if to in now:
+                change = change_of(shape, now[to], is_home=topic in named.homes)
+                if topic in named.homes and self.request.names is Names.PREFIXED:
+                    change = replace(change, settings={})  # nothing but copies is in it, as a rule
+                self.target.change(to, change)
+
+    # --- records ---
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        """A batch of the query."""
+        if self.stopping.is_set():
+            raise Stopped("the mirror is asked to end")
+        self._begun = batch
+        write(rows_to_write(frame, self.prepare()), self.write_options(batch))
+
+    def write_options(self, batch: int) -> dict[str, str]:
+        assert self.kept is not None
+        given = {**self.request.target, "delivery": self.request.delivery}
+        if self.request.delivery == EXACTLY_ONCE:
+            given |= {"writeId": f"mirror/{self.request.name}/{self.kept.salt}", "writeVersion": str(batch)}
+        return given
+
+    def read_options(self) -> dict[str, str]:
+        from quorumlog.spark.stream_source import HAS_LIMITS
+
+        assert self.kept is not None
+        given = {
+            **self.request.source,
+            "subscribePattern": topic_pattern(self.request.topics),
+            "startingOffsets": self._named_start() or "earliest",
+            "includeHeaders": "true",
+            "columns": READ_COLUMNS,
+            "isolationLevel": "read_committed",
+            "failOnDataLoss": str(not self.request.skip_lost).lower(),
+        }
+        return given | ({"maxOffsetsPerTrigger": str(self.request.max_batch)} if HAS_LIMITS else {})
+
+    def _named_start(self) -> str:
+        """Where it began, for the partitions that there are now: Spark asks again until its first batch is done."""
+        assert self.kept is not None
+        if not self.kept.start:
+            return ""
+        start = json.loads(self.kept.start)
+        return json.dumps(
+            {
+                name: {str(part.index): start.get(name, {}).get(str(part.index), EARLIEST) for part in topic.partitions}
+                for name, topic in sorted(self.source.topics().items())
+                if _is_read(name, self.request.topics)
+            }
+        )
+
+    def query(self, spark: SparkSession) -> Any:
+        reader = spark.readStream.format("quorumlog").options(**self.read_options())
+        writer = reader.load().writeStream.foreachBatch(self.take).queryName(f"mirror {self.request.name}")
+        writer = writer.option("checkpointLocation", str(self.request.checkpoint / "spark"))
+        if self.request.once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self.request.every_ms} milliseconds").start()
+
+    # --- beside them ---
+
+    def look_around(self) -> None:
+        """Topics, settings, groups and a heartbeat."""
+        with self._calls:
+            plan = self._prepare()
+            there, here = self.source.topics(), self.target.topics()
+            done = self.groups.mirror(self._named(there), there, here)
+            beat = heartbeat_record(self.source.alias, self.target.alias, time.time_ns() // 1_000_000)
+            self.target.keep(HEARTBEATS, [beat])
+        assert plan.source == self.source.cluster_id
+        self.told.groups(done)
+
+    # --- the whole ---
+
+    def run(self, spark: SparkSession) -> None:
+        """To the end of what there is (`once`), or until `stopping` is set. Raises what the query failed with."""
+        self.begin()
+        self.prepare()
+        query = self.query(spark)
+        seen = -1
+        due = time.monotonic()
+        try:
+            while query.isActive and not self.stopping.wait(LOOK_S):
+                seen = self._tell_progress(query, seen)
+                if not self.request.once and time.monotonic() >= due:
+                    self.look_around()
+                    due = time.monotonic() + self.request.groups_every_ms / 1_000
+        finally:
+            self._end(query)
+        self._tell_progress(query, seen)
+        error = query.exception()
+        if error is not None and not self.stopping.is_set():
+            raise error
+        self.look_around()
+
+    def _end(self, query: Any) -> None:
+        """Once the batch that is under way is done, so that its rows need not be written again."""
+        self.stopping.set() if query.isActive else None
+        deadline = time.monotonic() + STOP_WAIT_S
+        while query.isActive and self._done(query) < self._begun and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        query.stop()
+
+    def _done(self, query: Any) -> int:
+        last = query.lastProgress
+        return -1 if last is None else int(last["batchId"])
+
+    def _tell_progress(self, query: Any, seen: int) -> int:
+        for progress in query.recentProgress:
+            batch = int(progress["batchId"])
+            if batch > seen and progress["numInputRows"]:
+                seen = batch
+                self.told.batch(BatchDone(batch, int(progress["numInputRows"]), lag_of(progress["sources"][0])))
+        return seen
+
+
+def _is_read(name: str, topics: str) -> bool:
+    import re
+
+    return re.search(topic_pattern(topics), name) is not None
+
+
+def write(rows: DataFrame, options: Mapping[str, str]) -> None:
+    rows.write.format("quorumlog").options(**options).mode("append").save()
+
+
+def lag_of(source: Mapping[str, Any]) -> dict[str, int]:
+    """Of a source in a progress report: offsets between the end of its batch and the ends of the logs, by topic."""
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    return {
+        topic: sum(max(0, there - end.get(topic, {}).get(index, 0)) for index, there in parts.items())
+        for topic, parts in latest.items()
+    }
+
+
+def _offsets(found: Any) -> dict[str, dict[str, int]]:
+    told = json.loads(found) if isinstance(found, str) else found
+    return dict(told.get("o", {})) if isinstance(told, dict) else {}
+
+
+def check_delivery(delivery: str) -> None:
+    """Raises ConfigError."""
+    if delivery not in (EXACTLY_ONCE, AT_LEAST_ONCE):
+        raise ConfigError(f"--delivery must be {EXACTLY_ONCE} or {AT_LEAST_ONCE}: {delivery!r}")
