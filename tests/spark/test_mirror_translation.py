@@ -22,8 +22,8 @@ class FakeLog:
 
     home: Home
     kept: dict[int, Origin | None] = field(default_factory=dict)
-    start: Offset = Offset(0)
-    end: Offset = Offset(0)
+    start: Offset = field(default=Offset(0))
+    end: Offset = field(default=Offset(0))
     looked_at: int = 0
 
     def records(self, start: Offset, end: Offset) -> Iterator[tuple[Offset, Origin | None]]:
@@ -77,7 +77,9 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "target", "offset", "is_home", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+@pytest.mark.parametrize(
+    ("source", "target", "offset", "is_home", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
 def test_translate(source: str, target: str, offset: int, is_home: bool, want: int) -> None:
     assert translate(Offset(offset), log(A, source), log(B, target), is_home=is_home) == want
 
@@ -107,7 +109,8 @@ def test_the_last_copy_is_found_behind_other_records() -> None:
     st.data(),
 )
 def test_no_record_is_left_out_and_none_is_read_twice(steps: list[str], data: st.DataObject) -> None:
-    """a, b: something is written there first; ab, ba: all that is there is mirrored. The reader remembers what it read."""
+    """a, b: something is written there first; ab, ba: all that is there is mirrored. The reader remembers what it
+    read."""
     logs = {"a": FakeLog(A), "b": FakeLog(B)}
     done = {"a": 0, "b": 0}
     for step in [*steps, "ab", "ba"]:

@@ -31,7 +31,8 @@ class GroupsDone:
 
 
 def forward(current: Offset | None, translated: Offset, end: Offset) -> Offset | None:
-    """The offset to commit on the target; None: leave it as it is. Never backwards, never beyond the end (exclusive)."""
+    """The offset to commit on the target; None: leave it as it is. Never backwards, never beyond the end
+    (exclusive)."""
     found = min(translated, end)
     return found if current is None or found > current else None
 
@@ -114,7 +115,8 @@ class GroupMirror:
             return None
         if found is None:
             self._tell_once(
-                f"group {group!r} is not set in {to[0]}-{to[1]}: the copies that it has read are gone from {key[0]}-{key[1]}"
+                f"group {group!r} is not set in {to[0]}-{to[1]}: the copies that it has read are gone "
+                f"from {key[0]}-{key[1]}"
             )
         self._known[group, key] = now
         return found

@@ -1,8 +1,8 @@
 """Heartbeats and checkpoints, as KIP-382 has them and its tools read them. Pure.
 
-A checkpoint says where a group is on the target: key (group, topic, partition), value (offset on the source, offset on the
-target, metadata). A heartbeat says when the mirror lived: key (source, target), value (time). A text is its length in two
-bytes and UTF-8; a value begins with its version, 0.
+A checkpoint says where a group is on the target: key (group, topic, partition), value (offset on the source, offset on
+the target, metadata). A heartbeat says when the mirror lived: key (source, target), value (time). A text is its length
+in two bytes and UTF-8; a value begins with its version, 0.
 """
 
 from __future__ import annotations

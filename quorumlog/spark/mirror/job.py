@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -23,14 +24,23 @@ from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror.entries import Entry, entries_for
 from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone
 from quorumlog.spark.mirror.internal_records import heartbeat_record
-from quorumlog.spark.mirror.kept import FILE, Kept, KeptTopic, check_sides, kept_text, read_kept, with_topics
+from quorumlog.spark.mirror.kept import (
+    FILE,
+    Kept,
+    KeptTopic,
+    SideMadeAnew,
+    check_sides,
+    kept_text,
+    read_kept,
+    with_topics,
+)
 from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern
 from quorumlog.spark.mirror.origin import Home
 from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, rows_to_write
 from quorumlog.spark.mirror.settings import TopicShape, change_of
 from quorumlog.spark.mirror.sides import MirrorSide
 from quorumlog.spark.mirror.translation import last_copy
-from quorumlog.spark.write.options import AT_LEAST_ONCE, EXACTLY_ONCE
+from quorumlog.spark.write.options import EXACTLY_ONCE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +62,9 @@ class Stopped(QuorumlogError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """source, target: options of the format, of reads and of writes, with bootstrap.servers. topics: regular expressions
-    of whole names, with commas. groups: a regular expression of groups to mirror. restored: see `naming.name_topics`."""
+    """source, target: options of the format, of reads and of writes, with bootstrap.servers. topics: regular
+    expressions of whole names, with commas. groups: a regular expression of groups to mirror. restored: see
+    `naming.name_topics`."""
 
     topics: str
     source: Mapping[str, str]
@@ -102,6 +113,7 @@ class Mirror:
     _calls: threading.RLock = field(default_factory=threading.RLock)  # the clients are asked by one thread at a time
     _left_out: set[str] = field(default_factory=set)
     _begun: int = -1  # the last batch that was taken
+    _failure: QuorumlogError | None = None  # of a batch, which Spark's query tells as a text only
 
     # --- before it runs ---
 
@@ -111,8 +123,8 @@ class Mirror:
         self.target.learn_id()
         if self.source.cluster_id == self.target.cluster_id:
             raise SameCluster(
-                f"--from and --to are one cluster, {self.source.cluster_id}, by two names: each topic would be mirrored into "
-                "itself; name two clusters"
+                f"--from and --to are one cluster, {self.source.cluster_id}, by two names: each topic would be "
+                "mirrored into itself; name two clusters"
             )
         request, file = self.request, self.request.checkpoint / FILE
         if file.exists():
@@ -123,7 +135,9 @@ class Mirror:
             self._check_kept(self.kept)
             return
         if request.checkpoint.exists() and any(request.checkpoint.iterdir()):
-            raise ConfigError(f"--checkpoint {request.checkpoint} has files, and none of a mirror: name an empty folder")
+            raise ConfigError(
+                f"--checkpoint {request.checkpoint} has files, and none of a mirror: name an empty folder"
+            )
         made = Kept(
             source=self.source.cluster_id, target=self.target.cluster_id, source_alias=self.source.alias,
             names=request.names.value, salt=uuid4().hex, start=self._start(),
@@ -250,7 +264,12 @@ class Mirror:
         if self.stopping.is_set():
             raise Stopped("the mirror is asked to end")
         self._begun = batch
-        write(rows_to_write(frame, self.prepare()), self.write_options(batch))
+        try:
+            plan = self.prepare()
+        except QuorumlogError as error:
+            self._failure = error
+            raise
+        write(rows_to_write(frame, plan), self.write_options(batch))
 
     def write_options(self, batch: int) -> dict[str, str]:
         assert self.kept is not None
@@ -309,6 +328,15 @@ class Mirror:
         assert plan.source == self.source.cluster_id
         self.told.groups(done)
 
+    def _look_or_tell(self) -> None:
+        """What a cluster cannot do now is tried again in the next turn. Raises SideMadeAnew, ConfigError."""
+        try:
+            self.look_around()
+        except (SideMadeAnew, ConfigError):
+            raise
+        except (QuorumlogError, TimeoutError) as error:
+            self.told.warn(f"groups and settings are not looked at in this turn: {error}")
+
     # --- the whole ---
 
     def run(self, spark: SparkSession) -> None:
@@ -322,19 +350,20 @@ class Mirror:
             while query.isActive and not self.stopping.wait(LOOK_S):
                 seen = self._tell_progress(query, seen)
                 if not self.request.once and time.monotonic() >= due:
-                    self.look_around()
+                    self._look_or_tell()
                     due = time.monotonic() + self.request.groups_every_ms / 1_000
         finally:
             self._end(query)
         self._tell_progress(query, seen)
         error = query.exception()
         if error is not None and not self.stopping.is_set():
-            raise error
-        self.look_around()
+            raise self._failure or error
+        self._look_or_tell()
 
     def _end(self, query: Any) -> None:
         """Once the batch that is under way is done, so that its rows need not be written again."""
-        self.stopping.set() if query.isActive else None
+        if query.isActive:
+            self.stopping.set()
         deadline = time.monotonic() + STOP_WAIT_S
         while query.isActive and self._done(query) < self._begun and time.monotonic() < deadline:
             time.sleep(LOOK_S)
@@ -354,8 +383,6 @@ class Mirror:
 
 
 def _is_read(name: str, topics: str) -> bool:
-    import re
-
     return re.search(topic_pattern(topics), name) is not None
 
 
@@ -377,7 +404,9 @@ def _offsets(found: Any) -> dict[str, dict[str, int]]:
     return dict(told.get("o", {})) if isinstance(told, dict) else {}
 
 
-def check_delivery(delivery: str) -> None:
-    """Raises ConfigError."""
-    if delivery not in (EXACTLY_ONCE, AT_LEAST_ONCE):
-        raise ConfigError(f"--delivery must be {EXACTLY_ONCE} or {AT_LEAST_ONCE}: {delivery!r}")
+def why_failed(text: str) -> str:
+    """The line of a failed query's text that says why: that of the last error of ours, behind the stack of Python, else
+    its first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    ours = [line for line in lines if re.match(r"(quorumlog|builtins)[\w.]*\.\w+: ", line)]
+    return (ours or lines[:1] or ["it said nothing"])[-1]

@@ -1,7 +1,7 @@
 """The mirror's own file, beside Spark's checkpoint: which clusters and topics it mirrors, by their ids. Pure.
 
-Spark's checkpoint has the source's ids only, and names, not ids, of what is written. So a target that was made anew, and is
-empty, would get the rest of the records and never the first ones.
+Spark's checkpoint has the source's ids only, and names, not ids, of what is written. So a target that was made anew,
+and is empty, would get the rest of the records and never the first ones.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class SideMadeAnew(QuorumlogError):
     def __init__(self, what: str, kept: str, found: str) -> None:
         now = f"now it is {found}: it was made anew" if found else "it is not there any more"
         super().__init__(
-            f"{what} was {kept} when this mirror began, and {now}. Nothing was written. To go on, name an empty --checkpoint: "
-            "the mirror then begins behind the last copy that the target has of each topic, and copies from the beginning "
-            "what has none"
+            f"{what} was {kept} when this mirror began, and {now}. Nothing was written. To go on, name an empty "
+            "--checkpoint: the mirror then begins behind the last copy that the target has of each topic, and copies "
+            "from the beginning what has none"
         )
         self.kept, self.found = kept, found
 
@@ -68,8 +68,8 @@ def read_kept(text: str) -> Kept:
         told: dict[str, Any] = json.loads(text)
         if told["v"] != VERSION:
             raise ConfigError(
-                f"{FILE} of the checkpoint has version {told['v']}, and this quorumlog knows {VERSION}: mirror with the "
-                "quorumlog that wrote it, or with a newer one"
+                f"{FILE} of the checkpoint has version {told['v']}, and this quorumlog knows {VERSION}: mirror with "
+                "the quorumlog that wrote it, or with a newer one"
             )
         return Kept(
             source=told["source"], target=told["target"], source_alias=told["alias"], names=told["names"],
@@ -89,14 +89,14 @@ def check_sides(kept: Kept, source: str, target: str, source_alias: str, names: 
     if (kept.source_alias, kept.names) != (source_alias, names):
         raise ConfigError(
             f"the checkpoint is of a mirror from {kept.source_alias!r} with --names {kept.names}, and this one is from "
-            f"{source_alias!r} with --names {names}: its topics would have other names; say what it was, or name an empty "
-            "--checkpoint"
+            f"{source_alias!r} with --names {names}: its topics would have other names; say what it was, or name an "
+            "empty --checkpoint"
         )
 
 
 def with_topics(kept: Kept, found: Mapping[str, KeptTopic]) -> Kept:
-    """found: what is mirrored now. Raises SideMadeAnew. A topic that has left the source is kept: who makes it again makes
-    another one."""
+    """found: what is mirrored now. Raises SideMadeAnew. A topic that has left the source is kept: who makes it again
+    makes another one."""
     for name, now in found.items():
         before = kept.topics.get(name)
         if before is None:

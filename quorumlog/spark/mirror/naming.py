@@ -1,8 +1,8 @@
 """Which topics a mirror takes, and what they are called on the target (KIP-382). Pure.
 
-A topic of the source is one of three kinds. Its own: it goes under the target's name for it. One that holds copies of the
-target's records: it goes home. One that holds copies of a third cluster's records is left out: that cluster is mirrored
-from itself, and a chain of mirrors would copy each record several times (KAFKA-9914).
+A topic of the source is one of three kinds. Its own: it goes under the target's name for it. One that holds copies of
+the target's records: it goes home. One that holds copies of a third cluster's records is left out: that cluster is
+mirrored from itself, and a chain of mirrors would copy each record several times (KAFKA-9914).
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from quorumlog.topic_name import validate_topic_name
 
 HEARTBEATS = "heartbeats"
 MAX_ALIAS = 100  # characters: the target's names have it in front
-NOT_MIRRORED = rf"(?!__)(?!{HEARTBEATS}$)(?!.*[.-]internal$)"  # as MirrorMaker leaves out what tools keep for themselves
+NOT_MIRRORED = (
+    rf"(?!__)(?!{HEARTBEATS}$)(?!.*[.-]internal$)"  # as MirrorMaker leaves out what tools keep for themselves
+)
 
 
 class Names(StrEnum):
@@ -49,14 +51,14 @@ def check_alias(alias: str) -> None:
     """Raises ConfigError."""
     if not 0 < len(alias) <= MAX_ALIAS or re.fullmatch(r"[A-Za-z0-9_-]+", alias) is None:
         raise ConfigError(
-            f"{alias!r} is no alias of a cluster: it is 1 to {MAX_ALIAS} letters, digits, '_' and '-', since the target's "
-            "topics have it in front: --from east=host1:9092"
+            f"{alias!r} is no alias of a cluster: it is 1 to {MAX_ALIAS} letters, digits, '_' and '-', since the "
+            "target's topics have it in front: --from east=host1:9092"
         )
 
 
 def topic_pattern(topics: str) -> str:
-    """A regular expression for `subscribePattern`, of the whole name. topics: one, or several with commas, as MirrorMaker
-    has them. Raises ConfigError."""
+    """A regular expression for `subscribePattern`, of the whole name. topics: one, or several with commas, as
+    MirrorMaker has them. Raises ConfigError."""
     parts = [part.strip() for part in topics.split(",") if part.strip()]
     if not parts:
         raise ConfigError("--topics names no topic: give a regular expression of whole names, as 'orders.*'")
@@ -90,7 +92,9 @@ def name_topics(
             continue
         entry = copies.get(topic)
         if entry is not None and entry.cluster_id not in (target.cluster_id, restored):
-            left_out[topic] = f"it holds copies of cluster {entry.cluster_id}: mirror them from there, not through a third"
+            left_out[topic] = (
+                f"it holds copies of cluster {entry.cluster_id}: mirror them from there, not through a third"
+            )
             continue
         name = entry.topic if entry is not None else _remote(topic, names, source)
         why = _why_not(topic, name, to)

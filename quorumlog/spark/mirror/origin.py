@@ -2,8 +2,9 @@
 
     quorumlog.origin: CLUSTER/TOPIC/PARTITION/OFFSET/COPY
 
-CLUSTER is the id of the home's cluster, TOPIC of the topic there, COPY of the topic that holds the copy. It is always the
-last header. An application that hands headers on to another topic makes no copy by that, since COPY is not that topic.
+CLUSTER is the id of the home's cluster, TOPIC of the topic there, COPY of the topic that holds the copy. It is always
+the last header. An application that hands headers on to another topic makes no copy by that, since COPY is not that
+topic.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ class RowPlan:
 
 
 def rows_to_write(frame: DataFrame, plan: RowPlan) -> DataFrame:
-    """frame: with READ_COLUMNS. Copies are left out: they are at home on the target, or come from a third cluster, which
-    is mirrored from itself. Every other row gets its origin as its last header, or loses it on the way home."""
+    """frame: with READ_COLUMNS. Copies are left out: they are at home on the target, or come from a third cluster,
+    which is mirrored from itself. Every other row gets its origin as its last header, or loses it on the way home."""
     from pyspark.sql import functions as f
 
     headers = f.coalesce(f.col("headers"), f.array())
@@ -75,5 +75,7 @@ def _of(plan: RowPlan, name: str) -> Column:
     """What the row's topic has in its place."""
     from pyspark.sql import functions as f
 
-    pairs: list[Any] = [f.lit(text) for topic, one in sorted(plan.places.items()) for text in (topic, getattr(one, name))]
+    pairs: list[Any] = [
+        f.lit(text) for topic, one in sorted(plan.places.items()) for text in (topic, getattr(one, name))
+    ]
     return f.create_map(*pairs)[f.col("topic")]

@@ -39,7 +39,8 @@ class TopicShape:
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """What one topic of the target lacks. partitions: to raise to; 0: enough are there. settings: None is the default."""
+    """What one topic of the target lacks. partitions: to raise to; 0: enough are there. settings: None is the
+    default."""
 
     partitions: int = 0
     settings: Mapping[str, str | None] = field(default_factory=dict)
@@ -50,7 +51,9 @@ def change_of(source: TopicShape, target: TopicShape, *, is_home: bool) -> Topic
     wanted = {name: value for name, value in KEPT_AS_IT_IS.items() if name in target.known}
     settings: dict[str, str | None] = {}
     if not is_home:
-        copied = {name: value for name, value in source.own.items() if name in target.known and name not in OF_A_CLUSTER}
+        copied = {
+            name: value for name, value in source.own.items() if name in target.known and name not in OF_A_CLUSTER
+        }
         wanted = {**copied, **wanted}
         settings = {name: None for name in target.own if name not in wanted and name not in OF_A_CLUSTER}
     settings |= {name: value for name, value in wanted.items() if target.own.get(name) != value}

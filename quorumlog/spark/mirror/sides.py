@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from quorumlog.client.blocking import Cluster, Consumer
+from quorumlog.client.blocking import Cluster
+from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import LATEST
@@ -125,7 +126,6 @@ class MirrorSide:
         return self._reader
 
     def _end(self, topic: str) -> Offset:
-        found: Mapping[TopicPartition, object] = {(topic, 0): LATEST}
         return self.client.admin.list_offsets({(topic, 0): LATEST}, isolation_level="read_committed")[topic, 0].offset
 
 
@@ -154,7 +154,9 @@ class ReadLog:
             if found:
                 deadline = time.monotonic() + READ_TIMEOUT_S
             elif time.monotonic() > deadline:
-                raise LogUnreadable(f"{self.key[0]}-{self.key[1]} was not read from {start} to {end} in {READ_TIMEOUT_S} s")
+                raise LogUnreadable(
+                    f"{self.key[0]}-{self.key[1]} was not read from {start} to {end} in {READ_TIMEOUT_S} s"
+                )
             for record in found:
                 self.looked_at += 1
                 if self.looked_at > MAX_LOOKED_AT:

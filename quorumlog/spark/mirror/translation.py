@@ -1,13 +1,13 @@
 """Where a group that has read a partition of the source goes on in the target. Pure, but for the logs that it is given.
 
-A partition of the source mirrors into one of the target. In each of the two lie records that were written there first, and
-perhaps copies of the other's. The group goes on at the first record of the target that it has not read through the source:
-the first copy whose origin it has not passed, or the first of the target's own records whose copy it has not passed,
-whichever comes first; at the end if there is neither.
+A partition of the source mirrors into one of the target. In each of the two lie records that were written there first,
+and perhaps copies of the other's. The group goes on at the first record of the target that it has not read through the
+source: the first copy whose origin it has not passed, or the first of the target's own records whose copy it has not
+passed, whichever comes first; at the end if there is neither.
 
-Origins rise in a partition, so a binary search finds the copy. A batch that was written at least once, and repeated, puts
-some of them there twice: the search then ends at one of the places where they rise past the offset, and behind each of
-these every later record follows. So a record may be read twice, and none is left out.
+Origins rise in a partition, so a binary search finds the copy. A batch that was written at least once, and repeated,
+puts some of them there twice: the search then ends at one of the places where they rise past the offset, and behind
+each of these every later record follows. So a record may be read twice, and none is left out.
 """
 
 from __future__ import annotations
