@@ -20,6 +20,7 @@ from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
 
 if TYPE_CHECKING:
+    from quorumlog.client.options import ConsumerOptions, ProducerOptions
     from quorumlog.spark.mirror.groups import GroupsDone
     from quorumlog.spark.mirror.job import BatchDone, Mirror, Request
     from quorumlog_cli.profile import Target
@@ -145,10 +146,20 @@ def _request(ends: tuple[End, End], *, names: NamesChoice, delivery: Delivery, *
     )  # fmt: skip
 
 
-def _spark_options(target: Target, kind: type[Any]) -> dict[str, str]:
-    """Of the format `quorumlog`: those of the target's client options that this kind of client knows."""
+def _spark_options(target: Target, kind: type[ConsumerOptions] | type[ProducerOptions]) -> dict[str, str]:
+    """Of the format `quorumlog`: those of the target's client options that this kind of client knows.
+
+    Raises ConfigError, also for one that no client knows.
+    """
+    from quorumlog.client.options import ConsumerOptions, ProducerOptions, parse_options
+
     known = {field.name for field in fields(kind)}
     given = {name: value for name, value in target.options.items() if name in known}
+    parse_options(kind, given, {})
+    of_any = {field.name for one in (ConsumerOptions, ProducerOptions) for field in fields(one)}
+    for name in target.options:
+        if name not in of_any:
+            parse_options(kind, {name: target.options[name]}, {})  # it names the nearest one
     return {
         f"kafka.{name.replace('_', '.')}": str(value)
         for name, value in {**given, "bootstrap_servers": target.bootstrap_servers}.items()
