@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
+from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, checkpoints_topic
 from quorumlog.spark.mirror.naming import Named
@@ -19,20 +21,31 @@ from quorumlog.spark.mirror.translation import translate
 
 NOT_MIRRORED = re.compile(r"console-consumer-.*|connect-.*|__.*|spark-quorumlog-.*")  # as MirrorMaker, and our own
 WITHOUT_MEMBERS = ("Empty", "Dead")
-KINDS = ("classic", "consumer")
+KINDS = ("", "classic", "consumer")  # brokers below Kafka 3.7 name no type
 
 
 @dataclass(frozen=True, slots=True)
 class GroupsDone:
-    """set: groups, of which an offset was committed on the target. busy: those that have members there."""
+    """set: groups of which an offset was committed on the target. busy: those that have members there."""
 
     set: tuple[str, ...] = ()
     busy: tuple[str, ...] = ()
 
 
+class Seen(NamedTuple):
+    """What a translation depends on: the group's offset, and where the two logs begin and end."""
+
+    offset: Offset
+    source_end: Offset
+    start: Offset
+    end: Offset
+
+
 def forward(current: Offset | None, translated: Offset, end: Offset) -> Offset | None:
-    """The offset to commit on the target; None: leave it as it is. Never backwards, never beyond the end
-    (exclusive)."""
+    """The offset to commit on the target; None: leave it as it is.
+
+    Never backwards, and never beyond the end (exclusive).
+    """
     found = min(translated, end)
     return found if current is None or found > current else None
 
@@ -46,6 +59,41 @@ def group_pattern(text: str) -> re.Pattern[str]:
 
 
 @dataclass
+class Topics:
+    """Of one pass. there: of the source, here: of the target. Each log is asked for its ends once."""
+
+    named: Named
+    there: Mapping[str, TopicMetadata]
+    here: Mapping[str, TopicMetadata]
+    source: MirrorSide
+    target: MirrorSide
+    _logs: dict[tuple[bool, TopicPartition], ReadLog] = field(default_factory=dict)
+
+    def to(self, key: TopicPartition) -> TopicPartition | None:
+        """The partition of the target; None: it is not mirrored, or not there yet."""
+        name = self.named.to.get(key[0])
+        if name is None or name not in self.here or key[0] not in self.there:
+            return None
+        there, here = len(self.there[key[0]].partitions), len(self.here[name].partitions)
+        return (name, key[1]) if key[1] < min(there, here) else None
+
+    def source_log(self, key: TopicPartition) -> ReadLog:
+        return self._log(self.source, self.there, key, is_target=False)
+
+    def target_log(self, key: TopicPartition) -> ReadLog:
+        return self._log(self.target, self.here, key, is_target=True)
+
+    def _log(
+        self, side: MirrorSide, topics: Mapping[str, TopicMetadata], key: TopicPartition, *, is_target: bool
+    ) -> ReadLog:
+        if (is_target, key) not in self._logs:
+            self._logs[is_target, key] = side.log(topics[key[0]], key[1])
+        found = self._logs[is_target, key]
+        found.looked_at = 0
+        return found
+
+
+@dataclass
 class GroupMirror:
     """Remembers what it has translated, so that a pass over groups that stand still asks for offsets only."""
 
@@ -53,134 +101,91 @@ class GroupMirror:
     target: MirrorSide
     pattern: re.Pattern[str]
     tell: Callable[[str], None]
-    _known: dict[tuple[str, TopicPartition], tuple[Offset, Offset, Offset, Offset]] = field(default_factory=dict)
+    _seen: dict[tuple[str, TopicPartition], Seen] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
     def mirror(self, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]) -> GroupsDone:
         """there: topics of the source. here: of the target."""
+        topics = Topics(named, there, here, self.source, self.target)
         done, busy, checkpoints = list[str](), list[str](), list[Checkpoint]()
-        logs: dict[tuple[str, TopicPartition], ReadLog] = {}
-        for listed in self.source.client.admin.list_groups():
-            group = listed.group_id
-            if not group or not self.pattern.fullmatch(group) or NOT_MIRRORED.fullmatch(group):
-                continue
-            if listed.group_type and listed.group_type.lower() not in KINDS:
-                continue
-            committed = self.source.client.admin.group_offsets(group)
-            found = {
-                (named.to[key[0]], key[1]): one
-                for key, one in committed.items()
-                if key[0] in named.to and self._is_there(key, named, there, here)
-            }
-            back = {named.to[topic]: topic for topic in named.to}
-            translated: dict[TopicPartition, CommittedOffset] = {}
-            for key, one in found.items():
-                offset = self._translated(group, (back[key[0]], key[1]), key, one.offset, named, there, here, logs)
-                if offset is not None:
-                    translated[key] = CommittedOffset(offset, metadata=one.metadata)
-                    checkpoints.append(Checkpoint(group, key[0], key[1], one.offset, offset, one.metadata))
-            if translated:
-                self._set(group, translated, done, busy, logs)
+        for group in filter(self._is_mirrored, self.source.client.admin.list_groups()):
+            found = self._translated(group.group_id, topics)
+            checkpoints += found
+            if found:
+                ended = self._set(group.group_id, found, topics)
+                if ended is not None:
+                    (done if ended else busy).append(group.group_id)
         self.target.keep(checkpoints_topic(self.source.alias), [checkpoint_record(one) for one in checkpoints])
         return GroupsDone(tuple(done), tuple(busy))
 
-    def _is_there(
-        self, key: TopicPartition, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]
-    ) -> bool:
-        to = named.to[key[0]]
-        return key[0] in there and to in here and key[1] < len(here[to].partitions)
+    def _is_mirrored(self, group: ListedGroup) -> bool:
+        name = group.group_id
+        is_wanted = bool(name) and self.pattern.fullmatch(name) is not None and not NOT_MIRRORED.fullmatch(name)
+        return is_wanted and group.group_type.lower() in KINDS
 
-    def _translated(
-        self,
-        group: str,
-        key: TopicPartition,
-        to: TopicPartition,
-        offset: Offset,
-        named: Named,
-        there: Mapping[str, TopicMetadata],
-        here: Mapping[str, TopicMetadata],
-        logs: dict[tuple[str, TopicPartition], ReadLog],
+    def _translated(self, group: str, topics: Topics) -> list[Checkpoint]:
+        """Of the partitions where something has changed since the last pass."""
+        found = []
+        for key, committed in self.source.client.admin.group_offsets(group).items():
+            to = topics.to(key)
+            if to is None:
+                continue
+            offset = self._place(group, key, to, committed.offset, topics)
+            if offset is not None:
+                found.append(Checkpoint(group, *to, committed.offset, offset, committed.metadata))
+        return found
+
+    def _place(
+        self, group: str, key: TopicPartition, to: TopicPartition, offset: Offset, topics: Topics
     ) -> Offset | None:
         """None: it is what it was, or nobody can tell."""
-        source = self._log(self.source, there, key, logs)
-        target = self._log(self.target, here, to, logs)
-        known = self._known.get((group, key))
-        now = (offset, source.end, target.start, target.end)
-        if known == now:
+        source, target = topics.source_log(key), topics.target_log(to)
+        now = Seen(offset, source.end, target.start, target.end)
+        if self._seen.get((group, key)) == now:
             return None
         try:
-            found = translate(offset, source, target, is_home=key[0] in named.homes)
+            found = translate(offset, source, target, is_home=key[0] in topics.named.homes)
         except QuorumlogError as error:
             self._tell_once(f"group {group!r} is not set in {to[0]}-{to[1]}: {error}")
             return None
         if found is None:
-            self._tell_once(
-                f"group {group!r} is not set in {to[0]}-{to[1]}: the copies that it has read are gone "
-                f"from {key[0]}-{key[1]}"
-            )
-        self._known[group, key] = now
+            why = f"the copies that it has read are gone from {key[0]}-{key[1]}"
+            self._tell_once(f"group {group!r} is not set in {to[0]}-{to[1]}: {why}")
+        self._seen[group, key] = now
         return found
 
-    def _log(
-        self,
-        side: MirrorSide,
-        topics: Mapping[str, TopicMetadata],
-        key: TopicPartition,
-        logs: dict[tuple[str, TopicPartition], ReadLog],
-    ) -> ReadLog:
-        place = (side.cluster_id, key)
-        if place not in logs:
-            logs[place] = side.log(topics[key[0]], key[1])
-        logs[place].looked_at = 0
-        return logs[place]
-
-    def _set(
-        self,
-        group: str,
-        translated: Mapping[TopicPartition, CommittedOffset],
-        done: list[str],
-        busy: list[str],
-        logs: Mapping[tuple[str, TopicPartition], ReadLog],
-    ) -> None:
+    def _set(self, group: str, found: list[Checkpoint], topics: Topics) -> bool | None:
+        """True: an offset was committed. False: the group has members there. None: nothing was to be done."""
         admin = self.target.client.admin
-        if _state(admin.describe_group(group).group) not in WITHOUT_MEMBERS:
-            busy.append(group)
-            self._forget(group)
-            return
-        current = admin.group_offsets(group, list(translated))
+        state = str(getattr(admin.describe_group(group).group, "group_state", ""))
+        if state not in WITHOUT_MEMBERS:
+            return self._again(group, ended=False)
+        current = admin.group_offsets(group, [(one.topic, one.partition) for one in found])
         wanted: dict[TopicPartition, CommittedOffset] = {}
-        for key, one in translated.items():
-            before = current.get(key)
-            end = logs[self.target.cluster_id, key].end
-            offset = forward(None if before is None else before.offset, one.offset, end)
+        for one in found:
+            key = (one.topic, one.partition)
+            before = current[key].offset if key in current else None
+            offset = forward(before, one.offset, topics.target_log(key).end)
             if offset is not None:
-                wanted[key] = one._replace(offset=offset)
+                wanted[key] = CommittedOffset(offset, metadata=one.metadata)
         if not wanted:
-            return
+            return None
         codes = admin.alter_group_offsets(group, wanted)
         if ErrorCode.UNKNOWN_MEMBER_ID in codes.values():  # a member has come meanwhile
-            busy.append(group)
-            self._forget(group)
-            return
-        failed = {key: code for key, code in codes.items() if code is not ErrorCode.NONE}
-        if failed:
-            (topic, partition), code = next(iter(failed.items()))
-            self.tell(f"group {group!r} is not set in {topic}-{partition}: {code.name}")
-            self._forget(group)
-        else:
-            done.append(group)
+            return self._again(group, ended=False)
+        for (topic, partition), code in codes.items():
+            if code is not ErrorCode.NONE:
+                self.tell(f"group {group!r} is not set in {topic}-{partition}: {code.name}; it is tried again")
+                return self._again(group, ended=None)
+        return True
 
-    def _forget(self, group: str) -> None:
-        """It is tried again in the next pass."""
-        for key in [key for key in self._known if key[0] == group]:
-            del self._known[key]
+    def _again(self, group: str, *, ended: bool | None) -> bool | None:
+        """It is tried again in the next pass, though nothing changes until then."""
+        for key in [key for key in self._seen if key[0] == group]:
+            del self._seen[key]
+        return ended
 
     def _tell_once(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
             self.tell(text)
-
-
-def _state(group: object) -> str:
-    """Of either protocol."""
-    return str(getattr(group, "group_state", ""))
