@@ -15,7 +15,7 @@ from quorumlog.ids import Offset
 from quorumlog.spark.mirror.entries import Entry, entries_for, entry_record, read_entries
 from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, heartbeat_record
 from quorumlog.spark.mirror.kept import Kept, KeptTopic, SideMadeAnew, check_sides, kept_text, read_kept, with_topics
-from quorumlog.spark.mirror.naming import Names, Side, check_alias, name_topics, topic_pattern
+from quorumlog.spark.mirror.naming import Names, Side, check_alias, name_topics, topic_pattern, with_homes
 from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of, origin_text
 from quorumlog.spark.mirror.settings import TopicChange, TopicShape, change_of
 
@@ -84,6 +84,17 @@ def test_own_topics_have_the_sources_name_in_front_and_copies_go_home() -> None:
     assert list(found.left_out) == ["north.orders"] and "cluster-n" in found.left_out["north.orders"]
     assert named(["orders"], {}, Names.SAME).to == {"orders": "orders"}
     assert named(["north.orders"], copies, restored="cluster-n").to == {"north.orders": "orders"}
+
+
+def test_who_asks_for_a_topic_on_the_way_back_gets_its_copies_too() -> None:
+    copies = {
+        "west.orders": Entry("west.orders", "cluster-w", "orders", ID),
+        "west.refunds": Entry("west.refunds", "cluster-w", "refunds", ID),
+        "north.orders": Entry("north.orders", "cluster-n", "orders", ID),
+    }
+    pattern = with_homes(topic_pattern("orders"), copies, ("cluster-w", ""))
+    topics = ["orders", "west.orders", "westXorders", "west.refunds", "north.orders", "west.orders.x"]
+    assert [name for name in topics if re.search(pattern, name)] == ["orders", "west.orders"]
 
 
 def test_two_topics_of_one_name_and_names_that_are_too_long_are_left_out() -> None:

@@ -34,7 +34,7 @@ from quorumlog.spark.mirror.kept import (
     read_kept,
     with_topics,
 )
-from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern
+from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern, with_homes
 from quorumlog.spark.mirror.origin import Home
 from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, rows_to_write
 from quorumlog.spark.mirror.settings import TopicShape, change_of
@@ -111,6 +111,7 @@ class Mirror:
     kept: Kept | None = None
     stopping: threading.Event = field(default_factory=threading.Event)
     _calls: threading.RLock = field(default_factory=threading.RLock)  # the clients are asked by one thread at a time
+    _pattern: str = ""  # which topics of the source are read
     _left_out: set[str] = field(default_factory=set)
     _begun: int = -1  # the last batch that was taken
     _failure: QuorumlogError | None = None  # of a batch, which Spark's query tells as a text only
@@ -126,6 +127,9 @@ class Mirror:
                 f"--from and --to are one cluster, {self.source.cluster_id}, by two names: each topic would be "
                 "mirrored into itself; name two clusters"
             )
+        self._pattern = with_homes(
+            topic_pattern(self.request.topics), self._copies(), (self.target.cluster_id, self.request.restored)
+        )
         request, file = self.request, self.request.checkpoint / FILE
         if file.exists():
             self.kept = read_kept(file.read_text())
@@ -161,7 +165,7 @@ class Mirror:
         start: dict[str, dict[str, int]] = {}
         is_any = False
         for name, topic in sorted(there.items()):
-            if not _is_read(name, self.request.topics):
+            if not self._is_read(name):
                 continue
             start[name] = {str(part.index): EARLIEST for part in topic.partitions}
             if name not in named.to or named.to[name] not in here:
@@ -177,6 +181,9 @@ class Mirror:
                     start[name][str(part.index)], is_any = last + 1, True
         return json.dumps(start) if is_any else ""
 
+    def _is_read(self, name: str) -> bool:
+        return re.search(self._pattern, name) is not None
+
     def _keep(self, kept: Kept) -> None:
         if kept == self.kept:
             return
@@ -191,11 +198,15 @@ class Mirror:
 
     # --- topics ---
 
+    def _copies(self) -> dict[str, Entry]:
+        """Which topics of the source hold copies."""
+        return entries_for(self.source.entries().values(), self.target.cluster_id)
+
     def _named(self, there: Mapping[str, TopicMetadata]) -> Named:
         request = self.request
-        copies = entries_for(self.source.entries().values(), self.target.cluster_id)
+        copies = self._copies()
         found = name_topics(
-            there, topic_pattern(request.topics), request.names, Side(self.source.alias, self.source.cluster_id),
+            there, self._pattern, request.names, Side(self.source.alias, self.source.cluster_id),
             Side(self.target.alias, self.target.cluster_id), copies, request.restored,
         )  # fmt: skip
         for name, why in found.left_out.items():
@@ -284,7 +295,7 @@ class Mirror:
         assert self.kept is not None
         given = {
             **self.request.source,
-            "subscribePattern": topic_pattern(self.request.topics),
+            "subscribePattern": self._pattern,
             "startingOffsets": self._named_start() or "earliest",
             "includeHeaders": "true",
             "columns": READ_COLUMNS,
@@ -303,7 +314,7 @@ class Mirror:
             {
                 name: {str(part.index): start.get(name, {}).get(str(part.index), EARLIEST) for part in topic.partitions}
                 for name, topic in sorted(self.source.topics().items())
-                if _is_read(name, self.request.topics)
+                if self._is_read(name)
             }
         )
 
@@ -380,10 +391,6 @@ class Mirror:
                 seen = batch
                 self.told.batch(BatchDone(batch, int(progress["numInputRows"]), lag_of(progress["sources"][0])))
         return seen
-
-
-def _is_read(name: str, topics: str) -> bool:
-    return re.search(topic_pattern(topics), name) is not None
 
 
 def write(rows: DataFrame, options: Mapping[str, str]) -> None:

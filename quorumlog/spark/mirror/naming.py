@@ -70,6 +70,16 @@ def topic_pattern(topics: str) -> str:
     return f"^{NOT_MIRRORED}(?:{'|'.join(f'(?:{part})' for part in parts)})$"
 
 
+def with_homes(pattern: str, copies: Mapping[str, Entry], homes: Iterable[str]) -> str:
+    """The pattern, and the topics of copies whose first name it takes, so that who asks for `orders` on the way back
+    need not ask for `east.orders`. homes: ids of the clusters whose records go home."""
+    wanted, at_home = re.compile(pattern), set(homes)
+    more = sorted(
+        name for name, entry in copies.items() if entry.cluster_id in at_home and wanted.search(entry.topic) is not None
+    )
+    return "|".join([pattern, *(f"^{re.escape(name)}$" for name in more)])
+
+
 def name_topics(
     topics: Iterable[str],
     pattern: str,
@@ -79,7 +89,7 @@ def name_topics(
     copies: Mapping[str, Entry],
     restored: str = "",
 ) -> Named:
-    """topics: of the source. pattern: of `topic_pattern`. copies: of the source, what its topics of copies mirror.
+    """topics: of the source. pattern: of `with_homes`. copies: of the source, what its topics of copies mirror.
 
     restored: the id of a cluster whose records come home to the target, besides the target's own; "": none.
     """
