@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.ids import Offset
-from quorumlog.spark.mirror.entries import Entry, entries_for, entry_record, read_entries
+from quorumlog.spark.mirror.entries import Entry, Returned, entries_for, entry_record, read_entries, returned_record
 from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, heartbeat_record
 from quorumlog.spark.mirror.kept import Kept, KeptTopic, SideMadeAnew, check_sides, kept_text, read_kept, with_topics
 from quorumlog.spark.mirror.naming import Names, Side, check_alias, name_topics, topic_pattern, with_homes
@@ -129,10 +130,18 @@ def test_entries_are_read_as_they_were_written() -> None:
     records = [entry_record(one), entry_record(two)]
     log = [(key.encode(), value.encode()) for key, value in records]
     found = read_entries([(b"not ours", b"x"), *log, (None, None), (b'"ab"', b"{}"), (b"[1,2]", b"{}")])
-    assert set(found.values()) == {one, two}
-    assert entries_for(found.values(), "cluster-w") == {"a.t": two}
-    assert entries_for(found.values(), "cluster-a") == {"a.t": one}
-    assert read_entries([*log, (log[0][0], None)]) == {("a.t", "cluster-w"): two}
+    assert set(found.copies.values()) == {one, two} and not found.returned
+    assert entries_for(found.copies.values(), "cluster-w") == {"a.t": two}
+    assert entries_for(found.copies.values(), "cluster-a") == {"a.t": one}
+    assert read_entries([*log, (log[0][0], None)]).copies == {("a.t", "cluster-w"): two}
+
+
+def test_what_came_home_is_read_as_it_was_written_and_grows_only() -> None:
+    first, later = Returned("t", "c", {0: (5, 9), 1: (2, 3)}), Returned("t", "c", {0: (20, 30), 2: (0, 1)})
+    key, value = returned_record(first)
+    assert read_entries([(key.encode(), value.encode())]).returned == {("t", "c"): first}
+    assert later.joined(first) == Returned("t", "c", {0: (5, 30), 1: (2, 3), 2: (0, 1)})
+    assert first.joined(None) == first
 
 
 KNOWN = frozenset(
@@ -178,6 +187,7 @@ KEPT = Kept(
 
 def test_what_is_kept_is_read_as_it_was_written() -> None:
     assert read_kept(kept_text(KEPT)) == KEPT
+    assert read_kept(kept_text(replace(KEPT, before={"o": {"0": 5}}))).before == {"o": {"0": 5}}
     for text, why in (("{", "damaged"), ("{}", "damaged"), ('{"v": 2}', "has version 2")):
         with pytest.raises(ConfigError, match=why):
             read_kept(text)

@@ -16,7 +16,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
-from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, forward
+from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, Topics, forward
 from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record
 from quorumlog.spark.mirror.naming import Named
 from tests.spark.test_mirror_translation import A, B, FakeLog, log
@@ -48,7 +48,7 @@ class FakeAdmin:
 
 class FakeSide:
     def __init__(self, made: FakeLog, alias: str) -> None:
-        self.alias, self.made, self.kept = alias, made, list[Any]()
+        self.alias, self.made, self.kept, self.cluster_id = alias, made, list[Any](), alias
         self.client = SimpleNamespace(admin=FakeAdmin())
 
     @property
@@ -81,7 +81,8 @@ class World:
         self.a.admin.groups[group] = {("t", 0): CommittedOffset(Offset(offset), metadata="m")}
 
     def turn(self, named: Named | None = None) -> GroupsDone:
-        return self.groups.mirror(named or Named({"t": "a.t"}), topic("t"), topic("a.t"))
+        sides: Any = (self.a, self.b)
+        return self.groups.mirror(Topics(named or Named({"t": "a.t"}), topic("t"), topic("a.t"), *sides, {}, {}))
 
 
 KEY = ("a.t", 0)

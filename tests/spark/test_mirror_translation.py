@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quorumlog.ids import Offset
 from quorumlog.spark.mirror.origin import Home, Origin
-from quorumlog.spark.mirror.translation import last_copy, translate
+from quorumlog.spark.mirror.translation import Span, last_copy, translate
 
 A, B = Home("a", "A" * 22, 0), Home("b", "B" * 22, 0)
 
@@ -58,6 +58,16 @@ def log(home: Home, text: str, start: int = 0) -> FakeLog:
     return made
 
 
+def whole(of: FakeLog) -> Span:
+    return Span(of.start, of.end)
+
+
+def span_of(of: FakeLog, other: Home) -> Span:
+    """From the first copy to the last one."""
+    copies = [at for at, origin in of.kept.items() if origin is not None and origin.home == other]
+    return Span(Offset(min(copies)), Offset(max(copies) + 1)) if copies else Span(Offset(0), Offset(0))
+
+
 CASES = [
     ("the same offsets", "o o o", "0 1 2 m", 1, False, 1),
     ("at the end of what was mirrored, behind the marker", "o o o", "0 1 2 m", 3, False, 4),
@@ -81,27 +91,30 @@ CASES = [
     ("source", "target", "offset", "is_home", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
 )
 def test_translate(source: str, target: str, offset: int, is_home: bool, want: int) -> None:
-    assert translate(Offset(offset), log(A, source), log(B, target), is_home=is_home) == want
+    there, here = log(A, source), log(B, target)
+    assert translate(Offset(offset), there, here, whole(here), whole(there) if is_home else None) == want
 
 
 def test_a_group_behind_the_start_of_the_source_begins_at_the_first_copy() -> None:
-    assert translate(Offset(3), log(A, "o o", start=50), log(B, "50 51 m"), is_home=False) == 0
+    target = log(B, "50 51 m")
+    assert translate(Offset(3), log(A, "o o", start=50), target, whole(target), None) == 0
 
 
 def test_nobody_can_tell_where_copies_of_a_home_are_gone() -> None:
-    assert translate(Offset(9), log(A, "o", start=9), log(B, "o o 9"), is_home=True) is None
+    source, target = log(A, "o", start=9), log(B, "o o 9")
+    assert translate(Offset(9), source, target, whole(target), whole(source)) is None
 
 
 def test_a_search_looks_at_few_records() -> None:
     target = log(B, " ".join(map(str, range(100_000))))
-    assert translate(Offset(70_001), log(A, ""), target, is_home=False) == 70_001
+    assert translate(Offset(70_001), log(A, ""), target, whole(target), None) == 70_001
     assert target.looked_at < 20
 
 
 def test_the_last_copy_is_found_behind_other_records() -> None:
     target = log(B, "0 1 2 " + "o " * 500)
-    assert last_copy(target, A, target.end) == 2
-    assert last_copy(target, B, target.end) is None
+    assert last_copy(target, A, whole(target)) == 2
+    assert last_copy(target, B, whole(target)) is None
 
 
 @given(
@@ -130,7 +143,9 @@ def test_no_record_is_left_out_and_none_is_read_twice(steps: list[str], data: st
     read = {identity(source, at, origin) for at, origin in source.records(Offset(0), Offset(offset))}
     unread = [at for at, origin in target.records(Offset(0), target.end) if identity(target, at, origin) not in read]
     there = any(origin is not None for _, origin in source.records(Offset(0), source.end))
-    found = translate(Offset(offset), source, target, is_home=there)
+    found = translate(Offset(offset), source, target, whole(target), whole(source) if there else None)
+    told = {"a": span_of(source, B), "b": span_of(target, A)}
+    assert found == translate(Offset(offset), source, target, told["b"], told["a"] if there else None)
     assert found is not None
     assert 0 <= found <= target.end, "never beyond the target's end"
     if there or not any(origin is None for _, origin in target.records(Offset(0), target.end)):
@@ -149,7 +164,7 @@ def test_repeated_batches_lose_nothing(cuts: list[int], offset: int) -> None:
         for at in range(count, count + cut):
             target.write(Origin(A, Offset(at), B.topic_id))
         count += 6 if cut == 6 else 0
-    found = translate(Offset(offset), FakeLog(A, end=Offset(count)), target, is_home=False)
+    found = translate(Offset(offset), FakeLog(A, end=Offset(count)), target, whole(target), None)
     assert found is not None and found <= target.end
     seen = {origin.offset for _, origin in target.records(found, target.end) if origin is not None}
     assert set(range(offset, count)) <= seen

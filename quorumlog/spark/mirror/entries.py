@@ -1,16 +1,19 @@
 """The topic that says which topics of a cluster hold copies: one record for each of them and cluster of origin. Pure.
 
-It lies in the cluster that has the copies, so that each later mirror from there knows, whatever aliases it has.
+It lies in the cluster that has the copies, so that each later mirror from there knows, whatever aliases it has. Of a
+topic to which records have come home, it says between which offsets these lie: what they are among may be a large log.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 TOPIC = "quorumlog-mirrors.internal"
 VERSION = 1
+CAME_HOME = "came home"  # the third word of a key
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,31 +26,74 @@ class Entry:
     topic_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Records that were written in another cluster, into copies of this topic, and came home. spans: of each partition
+    the offset before the first of them, and the one behind the last."""
+
+    topic: str
+    cluster_id: str
+    spans: Mapping[int, tuple[int, int]]
+
+    def joined(self, other: Returned | None) -> Returned:
+        """other: of the same topic and cluster."""
+        before = {} if other is None else other.spans
+        both = {
+            index: (min(first, before.get(index, (first, end))[0]), max(end, before.get(index, (first, end))[1]))
+            for index, (first, end) in {**before, **self.spans}.items()
+        }
+        return Returned(self.topic, self.cluster_id, both)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """By name of the topic and cluster id."""
+
+    copies: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
+    returned: Mapping[tuple[str, str], Returned] = field(default_factory=dict)
+
+
 def entry_record(entry: Entry) -> tuple[str, str]:
     """Key and value."""
-    key = json.dumps([entry.copy, entry.cluster_id])
     value = {"v": VERSION, "topic": entry.topic, "topicId": entry.topic_id}
-    return key, json.dumps(value, sort_keys=True)
+    return json.dumps([entry.copy, entry.cluster_id]), json.dumps(value, sort_keys=True)
 
 
-def read_entries(records: Iterable[tuple[bytes | None, bytes | None]]) -> dict[tuple[str, str], Entry]:
-    """By copy and cluster. records: keys and values in the order of the log. Others' records are passed over: what they
-    say is not known here, and a topic that is taken for none of copies has records with their origin nevertheless."""
-    found: dict[tuple[str, str], Entry] = {}
+def returned_record(returned: Returned) -> tuple[str, str]:
+    """Key and value."""
+    spans = {str(index): list(span) for index, span in sorted(returned.spans.items())}
+    return json.dumps([returned.topic, returned.cluster_id, CAME_HOME]), json.dumps({"v": VERSION, "spans": spans})
+
+
+def read_entries(records: Iterable[tuple[bytes | None, bytes | None]]) -> Entries:
+    """records: keys and values in the order of the log.
+
+    Others' records are passed over: what they say is not known here, and a topic that is taken for none of copies has
+    records with their origin nevertheless.
+    """
+    copies: dict[tuple[str, str], Entry] = {}
+    returned: dict[tuple[str, str], Returned] = {}
     for key, value in records:
         try:
-            copy, cluster_id = json.loads(key or b"")
-            if not isinstance(copy, str) or not isinstance(cluster_id, str):
+            words = json.loads(key or b"")
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                 continue
-            if value is None:
-                found.pop((copy, cluster_id), None)
+            told: Any = None if value is None else json.loads(value)
+            if told is not None and told["v"] != VERSION:
                 continue
-            told = json.loads(value)
-            if told["v"] == VERSION:
-                found[copy, cluster_id] = Entry(copy, cluster_id, str(told["topic"]), str(told["topicId"]))
-        except (ValueError, TypeError, KeyError):
+            name, cluster_id, *rest = words
+            if rest == [CAME_HOME]:
+                returned.pop((name, cluster_id), None)
+                if told is not None:
+                    spans = {int(index): (int(first), int(end)) for index, (first, end) in told["spans"].items()}
+                    returned[name, cluster_id] = Returned(name, cluster_id, spans)
+            elif not rest:
+                copies.pop((name, cluster_id), None)
+                if told is not None:
+                    copies[name, cluster_id] = Entry(name, cluster_id, str(told["topic"]), str(told["topicId"]))
+        except (ValueError, TypeError, KeyError, AttributeError):
             continue
-    return found
+    return Entries(copies, returned)
 
 
 def entries_for(found: Iterable[Entry], target_id: str) -> dict[str, Entry]:

@@ -14,10 +14,11 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.cluster import TopicMetadata
+from quorumlog.spark.mirror.entries import Returned
 from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, checkpoints_topic
 from quorumlog.spark.mirror.naming import Named
 from quorumlog.spark.mirror.sides import MirrorSide, ReadLog
-from quorumlog.spark.mirror.translation import translate
+from quorumlog.spark.mirror.translation import Span, translate
 
 NOT_MIRRORED = re.compile(r"console-consumer-.*|connect-.*|__.*|spark-quorumlog-.*")  # as MirrorMaker, and our own
 WITHOUT_MEMBERS = ("Empty", "Dead")
@@ -67,6 +68,8 @@ class Topics:
     here: Mapping[str, TopicMetadata]
     source: MirrorSide
     target: MirrorSide
+    came_home: Mapping[tuple[str, str], Returned]  # entries of the source, of what came home there
+    went_home: Mapping[tuple[str, str], Returned]  # of the target
     _logs: dict[tuple[bool, TopicPartition], ReadLog] = field(default_factory=dict)
 
     def to(self, key: TopicPartition) -> TopicPartition | None:
@@ -83,6 +86,15 @@ class Topics:
     def target_log(self, key: TopicPartition) -> ReadLog:
         return self._log(self.target, self.here, key, is_target=True)
 
+    def spans(self, key: TopicPartition, to: TopicPartition) -> tuple[Span, Span | None]:
+        """Where the target may hold copies of the source's partition, and where the source copies of the target's."""
+        if key[0] in self.named.homes:
+            came = self.went_home.get((to[0], self.source.cluster_id))
+            source = self.source_log(key)
+            return _span(came, to[1]) or Span(Offset(0), Offset(0)), Span(source.start, source.end)
+        target = self.target_log(to)
+        return Span(target.start, target.end), _span(self.came_home.get((key[0], self.target.cluster_id)), key[1])
+
     def _log(
         self, side: MirrorSide, topics: Mapping[str, TopicMetadata], key: TopicPartition, *, is_target: bool
     ) -> ReadLog:
@@ -91,6 +103,11 @@ class Topics:
         found = self._logs[is_target, key]
         found.looked_at = 0
         return found
+
+
+def _span(returned: Returned | None, partition: int) -> Span | None:
+    found = None if returned is None else returned.spans.get(partition)
+    return None if found is None else Span(Offset(found[0]), Offset(found[1]))
 
 
 @dataclass
@@ -104,9 +121,8 @@ class GroupMirror:
     _seen: dict[tuple[str, TopicPartition], Seen] = field(default_factory=dict)
     _told: set[str] = field(default_factory=set)
 
-    def mirror(self, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]) -> GroupsDone:
-        """there: topics of the source. here: of the target."""
-        topics = Topics(named, there, here, self.source, self.target)
+    def mirror(self, topics: Topics) -> GroupsDone:
+        """One pass."""
         done, busy, checkpoints = list[str](), list[str](), list[Checkpoint]()
         for group in filter(self._is_mirrored, self.source.client.admin.list_groups()):
             found = self._translated(group.group_id, topics)
@@ -144,7 +160,7 @@ class GroupMirror:
         if self._seen.get((group, key)) == now:
             return None
         try:
-            found = translate(offset, source, target, is_home=key[0] in topics.named.homes)
+            found = translate(offset, source, target, *topics.spans(key, to))
         except QuorumlogError as error:
             self._tell_once(f"group {group!r} is not set in {to[0]}-{to[1]}: {error}")
             return None

@@ -19,10 +19,10 @@ from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.offsets import EARLIEST
-from quorumlog.ids import show_uuid
+from quorumlog.ids import Offset, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.mirror.entries import Entry, entries_for
-from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone
+from quorumlog.spark.mirror.entries import Entry, Returned, entries_for
+from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, Topics
 from quorumlog.spark.mirror.internal_records import heartbeat_record
 from quorumlog.spark.mirror.kept import (
     FILE,
@@ -36,10 +36,10 @@ from quorumlog.spark.mirror.kept import (
 )
 from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern, with_homes
 from quorumlog.spark.mirror.origin import Home
-from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, rows_to_write
+from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, counted, rows_to_write
 from quorumlog.spark.mirror.settings import TopicShape, change_of
 from quorumlog.spark.mirror.sides import MirrorSide
-from quorumlog.spark.mirror.translation import last_copy
+from quorumlog.spark.mirror.translation import Span, last_copy
 from quorumlog.spark.write.options import EXACTLY_ONCE
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ DEFAULT_EVERY_MS = 1_000  # between the beginnings of two batches
 DEFAULT_GROUPS_EVERY_MS = 10_000
 DEFAULT_MAX_BATCH = 1_000_000  # offsets of a batch, where this Spark can limit them
 LOOK_S = 0.2  # between two looks at the query
+Ids = set[tuple[str, bytes, int]]  # name, id and partitions of topics
 STOP_WAIT_S = 60.0  # for the batch that is under way, before the query is stopped in the middle of it
 
 
@@ -114,6 +115,9 @@ class Mirror:
     _pattern: str = ""  # which topics of the source are read
     _left_out: set[str] = field(default_factory=set)
     _begun: int = -1  # the last batch that was taken
+    _written: int = -1  # the last batch of this run that was written
+    _plan: RowPlan | None = None
+    _seen: tuple[Ids, Ids] | None = None  # topics of both sides, when the plan was made
     _failure: QuorumlogError | None = None  # of a batch, which Spark's query tells as a text only
 
     # --- before it runs ---
@@ -162,6 +166,7 @@ class Mirror:
         """JSON for startingOffsets: behind the last copy that the target has of each partition. "": it has none."""
         there, here = self.source.topics(), self.target.topics()
         named = self._named(there)
+        returned = self.target.entries().returned
         start: dict[str, dict[str, int]] = {}
         is_any = False
         for name, topic in sorted(there.items()):
@@ -176,7 +181,12 @@ class Mirror:
                     continue
                 log = self.target.log(to, part.index)
                 home = Home(self.source.cluster_id, show_uuid(topic.topic_id), part.index)
-                last = last_copy(log, home, log.end)
+                span = Span(log.start, log.end)
+                if name in named.homes:  # its log is the home's own, and may be large
+                    came = returned.get((to.name, self.source.cluster_id))
+                    first, end = (0, 0) if came is None else came.spans.get(part.index, (0, 0))
+                    span = Span(Offset(first), Offset(end)).within(log)
+                last = last_copy(log, home, span)
                 if last is not None:
                     start[name][str(part.index)], is_any = last + 1, True
         return json.dumps(start) if is_any else ""
@@ -200,7 +210,7 @@ class Mirror:
 
     def _copies(self) -> dict[str, Entry]:
         """Which topics of the source hold copies."""
-        return entries_for(self.source.entries().values(), self.target.cluster_id)
+        return entries_for(self.source.entries().copies.values(), self.target.cluster_id)
 
     def _named(self, there: Mapping[str, TopicMetadata]) -> Named:
         request = self.request
@@ -215,17 +225,24 @@ class Mirror:
                 self.told.warn(f"topic {name!r} is left out: {why}")
         return found
 
-    def prepare(self) -> RowPlan:
-        """Bring the target's topics up to the source's. Raises SideMadeAnew."""
-        with self._calls:
-            return self._prepare()
+    def prepare(self, *, anew: bool = True) -> RowPlan:
+        """Bring the target's topics up to the source's. Raises SideMadeAnew.
 
-    def _prepare(self) -> RowPlan:
+        anew: whatever was seen before; else the last plan holds as long as both sides have the same topics.
+        """
+        with self._calls:
+            there, here = self.source.topics(), self.target.topics()
+            seen = _ids(there), _ids(here)
+            if anew or self._plan is None or self._seen != seen:
+                self._plan = self._prepare(there, here)
+                self._seen = seen
+            return self._plan
+
+    def _prepare(self, there: dict[str, TopicMetadata], here: dict[str, TopicMetadata]) -> RowPlan:
         assert self.kept is not None, "begin comes first"
-        there, here = self.source.topics(), self.target.topics()
         named = self._named(there)
         self._check_targets(named, there, here)
-        known = self.target.entries()
+        known = self.target.entries().copies
         new = [
             Entry(to, self.source.cluster_id, topic, show_uuid(there[topic].topic_id))
             for topic, to in named.to.items()
@@ -247,7 +264,7 @@ class Mirror:
         kept = {topic: KeptTopic(one.source_id, one.to, one.target_id) for topic, one in places.items()}
         self._keep(with_topics(self.kept, kept))
         alive = frozenset(show_uuid(topic.topic_id) for topic in here.values())
-        return RowPlan(self.source.cluster_id, places, self.request.restored, alive)
+        return RowPlan(self.source.cluster_id, places, self.request.restored, alive, tuple(sorted(named.homes)))
 
     def _check_targets(
         self, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]
@@ -276,11 +293,49 @@ class Mirror:
             raise Stopped("the mirror is asked to end")
         self._begun = batch
         try:
-            plan = self.prepare()
+            plan = self.prepare(anew=False)
         except QuorumlogError as error:
             self._failure = error
             raise
-        write(rows_to_write(frame, plan), self.write_options(batch))
+        self._write(frame, plan, batch)
+        self._written = batch
+
+    def _write(self, frame: DataFrame, plan: RowPlan, batch: int) -> None:
+        """What comes home is written down behind it: a batch that dies between the two comes again."""
+        rows, observation = counted(rows_to_write(frame, plan), plan)
+        if observation is None:
+            write(rows, self.write_options(batch))
+            return
+        names = {plan.places[topic].to for topic in plan.homes if topic in plan.places}
+        before = self._before(names, is_first=self._written < 0)
+        write(rows, self.write_options(batch))
+        came = {name for name, count in observation.get.items() if count}
+        if came:
+            after = self._ends(came)
+            spans = {
+                name: {index: (before[name].get(index, Offset(0)), end) for index, end in after[name].items()}
+                for name in came
+            }
+            with self._calls:
+                self.target.add_returned([Returned(name, self.source.cluster_id, of) for name, of in spans.items()])
+
+    def _before(self, names: set[str], *, is_first: bool) -> dict[str, dict[int, Offset]]:
+        """Ends of homes before this batch is written. The first one of a run may have been written by the run
+        before."""
+        assert self.kept is not None
+        now = self._ends(names)
+        if is_first:
+            for name, ends in now.items():
+                kept = self.kept.before.get(name, {})
+                now[name] = {index: Offset(min(end, kept.get(str(index), end))) for index, end in ends.items()}
+        told = {name: {str(index): int(end) for index, end in ends.items()} for name, ends in now.items()}
+        self._keep(replace(self.kept, before=told))
+        return now
+
+    def _ends(self, names: set[str]) -> dict[str, dict[int, Offset]]:
+        with self._calls:
+            here = self.target.topics()
+            return self.target.ends(here[name] for name in names if name in here)
 
     def write_options(self, batch: int) -> dict[str, str]:
         assert self.kept is not None
@@ -331,12 +386,16 @@ class Mirror:
     def look_around(self) -> None:
         """Topics, settings, groups and a heartbeat."""
         with self._calls:
-            plan = self._prepare()
+            self.prepare()
             there, here = self.source.topics(), self.target.topics()
-            done = self.groups.mirror(self._named(there), there, here)
+            done = self.groups.mirror(
+                Topics(
+                    self._named(there), there, here, self.source, self.target,
+                    self.source.entries().returned, self.target.entries().returned,
+                )
+            )  # fmt: skip
             beat = heartbeat_record(self.source.alias, self.target.alias, time.time_ns() // 1_000_000)
             self.target.keep(HEARTBEATS, [beat])
-        assert plan.source == self.source.cluster_id
         self.told.groups(done)
 
     def _look_or_tell(self) -> None:
@@ -391,6 +450,10 @@ class Mirror:
                 seen = batch
                 self.told.batch(BatchDone(batch, int(progress["numInputRows"]), lag_of(progress["sources"][0])))
         return seen
+
+
+def _ids(topics: Mapping[str, TopicMetadata]) -> Ids:
+    return {(name, topic.topic_id, len(topic.partitions)) for name, topic in topics.items()}
 
 
 def write(rows: DataFrame, options: Mapping[str, str]) -> None:

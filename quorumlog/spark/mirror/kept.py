@@ -51,13 +51,14 @@ class Kept:
     salt: str
     start: str = ""
     topics: Mapping[str, KeptTopic] = field(default_factory=dict)
+    before: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # ends of homes, before the last batch
 
 
 def kept_text(kept: Kept) -> str:
     topics = {name: [one.source_id, one.to, one.target_id] for name, one in sorted(kept.topics.items())}
     told = {
         "v": VERSION, "source": kept.source, "target": kept.target, "alias": kept.source_alias, "names": kept.names,
-        "salt": kept.salt, "start": kept.start, "topics": topics,
+        "salt": kept.salt, "start": kept.start, "topics": topics, "before": kept.before,
     }  # fmt: skip
     return json.dumps(told, indent=1) + "\n"
 
@@ -74,7 +75,7 @@ def read_kept(text: str) -> Kept:
         return Kept(
             source=told["source"], target=told["target"], source_alias=told["alias"], names=told["names"],
             salt=told["salt"], start=told["start"],
-            topics={str(name): KeptTopic(*one) for name, one in told["topics"].items()},
+            topics={str(name): KeptTopic(*one) for name, one in told["topics"].items()}, before=told["before"],
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{FILE} of the checkpoint is damaged ({error}): name an empty --checkpoint") from error

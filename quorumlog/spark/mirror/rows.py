@@ -34,6 +34,7 @@ class RowPlan:
     places: Mapping[str, Place]
     restored: str = ""
     alive: frozenset[str] = field(default=frozenset())
+    homes: tuple[str, ...] = ()  # those of `places` that hold copies of the target's records
 
 
 def rows_to_write(frame: DataFrame, plan: RowPlan) -> DataFrame:
@@ -62,6 +63,19 @@ def rows_to_write(frame: DataFrame, plan: RowPlan) -> DataFrame:
     return known.select(
         _of(plan, "to").alias("topic"), "partition", "key", "value", added.alias("headers"), "timestamp"
     )
+
+
+def counted(rows: DataFrame, plan: RowPlan) -> tuple[DataFrame, Any]:
+    """The rows, and an Observation that tells after they are written how many go to each name of a home; None: none
+    can."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    names = sorted({plan.places[topic].to for topic in plan.homes if topic in plan.places})
+    if not names:
+        return rows, None
+    observation = Observation()
+    return rows.observe(observation, *(f.count_if(f.col("topic") == name).alias(name) for name in names)), observation
 
 
 def _origin(plan: RowPlan) -> Column:

@@ -14,7 +14,7 @@ from quorumlog.client.offsets import LATEST
 from quorumlog.ids import Offset, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror import entries
-from quorumlog.spark.mirror.entries import Entry, entry_record, read_entries
+from quorumlog.spark.mirror.entries import Entries, Entry, Returned, entry_record, read_entries, returned_record
 from quorumlog.spark.mirror.origin import Home, Origin, origin_of
 from quorumlog.spark.mirror.settings import TopicChange, TopicShape
 
@@ -74,10 +74,10 @@ class MirrorSide:
         if change.settings:
             self.client.admin.alter_configs(topic, change.settings)
 
-    def entries(self) -> dict[tuple[str, str], Entry]:
+    def entries(self) -> Entries:
         """Which topics of this cluster hold copies."""
         if entries.TOPIC not in self.topics():
-            return {}
+            return Entries()
         end = self._end(entries.TOPIC)
         pairs: list[tuple[bytes | None, bytes | None]] = []
         with self.client.consumer(isolation_level="read_committed") as consumer:
@@ -105,6 +105,21 @@ class MirrorSide:
             sent = [producer.send(topic, value, key=key, partition=0) for key, value in records]
             for one in sent:
                 one.result(READ_TIMEOUT_S)
+
+    def add_returned(self, new: Sequence[Returned]) -> None:
+        """Widens what is there already."""
+        known = self.entries().returned
+        wider = [one.joined(known.get((one.topic, one.cluster_id))) for one in new]
+        changed = [one for one in wider if known.get((one.topic, one.cluster_id)) != one]
+        self.keep(entries.TOPIC, [returned_record(one) for one in changed])
+
+    def ends(self, topics: Iterable[TopicMetadata]) -> dict[str, dict[int, Offset]]:
+        """Of each partition, the end of its log, whoever can read it."""
+        keys = [(topic.name, part.index) for topic in topics for part in topic.partitions]
+        found: dict[str, dict[int, Offset]] = {}
+        for (name, index), one in (self.client.admin.list_offsets(dict.fromkeys(keys, LATEST)) if keys else {}).items():
+            found.setdefault(name, {})[index] = one.offset
+        return found
 
     def log(self, topic: TopicMetadata, partition: int) -> ReadLog:
         """As committed readers see it now."""

@@ -13,7 +13,7 @@ each of these every later record follows. So a record may be read twice, and non
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from quorumlog.ids import Offset
 from quorumlog.spark.mirror.origin import Home, Origin
@@ -37,15 +37,27 @@ class Log(Protocol):
         """In their order. None: written here first."""
 
 
-def translate(offset: Offset, source: Log, target: Log, *, is_home: bool) -> Offset | None:
+class Span(NamedTuple):
+    """Offsets of a log, start inclusive, end exclusive."""
+
+    start: Offset
+    end: Offset
+
+    def within(self, log: Log) -> Span:
+        start = Offset(max(self.start, log.start))
+        return Span(start, Offset(max(start, min(self.end, log.end))))
+
+
+def translate(offset: Offset, source: Log, target: Log, copies: Span, homes: Span | None) -> Offset | None:
     """The next offset to read in the target. offset: the next to read in the source.
 
-    is_home: the source's topic holds copies of the target's. None: they are gone from it, so nobody can tell.
+    copies: where in the target copies of the source's records may lie. homes: where in the source copies of the
+    target's may lie; None: nowhere. None is returned if nobody can tell, since these are gone.
     """
-    copy, behind = first_copy(offset, source.home, target)
-    if not is_home:
+    copy, behind = first_copy(offset, source.home, target, copies.within(target))
+    if homes is None or homes.end <= source.start:
         return copy if copy is not None else next_record(target, behind, target.end)
-    passed = home_passed(offset, source, target.home)
+    passed = home_passed(offset, source, target.home, homes.within(source))
     if passed is None:
         return None
     until = copy if copy is not None else target.end
@@ -57,12 +69,12 @@ def translate(offset: Offset, source: Log, target: Log, *, is_home: bool) -> Off
     return next_record(target, max(behind, passed), target.end)
 
 
-def first_copy(offset: Offset, home: Home, target: Log) -> tuple[Offset | None, Offset]:
+def first_copy(offset: Offset, home: Home, target: Log, copies: Span) -> tuple[Offset | None, Offset]:
     """The first copy in the target whose origin is at or behind this offset of its home; None: there is none.
 
     And one past the last copy whose origin is before it; the target's start if there is none.
     """
-    low, high = target.start, target.end  # copies below low are before the offset, those from high on are not
+    low, high = copies  # copies below low are before the offset, those from high on are not
     found: Offset | None = None
     behind = target.start
     while low < high:
@@ -84,24 +96,24 @@ def _copy_in(target: Log, home: Home, start: Offset, end: Offset) -> tuple[Offse
     return None
 
 
-def home_passed(offset: Offset, source: Log, home: Home) -> Offset | None:
+def home_passed(offset: Offset, source: Log, home: Home, homes: Span) -> Offset | None:
     """One past the last record of this home whose copy lies below `offset` in the source.
 
     If there is no copy below, up to the first one behind it. None: there is no copy at all.
     """
-    last = last_copy(source, home, Offset(min(offset, source.end)))
+    last = last_copy(source, home, Span(homes.start, Offset(min(offset, homes.end))))
     if last is not None:
         return Offset(last + 1)
-    first = _copy_in(source, home, max(offset, source.start), source.end)
+    first = _copy_in(source, home, max(offset, homes.start), homes.end)
     return None if first is None else first[1]
 
 
-def last_copy(log: Log, home: Home, end: Offset) -> Offset | None:
-    """The origin of the last copy of this home below `end`. None: there is none."""
+def last_copy(log: Log, home: Home, span: Span) -> Offset | None:
+    """The origin of the last copy of this home. None: there is none."""
     window = FIRST_WINDOW
-    high = end
-    while high > log.start:
-        low = Offset(max(log.start, high - window))
+    high = span.end
+    while high > span.start:
+        low = Offset(max(span.start, high - window))
         found = [origin.offset for _, origin in log.records(low, high) if origin is not None and origin.home == home]
         if found:
             return found[-1]
