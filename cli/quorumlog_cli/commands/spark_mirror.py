@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -222,9 +223,15 @@ def _ends_in_order(made: Mirror) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _show_line(document: dict[str, Any]) -> None:
+    """At once, also into a pipe: a mirror may say nothing more for hours."""
+    output.show_json_line(document)
+    sys.stdout.flush()
+
+
 def _tell_batch(done: BatchDone) -> None:
     if output.is_json():
-        output.show_json_line({"event": "batch", "batch": done.batch, "records": done.rows, "lag": dict(done.lag)})
+        _show_line({"event": "batch", "batch": done.batch, "records": done.rows, "lag": dict(done.lag)})
         return
     behind = sorted(((lag, topic) for topic, lag in done.lag.items() if lag), reverse=True)
     text = ", ".join(f"{topic} by {lag:,}" for lag, topic in behind[:TOLD_TOPICS])
@@ -237,13 +244,13 @@ def _tell_batch(done: BatchDone) -> None:
 def _tell_groups(done: GroupsDone) -> None:
     if output.is_json():
         if done.set or done.busy:
-            output.show_json_line({"event": "groups", "set": list(done.set), "busy": list(done.busy)})
+            _show_line({"event": "groups", "set": list(done.set), "busy": list(done.busy)})
     elif done.set:
         output.say(f"groups set on the target: {', '.join(done.set)}")
 
 
 def _warn(text: str) -> None:
     if output.is_json():
-        output.show_json_line({"event": "warning", "text": text})
+        _show_line({"event": "warning", "text": text})
     else:
         output.say(f"note   {text}")

@@ -118,6 +118,7 @@ class Mirror:
     _written: int = -1  # the last batch of this run that was written
     _plan: RowPlan | None = None
     _seen: tuple[Ids, Ids] | None = None  # topics of both sides, when the plan was made
+    _told_at: str = ""  # of the last progress report that was looked at
     _failure: QuorumlogError | None = None  # of a batch, which Spark's query tells as a text only
 
     # --- before it runs ---
@@ -444,6 +445,10 @@ class Mirror:
         return -1 if last is None else int(last["batchId"])
 
     def _tell_progress(self, query: Any, seen: int) -> int:
+        last = query.lastProgress
+        if last is None or last["timestamp"] == self._told_at:
+            return seen
+        self._told_at = last["timestamp"]
         for progress in query.recentProgress:
             batch = int(progress["batchId"])
             if batch > seen and progress["numInputRows"]:
