@@ -56,8 +56,8 @@ class FakeSide:
         found: FakeAdmin = self.client.admin
         return found
 
-    def log(self, topic: TopicMetadata, partition: int) -> FakeLog:
-        return self.made
+    def logs(self, topics: Mapping[str, TopicMetadata], keys: Any) -> dict[Any, FakeLog]:
+        return dict.fromkeys(keys, self.made)
 
     def keep(self, topic: str, records: list[Any]) -> None:
         self.kept += [(topic, *record) for record in records]

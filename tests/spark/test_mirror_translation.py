@@ -108,6 +108,9 @@ def test_nobody_can_tell_where_copies_of_a_home_are_gone() -> None:
 def test_a_search_looks_at_few_records() -> None:
     target = log(B, " ".join(map(str, range(100_000))))
     assert translate(Offset(70_001), log(A, ""), target, whole(target), None) == 70_001
+    assert target.looked_at < 5, "no offset is left out"
+    target = log(B, " ".join("m" if at % 7 else str(at * 3) for at in range(100_000)))
+    assert target.kept[translate(Offset(210_000), log(A, ""), target, whole(target), None)].offset == 210_000  # type: ignore
     assert target.looked_at < 20
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -70,7 +70,8 @@ class Topics:
     target: MirrorSide
     came_home: Mapping[tuple[str, str], Returned]  # entries of the source, of what came home there
     went_home: Mapping[tuple[str, str], Returned]  # of the target
-    _logs: dict[tuple[bool, TopicPartition], ReadLog] = field(default_factory=dict)
+    _of_source: Mapping[TopicPartition, ReadLog] = field(default_factory=dict)
+    _of_target: Mapping[TopicPartition, ReadLog] = field(default_factory=dict)
 
     def to(self, key: TopicPartition) -> TopicPartition | None:
         """The partition of the target; None: it is not mirrored, or not there yet."""
@@ -80,11 +81,17 @@ class Topics:
         there, here = len(self.there[key[0]].partitions), len(self.here[name].partitions)
         return (name, key[1]) if key[1] < min(there, here) else None
 
+    def look(self, keys: Iterable[TopicPartition]) -> None:
+        """Ask once where the logs of these partitions of the source, and of their copies, begin and end."""
+        pairs = {key: to for key in keys if (to := self.to(key)) is not None}
+        self._of_source = self.source.logs(self.there, pairs)
+        self._of_target = self.target.logs(self.here, pairs.values())
+
     def source_log(self, key: TopicPartition) -> ReadLog:
-        return self._log(self.source, self.there, key, is_target=False)
+        return _anew(self._of_source[key])
 
     def target_log(self, key: TopicPartition) -> ReadLog:
-        return self._log(self.target, self.here, key, is_target=True)
+        return _anew(self._of_target[key])
 
     def spans(self, key: TopicPartition, to: TopicPartition) -> tuple[Span, Span | None]:
         """Where the target may hold copies of the source's partition, and where the source copies of the target's."""
@@ -95,14 +102,11 @@ class Topics:
         target = self.target_log(to)
         return Span(target.start, target.end), _span(self.came_home.get((key[0], self.target.cluster_id)), key[1])
 
-    def _log(
-        self, side: MirrorSide, topics: Mapping[str, TopicMetadata], key: TopicPartition, *, is_target: bool
-    ) -> ReadLog:
-        if (is_target, key) not in self._logs:
-            self._logs[is_target, key] = side.log(topics[key[0]], key[1])
-        found = self._logs[is_target, key]
-        found.looked_at = 0
-        return found
+
+def _anew(log: ReadLog) -> ReadLog:
+    """For another search, which has its own limit."""
+    log.looked_at = 0
+    return log
 
 
 def _span(returned: Returned | None, partition: int) -> Span | None:
@@ -124,13 +128,17 @@ class GroupMirror:
     def mirror(self, topics: Topics) -> GroupsDone:
         """One pass."""
         done, busy, checkpoints = list[str](), list[str](), list[Checkpoint]()
-        for group in filter(self._is_mirrored, self.source.client.admin.list_groups()):
-            found = self._translated(group.group_id, topics)
+        admin = self.source.client.admin
+        names = [group.group_id for group in admin.list_groups() if self._is_mirrored(group)]
+        committed = {name: admin.group_offsets(name) for name in names}
+        topics.look({key for offsets in committed.values() for key in offsets})
+        for name, offsets in committed.items():
+            found = self._translated(name, offsets, topics)
             checkpoints += found
             if found:
-                ended = self._set(group.group_id, found, topics)
+                ended = self._set(name, found, topics)
                 if ended is not None:
-                    (done if ended else busy).append(group.group_id)
+                    (done if ended else busy).append(name)
         self.target.keep(checkpoints_topic(self.source.alias), [checkpoint_record(one) for one in checkpoints])
         return GroupsDone(tuple(done), tuple(busy))
 
@@ -139,10 +147,12 @@ class GroupMirror:
         is_wanted = bool(name) and self.pattern.fullmatch(name) is not None and not NOT_MIRRORED.fullmatch(name)
         return is_wanted and group.group_type.lower() in KINDS
 
-    def _translated(self, group: str, topics: Topics) -> list[Checkpoint]:
+    def _translated(
+        self, group: str, offsets: Mapping[TopicPartition, CommittedOffset], topics: Topics
+    ) -> list[Checkpoint]:
         """Of the partitions where something has changed since the last pass."""
         found = []
-        for key, committed in self.source.client.admin.group_offsets(group).items():
+        for key, committed in offsets.items():
             to = topics.to(key)
             if to is None:
                 continue

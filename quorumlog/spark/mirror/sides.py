@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quorumlog.client.blocking import Cluster
+from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
@@ -42,6 +42,7 @@ class MirrorSide:
     client: Cluster
     cluster_id: str = ""
     _reader: Consumer | None = field(default=None, repr=False)
+    _producer: Producer | None = field(default=None, repr=False)
 
     def learn_id(self) -> None:
         self.cluster_id = self.client.admin.describe_cluster().cluster_id
@@ -80,13 +81,13 @@ class MirrorSide:
             return Entries()
         end = self._end(entries.TOPIC)
         pairs: list[tuple[bytes | None, bytes | None]] = []
-        with self.client.consumer(isolation_level="read_committed") as consumer:
-            consumer.assign([(entries.TOPIC, 0, "earliest")], stop=end)
-            deadline = time.monotonic() + READ_TIMEOUT_S
-            while not consumer.finished:
-                if time.monotonic() > deadline:
-                    raise LogUnreadable(f"topic {entries.TOPIC} was not read to its end at {end} in {READ_TIMEOUT_S} s")
-                pairs += [(record.key, record.value) for record in consumer.poll(timeout_ms=POLL_MS)]
+        reader = self.reader()
+        reader.assign([(entries.TOPIC, 0, "earliest")], stop=end)
+        deadline = time.monotonic() + READ_TIMEOUT_S
+        while not reader.finished:
+            if time.monotonic() > deadline:
+                raise LogUnreadable(f"topic {entries.TOPIC} was not read to its end at {end} in {READ_TIMEOUT_S} s")
+            pairs += [(record.key, record.value) for record in reader.poll(timeout_ms=POLL_MS)]
         return read_entries(pairs)
 
     def add_entries(self, new: Sequence[Entry]) -> None:
@@ -101,10 +102,16 @@ class MirrorSide:
         if topic not in self.topics():
             brokers = len(self.client.admin.describe_cluster().brokers)
             self.client.admin.create_topic(topic, 1, min(3, brokers), configs=COMPACTED, exist_ok=True)
-        with self.client.producer() as producer:
-            sent = [producer.send(topic, value, key=key, partition=0) for key, value in records]
+        if self._producer is None:
+            self._producer = self.client.producer()
+        try:
+            sent = [self._producer.send(topic, value, key=key, partition=0) for key, value in records]
             for one in sent:
                 one.result(READ_TIMEOUT_S)
+        except BaseException:
+            self._producer.abandon()  # the next records get another one
+            self._producer = None
+            raise
 
     def add_returned(self, new: Sequence[Returned]) -> None:
         """Widens what is there already."""
@@ -121,13 +128,25 @@ class MirrorSide:
             found.setdefault(name, {})[index] = one.offset
         return found
 
+    def logs(
+        self, topics: Mapping[str, TopicMetadata], keys: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ReadLog]:
+        """As committed readers see them now; all leaders are asked at once."""
+        wanted = list(keys)
+        if not wanted:
+            return {}
+        found = self.client.admin.list_offset_ranges(wanted, isolation_level="read_committed")
+        made = {}
+        for key, (first, last) in found.items():
+            topic_id = show_uuid(topics[key[0]].topic_id)
+            home = Home(self.cluster_id, topic_id, key[1])
+            made[key] = ReadLog(self, key, home, topic_id, first.offset, max(first.offset, last.offset))
+        return made
+
     def log(self, topic: TopicMetadata, partition: int) -> ReadLog:
-        """As committed readers see it now."""
-        topic_id = show_uuid(topic.topic_id)
+        """One of `logs`."""
         key = (topic.name, partition)
-        found = self.client.admin.list_offset_ranges([key], isolation_level="read_committed")[key]
-        start, end = found[0].offset, max(found[0].offset, found[1].offset)
-        return ReadLog(self, key, Home(self.cluster_id, topic_id, partition), topic_id, start, end)
+        return self.logs({topic.name: topic}, [key])[key]
 
     def reader(self) -> Consumer:
         """One for all searches, which come one after the other."""

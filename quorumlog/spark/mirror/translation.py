@@ -13,6 +13,7 @@ each of these every later record follows. So a record may be read twice, and non
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from quorumlog.ids import Offset
@@ -74,19 +75,42 @@ def first_copy(offset: Offset, home: Home, target: Log, copies: Span) -> tuple[O
 
     And one past the last copy whose origin is before it; the target's start if there is none.
     """
-    low, high = copies  # copies below low are before the offset, those from high on are not
+    search = _Search(offset, home, target, copies.start, copies.end, behind=target.start)
+    search.look(search.low)
+    if search.last is not None:  # where it is if no offset is left out, which is so in most logs
+        at, origin = search.last
+        search.look(Offset(at + (offset - origin) - 1))
+        search.look(search.low)
+    while search.low < search.high:
+        search.look(Offset((search.low + search.high) // 2))
+    return search.found, search.behind
+
+
+@dataclass
+class _Search:
+    """Copies below low are before the offset, those from high on are not. last: of the former, its place and origin."""
+
+    offset: Offset
+    home: Home
+    target: Log
+    low: Offset
+    high: Offset
+    behind: Offset
     found: Offset | None = None
-    behind = target.start
-    while low < high:
-        middle = Offset((low + high) // 2)
-        copy = _copy_in(target, home, middle, high)
+    last: tuple[Offset, Offset] | None = None
+
+    def look(self, at: Offset) -> None:
+        """At the first copy from there on. It narrows the search, unless it is not in it."""
+        if not self.low <= at < self.high:
+            return
+        copy = _copy_in(self.target, self.home, at, self.high)
         if copy is None:
-            high = middle
-        elif copy[1] >= offset:
-            found, high = copy[0], middle
+            self.high = at
+        elif copy[1] >= self.offset:
+            self.found, self.high = copy[0], at
         else:
-            low = behind = Offset(copy[0] + 1)
-    return found, behind
+            self.low = self.behind = Offset(copy[0] + 1)
+            self.last = copy
 
 
 def _copy_in(target: Log, home: Home, start: Offset, end: Offset) -> tuple[Offset, Offset] | None:
