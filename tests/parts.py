@@ -82,6 +82,7 @@ SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine ten
 
 _SEEDS = "the simulation plays it with more seeds"
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
+_DECIDED = "test_write_once.py has what tasks and drivers do, and three of these ends are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _PLAN = "test_streaming.py plans any batches and restarts without Spark"
@@ -169,6 +170,9 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_kafka_older.py": "test_spark_kafka.py reads the newest Kafka in the same way",
     "tests/spark/test_spark_places.py": "tests/records/test_compiled_code.py compiles where nothing can be written",
     "tests/spark/test_spark_kills.py": "test_spark_streams.py repeats batches and starts, without a death",
+    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[sent]": _DECIDED,
+    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[raises]": _DECIDED,
+    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[stops]": _DECIDED,
     "tests/spark/test_spark_standalone.py": "local masters read in processes of their own, too",
     "tests/spark/test_spark_streams.py::test_two_streams": _PLAN,
     "tests/spark/test_spark_streams.py::test_a_stream_that_is_joined": _PLAN,

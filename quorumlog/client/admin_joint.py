@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.client.admin_transactions import TransactionCoordinator
+from quorumlog.client.errors import NoProtocol
+from quorumlog.client.joint_errors import NOT_OURS, NoJointTransactions
 from quorumlog.client.link import Link, check
 from quorumlog.ids import NodeId
 from quorumlog.messages.joint import (
@@ -15,31 +17,40 @@ from quorumlog.messages.joint import (
     ListJointRequest,
     ListJointResponse,
 )
+from quorumlog.rpc.transport import NotServed
+
+
+async def joint_groups(link: Link) -> list[ListedJointGroup]:
+    """Of all brokers, by name. Raises RequestFailed, Unavailable; NoJointTransactions where brokers have none; RpcError
+    if a broker has not answered in time, since a list without its groups would be wrong."""
+    found: dict[str, ListedJointGroup] = {}
+    try:
+        await link.refresh([])
+        for node_id in sorted(link.cache.brokers):
+            found.update((group.group_id, group) for group in await _groups_of(link, node_id))
+    except (NoProtocol, NotServed) as error:
+        raise NoJointTransactions(NOT_OURS) from error
+    return [found[name] for name in sorted(found)]
+
+
+async def _groups_of(link: Link, node_id: NodeId) -> tuple[ListedJointGroup, ...]:
+    async def ask() -> ListJointResponse:
+        response: ListJointResponse = await link.call_node(node_id, ListJointRequest())
+        check(response)
+        return response
+
+    response: ListJointResponse = await link.until(ask, link.options.default_api_timeout_ms)
+    return response.groups
 
 
 class JointAdmin:
-    """A part of `AsyncAdmin`, which makes the link. All of it is for clusters of ours: a call raises NoProtocol where
-    the connection speaks Kafka's."""
+    """A part of `AsyncAdmin`, which makes the link. Each call raises NoJointTransactions where brokers have none."""
 
     _link: Link
 
     async def list_joint_groups(self) -> list[ListedJointGroup]:
-        """Of all brokers, by name. Raises RpcError if a broker has not answered in time: a list without its groups
-        would be wrong."""
-        await self._link.refresh([])
-        found: dict[str, ListedJointGroup] = {}
-        for node_id in sorted(self._link.cache.brokers):
-            found.update((group.group_id, group) for group in await self._joint_groups_of(node_id))
-        return [found[name] for name in sorted(found)]
-
-    async def _joint_groups_of(self, node_id: NodeId) -> tuple[ListedJointGroup, ...]:
-        async def ask() -> ListJointResponse:
-            response: ListJointResponse = await self._link.call_node(node_id, ListJointRequest())
-            check(response)
-            return response
-
-        response: ListJointResponse = await self._link.until(ask, self._link.options.default_api_timeout_ms)
-        return response.groups
+        """See `joint_groups`."""
+        return await joint_groups(self._link)
 
     async def abort_joint_batch(self, group_id: str, location: str, sequence: int) -> AbortJointResponse:
         """Abort what is open of a batch, whatever its runs. Nothing is done to one that is decided. Raises
@@ -57,7 +68,10 @@ class JointAdmin:
         coordinator = TransactionCoordinator(self._link, group_id)
 
         async def ask() -> Any:
-            response = await coordinator.call(request)
+            try:
+                response = await coordinator.call(request)
+            except (NoProtocol, NotServed) as error:
+                raise NoJointTransactions(NOT_OURS) from error
             check(response)
             return response
 

@@ -9,6 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorumlog.rpc.transport import Transport
@@ -17,7 +18,9 @@ from quorumlog.wire.routing import BY_LANE, RoutingTransport
 if TYPE_CHECKING:
     from quorumlog.client.admin import AsyncAdmin
     from quorumlog.client.consumer import AsyncConsumer
+    from quorumlog.client.joint import AsyncJoint
     from quorumlog.client.producer import AsyncProducer
+    from quorumlog.client.transactions.begun import BegunTransaction
 
 T = TypeVar("T")
 Connect = Callable[[str], Transport]  # of a kind, as `make_transport`
@@ -57,11 +60,13 @@ def on_real_edges(
     return make((connect or make_transport)(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
 
 
-def producer(config: dict[str, Any] | None = None, **options: Any) -> AsyncProducer:
-    """An AsyncProducer on the real edges."""
+def producer(
+    config: dict[str, Any] | None = None, *, begun: BegunTransaction | None = None, **options: Any
+) -> AsyncProducer:
+    """An AsyncProducer on the real edges. begun: see there."""
     from quorumlog.client.producer import AsyncProducer
 
-    return on_real_edges(AsyncProducer, config, options)
+    return on_real_edges(partial(AsyncProducer, begun=begun), config, options)
 
 
 def consumer(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncConsumer:
@@ -76,3 +81,10 @@ def admin(config: dict[str, Any] | None = None, **options: Any) -> AsyncAdmin:
     from quorumlog.client.admin import AsyncAdmin
 
     return on_real_edges(AsyncAdmin, config, options)
+
+
+def joint(config: dict[str, Any] | None = None, *, connect: Connect | None = None, **options: Any) -> AsyncJoint:
+    """An AsyncJoint on the real edges. connect: as of a consumer."""
+    from quorumlog.client.joint import AsyncJoint
+
+    return on_real_edges(AsyncJoint, config, options, connect)

@@ -31,6 +31,7 @@ from quorumlog.client.partitioning import StickyPartitioner, TableTurns
 from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
 from quorumlog.client.sender import Sender
 from quorumlog.client.topic_limit import NO_LIMIT, BatchLimit, ask_limit
+from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.client.transactions.driver import TransactionDriver
 from quorumlog.client.transactions.machine import TransactionMachine
 from quorumlog.client.transactions.scope import TransactionScope
@@ -54,7 +55,10 @@ class ProducerStats:
 
 
 class AsyncProducer:
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ProducerOptions."""
+    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ProducerOptions.
+
+    begun: it sends in this transaction, and neither begins nor ends one; `close` leaves it open.
+    """
 
     def __init__(
         self,
@@ -63,8 +67,11 @@ class AsyncProducer:
         *,
         clock: Clock,
         rng: random.Random,
+        begun: BegunTransaction | None = None,
         **options: Any,
     ) -> None:
+        if begun is not None:
+            options = {**options, "transactional_id": begun.transactional_id}
         self.options = parse_options(ProducerOptions, config, options)
         self.stats = ProducerStats()
         self._clock = clock
@@ -81,6 +88,7 @@ class AsyncProducer:
         )
         self._nursery = Nursery(self._crashed)
         self._sender = Sender(self._link, self._accumulator, self.options, self._nursery)
+        self._begun = begun
         self._transactions = self._sender.transactions = self._make_transactions()
         self._partitioner = StickyPartitioner(rng, self._batch_size)
         self._fates: dict[Batch, BatchFate] = {}
@@ -95,10 +103,13 @@ class AsyncProducer:
         if self.options.transactional_id is None:
             return None
         machine = TransactionMachine(self.options.transactional_id, self.options.transaction_timeout_ms)
-        return TransactionDriver(
+        driver = TransactionDriver(
             self._link, machine, self._accumulator, self._nursery,
             max_block_ms=self.options.max_block_ms, flush=self.flush, wake=self._sender.wake,
         )  # fmt: skip
+        if self._begun is not None:
+            driver.join(self._begun)
+        return driver
 
     async def __aenter__(self) -> AsyncProducer:
         return self
@@ -288,6 +299,8 @@ class AsyncProducer:
         self._begin()
         if self._transactions is None:
             raise ConfigError("this producer has no transactions: give it a transactional_id")
+        if self._begun is not None:
+            raise ConfigError("this producer's transaction was begun elsewhere, and is ended there")
         return self._transactions
 
     def transaction(self) -> TransactionScope:
@@ -345,7 +358,7 @@ class AsyncProducer:
         if self._closed:
             return
         try:
-            if self._transactions is not None and self._failure is None:
+            if self._transactions is not None and self._begun is None and self._failure is None:
                 await self._transactions.close()
             if flush:
                 await self.flush()

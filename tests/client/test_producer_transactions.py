@@ -16,6 +16,7 @@ from transactional_cluster import TransactionalCluster
 from quorumlog.client.errors import ConfigError, RecordTooLarge
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.producer import AsyncProducer
+from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
     ProducerFenced,
@@ -393,6 +394,34 @@ def test_closing_aborts_what_is_open() -> None:
 
     run(scenario)
     assert [one.committed for one in cluster.asked(EndTxnRequest)] == [False]
+
+
+@LEVELS
+def test_a_transaction_that_was_begun_elsewhere_is_left_open(level: int) -> None:
+    """Its producer asks for no identity, and neither ends it nor aborts it, also if it fails."""
+    cluster = TransactionalCluster(level=level)
+
+    async def scenario() -> None:
+        async with make(cluster) as owner:
+            await owner.begin()
+            await (await owner.send("t", b"own", partition=0))
+            identity = owner.transactions.machine.identity
+            assert identity is not None
+            begun = BegunTransaction("x", *identity, level)
+            async with make(cluster, begun=begun) as other:
+                await (await other.send("t", b"lent", partition=1))
+                for call in (other.begin, other.commit, other.abort, other.init_transactions):
+                    with pytest.raises(ConfigError, match="was begun elsewhere, and is ended there"):
+                        await call()
+            failing = make(cluster, begun=begun)
+            await failing.send("t", b"dropped", partition=2)
+            await failing.close(raise_errors=False, flush=False)
+            assert cluster.asked(EndTxnRequest) == []
+            await owner.commit()
+
+    run(scenario)
+    assert values(cluster) == [b"own", b"lent"]
+    assert len(cluster.asked(InitProducerIdRequest)) == 1
 
 
 def test_answers_that_end_the_producer() -> None:

@@ -189,6 +189,7 @@ def test_writes(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> Non
         (rows.select("value"), "compacted", {}, "topic 'compacted': a row is refused: INVALID_RECORD"),
         (rows, "missing", {}, "topic 'missing' does not exist"),
         (rows, "written", {"transport": "grpc"}, "option transport: .*set it to auto"),
+        (rows, "written", {"delivery": "exactly-once"}, "is an Apache Kafka.*Say .option..delivery., .at-least-once"),
     ):
         with pytest.raises(PySparkException, match=why):
             write(frame, topic, **more)

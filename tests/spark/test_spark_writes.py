@@ -106,8 +106,7 @@ def test_mistakes_are_told_before_anything_is_sent(spark: Any, cluster: LocalClu
     name = topic(cluster, "refused")
     frame = spark.range(10).selectExpr("cast(id as string) as value")
     good = options(cluster, name)
-    weak = {key: text for key, text in good.items() if key != "delivery"}
-    refused(lambda: write(frame, weak), "delivery=exactly-once, the default, is not there yet")
+    refused(lambda: write(frame, {**good, "writeId": "a"}), "is of delivery=exactly-once: leave out one of the two")
     refused(lambda: write(frame, {**good, "topics": "a"}), "did you mean 'topic'")
     refused(lambda: write(frame.withColumnRenamed("value", "valu"), good), "'valu' cannot be written; did you mean")
     refused(lambda: write(spark.range(1).selectExpr("id as value"), good), "unsupported type bigint")

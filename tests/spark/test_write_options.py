@@ -6,20 +6,18 @@ import pytest
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ProducerOptions, parse_options
-from quorumlog.spark.write.options import AT_LEAST_ONCE, parse_write_options
+from quorumlog.spark.write.options import AT_LEAST_ONCE, OnceOptions, parse_write_options
 
 BASE = {"bootstrap.servers": "h:1", "delivery": AT_LEAST_ONCE}
 
 REFUSED = [
-    ("no delivery named", {"delivery": ""}, r"delivery=exactly-once, the default, is not there yet.*repeated.*Say"),
-    ("exactly once", {"delivery": "Exactly-Once"}, "is not there yet"),
     ("another delivery", {"delivery": "at-most-once"}, "must be one of exactly-once, at-least-once: 'at-most-once'"),
     ("no cluster", {"bootstrap.servers": ""}, "set the address of the cluster"),
     ("a typo", {"topics": "orders"}, "unknown option 'topics'; did you mean 'topic'"),
     ("a typo of the producer's", {"kafka.linger.m": "1"}, "did you mean 'kafka.linger.ms'"),
     ("unlike any option", {"zzz": "1"}, "known options: bootstrap.servers, topic"),
     ("of reads", {"startingoffsets": "latest"}, "is of reads, and this is a write"),
-    ("of exactly once", {"writeId": "a"}, "'writeId' is of delivery=exactly-once, which is not there yet"),
+    ("of exactly once", {"writeId": "a"}, "'writeId' is of delivery=exactly-once: leave out one of the two"),
     ("a path", {"path": "orders"}, "without a path"),
     ("Spark's own: keys", {"kafka.key.serializer": "S"}, "cannot be set here: keys are written as the bytes"),
     ("Spark's own: values", {"quorumlog.value.serializer": "S"}, "cannot be set here: values are written as"),
@@ -52,7 +50,80 @@ def test_what_the_producer_gets() -> None:
     parsed = parse_options(ProducerOptions, options.client, {})
     assert (parsed.bootstrap_servers, parsed.acks, parsed.compression_type) == ("h:1", "1", "zstd")
     assert (parsed.batch_size, parsed.transport, parsed.client_id) == (1000, "grpc", "spark-quorumlog-sink")
-    assert (options.topic, options.delivery) == ("orders", AT_LEAST_ONCE)
+    assert (options.topic, options.once) == ("orders", None)
+
+
+ONCE = {"bootstrap.servers": "h:1"}
+IDS = {"writeId": "nightly", "writeVersion": "7"}
+REFUSED_ONCE = [
+    ("no time", False, {"transactionTimeout": "0s"}, "transactionTimeout must be above 0"),
+    ("not a time", True, {"transactionTimeout": "soon"}, "must be a time such as 500ms, 30s, 15m or 1h"),
+    ("a name alone", False, {"writeId": "nightly"}, "writeId needs writeVersion, too"),
+    ("a version alone", False, {"writeVersion": "7"}, "writeVersion needs writeId, too"),
+    ("no name", False, {**IDS, "writeId": ""}, "must not be empty"),
+    ("an empty sink", True, {"sinkId": ""}, "must not be empty"),
+    ("a version below 0", False, {**IDS, "writeVersion": "-1"}, "writeVersion must be a whole number from 0 to"),
+    ("a version above 63 bits", False, {**IDS, "writeVersion": str(2**63)}, "must be a whole number from 0 to"),
+    ("older than nothing", False, {"skipOlder": "true"}, "skipOlder needs writeId and writeVersion"),
+    ("not a truth", False, {**IDS, "skipOlder": "yes"}, "skipOlder must be one of false, true"),
+    ("a batch's name in a stream", True, IDS, "'writeId' is of a batch, and this is a stream"),
+    ("a stream's name in a batch", False, {"sinkId": "a"}, "'sinkId' is of a stream, and this is a batch"),
+    ("an override of streams", False, {"firstBatch": "7"}, "'firstBatch' is of a stream"),
+    ("another query's name", True, {"sinkId": "spark/1"}, "must not begin with spark/ or write/"),
+    ("another batch's name", True, {"sinkId": "write/1"}, "must not begin with spark/ or write/"),
+    ("acks that lose rows", False, {"kafka.acks": "1"}, r"exactly-once needs kafka\.acks=all"),
+    (
+        "no idempotence",
+        True,
+        {"kafka.enable.idempotence": "false"},
+        r"needs kafka\.acks=all, kafka\.enable\.idempotence",
+    ),
+    (
+        "the client's timeout",
+        False,
+        {"kafka.transaction.timeout.ms": "1"},
+        "cannot be set here: set transactionTimeout",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("is_stream", "given", "why"), [case[1:] for case in REFUSED_ONCE], ids=[case[0] for case in REFUSED_ONCE]
+)
+def test_refused_with_exactly_once(is_stream: bool, given: dict[str, str], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        parse_write_options({**ONCE, **given}, is_stream=is_stream)
+
+
+def test_exactly_once_is_the_default() -> None:
+    assert parse_write_options(ONCE).once == OnceOptions(transaction_timeout_ms=3_600_000)
+    batch = parse_write_options({**ONCE, **IDS, "skipolder": "TRUE", "replayMismatch": "7", "transactionTimeout": "2h"})
+    assert batch.once == OnceOptions(
+        transaction_timeout_ms=7_200_000, write_id="nightly", write_version=7, skip_older=True, replay_mismatch=7
+    )
+    stream = parse_write_options(
+        {**ONCE, "checkpointLocation": "/c/a", "sinkId": "s", "firstBatch": "57", "checkpointMoved": "file:///old/"},
+        is_stream=True,
+    )
+    assert stream.once == OnceOptions(location="/c/a", sink_id="s", first_batch=57, checkpoint_moved="/old")
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ("/c/a", "/c/a"),
+        ("/c/a/", "/c/a"),
+        ("file:/c/a", "/c/a"),
+        ("file:///c/a/", "/c/a"),
+        ("s3://bucket/c", "s3://bucket/c"),
+        ("c", "c"),
+        ("/", "/"),
+        ("", ""),
+    ],
+)
+def test_a_location_is_the_same_however_it_is_spelled(given: str, plain: str) -> None:
+    once = parse_write_options({**ONCE, "checkpointlocation": given}, is_stream=True).once
+    assert once is not None and once.location == plain
 
 
 @pytest.mark.parametrize(("transport", "client"), [("auto", "auto"), ("lane", "auto"), ("grpc", "grpc")])

@@ -9,9 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.edge import make_rng
+from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest
 from quorumlog.spark.write.options import parse_write_options
-from quorumlog.spark.write.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, ClusterSender
+from quorumlog.spark.write.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, AttemptEnded, ClusterSender
 from quorumlog.spark.write.task import send_rows
 from quorumlog.spark.write.topics import RowRefused
 from quorumlog.testing import LocalCluster
@@ -87,6 +90,63 @@ def test_what_came_before_a_refused_row_is_in_the_log_and_told(cluster: LocalClu
     assert sum(end.offset for end in ends.values()) == 3_000
     spans = {key: (span.rows, span.first, span.end) for key, span in done.sent.by_partition.items()}
     assert spans == {key: (end.offset, 0, end.offset) for key, end in ends.items()}
+
+
+@pytest.fixture
+def joint(cluster: LocalCluster) -> Iterator[Joint]:
+    with Joint({"bootstrap_servers": cluster.bootstrap_servers}) as made:
+        yield made
+
+
+def begin(joint: Joint, group: str) -> BegunTransaction:
+    found = joint.begin(BeginJointRequest(group_id=group, run="r", sequence=0, token=b"t", timeout_ms=60_000))
+    return BegunTransaction(found.transactional_id, found.producer_id, found.producer_epoch, 2)
+
+
+@pytest.mark.parametrize("transport", ["grpc", "lane"])
+@pytest.mark.parametrize("has_sent", [False, True])
+def test_an_attempt_that_has_ended_says_why(
+    cluster: LocalCluster, joint: Joint, transport: str, has_sent: bool
+) -> None:
+    """As by transactionTimeout, while its task still writes."""
+    topic = f"ended-{transport}-{has_sent}"
+    cluster.client.admin.create_topic(topic, 2)
+    begun = begin(joint, topic)
+    why = "longer than transactionTimeout.*Nothing of it is readable. Raise transactionTimeout"
+    with pytest.raises(AttemptEnded, match=why), ClusterSender(client(cluster, transport=transport), begun) as sender:
+        sender.partition_count(topic)
+        if has_sent:
+            sender.queue(topic, rows(b"v"), 0)
+            sender.finish()
+        assert joint.abort(AbortJointRequest(group_id=topic, sequence=0)).aborted == 1
+        for number in range(4):
+            sender.queue(topic, rows(b"v"), number % 2)
+        sender.finish()
+    found = cluster.client.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
+    assert list(found) == []
+
+
+@pytest.mark.parametrize("transport", ["grpc", "lane"])
+def test_a_leader_that_refuses_a_row_of_a_transaction(cluster: LocalCluster, joint: Joint, transport: str) -> None:
+    """The tables before it fail with the transaction; what is told is the row, and its topic."""
+    first, second = (f"refused-{transport}-{number}" for number in (1, 2))
+    for topic in (first, second):
+        cluster.client.admin.create_topic(topic, 1)
+    with ClusterSender(client(cluster, transport=transport), begin(joint, first)) as sender:
+        for topic in (first, second):
+            sender.partition_count(topic)
+        cluster.client.admin.alter_configs(second, {"max.message.bytes": "1000"})
+        tables = ((first, rows(b"v")), (second, rows(b"x" * 5_000)), (first, rows(b"v")))
+
+        def send() -> None:
+            for topic, table in tables:
+                sender.queue(topic, table, 0)
+            sender.finish()
+
+        with pytest.raises(RowRefused, match=f"topic '{second}': a row is above the topic's max.message.bytes"):
+            send()
+        with pytest.raises(RowRefused, match=second):
+            sender.finish()
 
 
 def test_a_task_that_fails_waits_for_nothing(cluster: LocalCluster) -> None:

@@ -10,6 +10,8 @@ from quorumlog.client.errors import ConfigError, NoProtocol, QuorumlogError, Req
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.group_offsets import check_offset
 from quorumlog.client.link import Link
+from quorumlog.client.numbering import Identity
+from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.client.transactions.coordinators import Coordinators
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
@@ -66,6 +68,13 @@ class TransactionDriver:
         self.machine.begin()
         assert self.machine.identity is not None
         self._accumulator.adopt(self.machine.identity)
+
+    def join(self, begun: BegunTransaction) -> None:
+        """Send in a transaction that was begun elsewhere, and is ended there. No call of `init`, `begin`, `commit`,
+        `abort` or `close` belongs to it."""
+        identity = Identity(begun.producer_id, begun.producer_epoch)
+        self.machine.take_over(identity, begun.transaction_version)
+        self._accumulator.adopt(identity)
 
     async def commit(self) -> None:
         """Raises TransactionFailed, TransactionTimeout, FatalTransactionError, TransactionStateError."""

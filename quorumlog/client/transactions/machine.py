@@ -127,6 +127,13 @@ class TransactionMachine:
         self._offsets = None
         self._is_known = self._flushed = self._commit_in_doubt = False
 
+    def take_over(self, identity: Identity, level: int) -> None:
+        """Join a transaction that is open already. It is ended elsewhere: `begin_commit` and `begin_abort` are not for
+        it."""
+        assert self.phase is Phase.UNREADY, "a producer takes a transaction over before its first call"
+        self.identity, self.level, self.phase = identity, level, Phase.READY
+        self.begin()
+
     def check_open(self) -> None:
         """Raises unless a record or offsets can join the transaction. TransactionFailed: it can be aborted only."""
         self._check_alive()

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from quorumlog.spark.write.task import AttemptSender
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +39,13 @@ class Attempt:
 
 
 class Delivery(Protocol):
-    """Blocking. A task uses the first two, the driver the others; each may live in a process of its own."""
+    """Blocking. A task uses the first three, the driver the others; each may live in a process of its own."""
 
     def begin(self, batch: BatchOf, token: bytes) -> Attempt | None:
         """None: the batch is decided already, and the task counts its rows and sends none."""
+
+    def sender(self, attempt: Attempt) -> AttemptSender:
+        """The producer of the attempt's task, in the process that has begun it. It leaves the transaction open."""
 
     def abort_attempt(self, batch: BatchOf, attempt: Attempt) -> None:
         """The task has failed. Best effort: what it leaves open ends by its time-out."""
@@ -49,6 +55,7 @@ class Delivery(Protocol):
         with. Raises QuorumlogError if nothing was decided."""
 
     def abort(self, batch: BatchOf, attempts: Sequence[Attempt] | None) -> None:
-        """Abort what is not decided. attempts: None where they are not known."""
+        """Abort what is not decided, by the batch's run. attempts: None where they are not known. batch.group,
+        batch.run: "" where a stream's driver does not know them: then what its location and sequence left open."""
 
     def close(self) -> None: ...

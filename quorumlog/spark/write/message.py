@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql.datasource import WriterCommitMessage
 
 from quorumlog.client.delivery import DeliveredRange
+from quorumlog.spark.write.delivery import Attempt, BatchOf
 
 TOLD = 10  # partitions of a text
 
@@ -41,6 +42,12 @@ class Spans:
     def rows(self) -> int:
         return sum(span.rows for span in self.by_partition.values())
 
+    def rows_by_topic(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for (topic, _), span in self.by_partition.items():
+            found[topic] = found.get(topic, 0) + span.rows
+        return found
+
     def took(self, parts: Iterable[DeliveredRange]) -> None:
         for part in parts:
             end = part.base_offset + part.count if part.base_offset >= 0 else -1
@@ -63,14 +70,25 @@ class Spans:
         return ", ".join(told) + (f" and {len(parts) - TOLD} more partitions" if len(parts) > TOLD else "")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What a task has of a batch that is written exactly once. attempt: None if it sent nothing, because it had no rows
+    or the batch is decided. rows: that it was given, by topic."""
+
+    batch: BatchOf
+    attempt: Attempt | None
+    rows: Mapping[str, int]
+
+
 @dataclass(frozen=True)
 class TaskDone(WriterCommitMessage):
     """Of a task that ended. refusal: why it sent no more, for a row that no repetition would make better; "": none.
-    all_told: False if the log may hold rows that `sent` does not count."""
+    all_told: False if the log may hold rows that `sent` does not count. part: None with at-least-once."""
 
     sent: Spans
     refusal: str = ""
     all_told: bool = True
+    part: Part | None = None
 
 
 def sum_of(messages: Sequence[WriterCommitMessage | None]) -> Spans:

@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.blocking import ArrowFuture, Producer
-from quorumlog.client.errors import NoProtocol, NoSuchTopic, RecordTooLarge, RequestFailed
+from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, RecordTooLarge, RequestFailed
 from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
+from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.spark.write.message import Spans
 from quorumlog.spark.write.topics import RowRefused
@@ -17,15 +19,35 @@ from quorumlog.spark.write.topics import RowRefused
 MAX_UNDER_WAY = 64  # tables that wait for acknowledgements; kafka.buffer.memory limits their bytes
 TOPIC_WAIT_S = 5.0  # for a topic that the cluster does not know: it may have been made a moment ago
 REFUSED = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP})
+# What a leader or the coordinator says of a transaction that is not open any more.
+ENDED = frozenset(
+    {
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.TRANSACTION_ABORTABLE,
+    }
+)
+ENDED_MEANWHILE = (
+    "this attempt's transaction has ended while the task wrote: it was open for longer than transactionTimeout, or its "
+    "batch was decided or aborted. Nothing of it is readable. Raise transactionTimeout if batches take longer"
+)
+
+
+class AttemptEnded(QuorumlogError):
+    """A task that is run again, in a batch that still is to be written, begins another attempt."""
 
 
 class ClusterSender:
     """It connects here, in the worker, so that no connection crosses a fork. On an error of the task it drops what is
-    queued, and waits for nothing."""
+    queued, and waits for nothing. begun: the transaction that it sends in, which it leaves open; None: there is none.
+    """
 
-    def __init__(self, client: Mapping[str, Any]) -> None:
+    def __init__(self, client: Mapping[str, Any], begun: BegunTransaction | None = None) -> None:
         self.sent = Spans()
-        self._producer = Producer(dict(client))
+        self._producer = Producer(dict(client), begun=begun)
+        self._is_begun = begun is not None
         self._by_grpc = client.get("transport") == "grpc"
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
@@ -66,6 +88,8 @@ class ClusterSender:
             )
         except RecordTooLarge as error:
             raise RowRefused(_too_large(str(error))) from error
+        except (TransactionFailed, FatalTransactionError) as error:
+            raise self._first_of_all(topic, error) from error
         self._under_way.append((topic, future))
 
     def finish(self) -> None:
@@ -77,11 +101,28 @@ class ClusterSender:
             topic, future = self._under_way[0]
             try:
                 self.sent.took(future.result())
-            except RequestFailed as error:
-                if error.code in REFUSED:
-                    raise RowRefused(self._refusal(topic, error)) from error
-                raise
+            except (RequestFailed, TransactionAborted) as error:
+                raise self._first_of_all(topic, error) from error
             self._under_way.popleft()
+
+    def _first_of_all(self, topic: str, error: Exception) -> Exception:
+        """The failure that made the others of its transaction fail: a refused row, or what the cluster fails with."""
+        if isinstance(error, TransactionFailed | TransactionAborted):
+            for other, future in self._under_way:  # each of them ends with its transaction
+                try:
+                    future.result()
+                except RequestFailed as first:
+                    topic, error = other, first
+                    break
+                except QuorumlogError:
+                    continue
+        cause = error.__cause__ if isinstance(error, TransactionFailed | TransactionAborted) else None
+        found = cause if isinstance(cause, RequestFailed) else error
+        if isinstance(found, RequestFailed) and found.code in REFUSED:
+            return RowRefused(self._refusal(topic, found))
+        if self._is_begun and getattr(found, "code", None) in ENDED:
+            return AttemptEnded(f"{ENDED_MEANWHILE} ({found})")
+        return found
 
     def _refusal(self, topic: str, error: RequestFailed) -> str:
         limit = self._limits[topic].batch_bytes

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
+from types import TracebackType
 from typing import Any, Protocol
 
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.spark.write.delivery import Attempt
 from quorumlog.spark.write.message import Spans, TaskDone
 from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
 
@@ -35,6 +37,20 @@ class RowSender(Protocol):
 
     def finish(self) -> None:
         """Wait until all is acknowledged. Raises as `queue`."""
+
+
+class AttemptSender(RowSender, Protocol):
+    """Of a task whose batch is written exactly once. It is a context, and leaves the attempt's transaction open."""
+
+    @property
+    def attempt(self) -> Attempt:
+        """As the driver has to know it. Ask after `finish`."""
+
+    def __enter__(self) -> RowSender: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
 class KeylessTurns:

@@ -1,0 +1,40 @@
+"""The blocking client of joint groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quorumlog.client import edge
+from quorumlog.client.blocking_base import Blocking
+from quorumlog.client.joint import AsyncJoint
+from quorumlog.messages.joint import (
+    AbortJointRequest,
+    AbortJointResponse,
+    BeginJointRequest,
+    BeginJointResponse,
+    CommitJointRequest,
+    CommitJointResponse,
+    ListedJointGroup,
+)
+
+
+class Joint(Blocking):
+    """See AsyncJoint. connect: makes its transport; None: `edge.make_transport`."""
+
+    _client: AsyncJoint
+
+    def __init__(self, config: Mapping[str, Any], *, connect: edge.Connect | None = None) -> None:
+        super().__init__(lambda: edge.joint(dict(config), connect=connect))
+
+    def begin(self, request: BeginJointRequest, timeout_ms: int | None = None) -> BeginJointResponse:
+        return self._thread.run(self._client.begin(request, timeout_ms))
+
+    def commit(self, request: CommitJointRequest, timeout_ms: int | None = None) -> CommitJointResponse:
+        return self._thread.run(self._client.commit(request, timeout_ms))
+
+    def abort(self, request: AbortJointRequest, timeout_ms: int | None = None) -> AbortJointResponse:
+        return self._thread.run(self._client.abort(request, timeout_ms))
+
+    def list_groups(self) -> list[ListedJointGroup]:
+        return self._thread.run(self._client.list_groups())
