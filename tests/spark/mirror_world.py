@@ -14,7 +14,7 @@ from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone
 from quorumlog.spark.mirror.job import BatchDone, Mirror, Request, Told
 from quorumlog.spark.mirror.origin import HEADER
 from quorumlog.spark.mirror.sides import MirrorSide
-from quorumlog.spark.write.options import AT_LEAST_ONCE
+from quorumlog.spark.write.options import EXACTLY_ONCE
 
 
 @dataclass
@@ -32,7 +32,7 @@ def mirror(
 ) -> Iterator[tuple[Mirror, Heard]]:
     """source, target: addresses."""
     heard = Heard()
-    given = {"topics": ".*", "delivery": AT_LEAST_ONCE, "once": True, **options}
+    given = {"topics": ".*", "delivery": EXACTLY_ONCE, "once": True, **options}
     request = Request(
         source={"kafka.bootstrap.servers": source}, target={"kafka.bootstrap.servers": target}, checkpoint=checkpoint,
         **given,

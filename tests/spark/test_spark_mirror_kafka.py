@@ -11,6 +11,7 @@ import pytest
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.spark.mirror.naming import Names
+from quorumlog.spark.write.options import AT_LEAST_ONCE
 from quorumlog.testing import LocalCluster
 from tests.spark.kafka_server import client_of, kafka_server
 from tests.spark.mirror_world import contents, mirror_once, offsets_of
@@ -41,7 +42,7 @@ def test_from_a_kafka_and_home(spark: Any, servers: str, kafka: Cluster, tmp_pat
             producer.abort() if number % 5 == 4 else producer.commit()
     kafka.admin.alter_group_offsets("readers", {("orders", 0): CommittedOffset(4)})
     with LocalCluster(tmp_path / "ours", nodes=1) as ours:
-        names = {"topics": "orders", "names": Names.SAME}
+        names = {"topics": "orders", "names": Names.SAME, "delivery": AT_LEAST_ONCE}
         mirror_once(spark, servers, ours.bootstrap_servers, tmp_path / "to", **names)
         there = contents(kafka, "orders")
         assert contents(ours.client, "orders") == there and sum(map(len, there.values())) == 16
