@@ -131,6 +131,7 @@ class GroupMirror:
         admin = self.source.client.admin
         names = [group.group_id for group in admin.list_groups() if self._is_mirrored(group)]
         committed = {name: admin.group_offsets(name) for name in names}
+        self._seen = {key: seen for key, seen in self._seen.items() if key[0] in committed}
         topics.look({key for offsets in committed.values() for key in offsets})
         for name, offsets in committed.items():
             found = self._translated(name, offsets, topics)

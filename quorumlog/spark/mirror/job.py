@@ -64,8 +64,7 @@ class Stopped(QuorumlogError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """source, target: options of the format, of reads and of writes, with bootstrap.servers. topics: regular
-    expressions of whole names, with commas. groups: a regular expression of groups to mirror. restored: see
-    `naming.name_topics`."""
+    expressions of whole names, with commas. restored: see `naming.name_topics`."""
 
     topics: str
     source: Mapping[str, str]
@@ -429,6 +428,8 @@ class Mirror:
         error = query.exception()
         if error is not None and not self.stopping.is_set():
             raise self._failure or error
+        if error is not None and Stopped.__name__ not in str(error):
+            self.told.warn("the batch that was under way has failed at the end of the mirror: it comes first next time")
         self._look_or_tell()
 
     def _end(self, query: Any) -> None:
