@@ -58,6 +58,7 @@ COUNT, QUICK_COUNT = 10_000, 2_000
 GOAL_MS = 10.0
 TOPICS = (("flights", (0, 1)), ("counts", (0,)))  # of each transaction: a marker for each of three leaders
 RECORDS_A_PORTION = 256
+_LEVELS = SimpleNamespace(transaction_version=2, joint_version=2)  # all that a load asks of the metadata
 EPOCH = 3
 LIMIT_S = 60.0
 
@@ -197,11 +198,10 @@ async def _load(count: int) -> float:
     found = _Coordinators(
         node_id=1,
         config=TransactionConfig(),
-        image=lambda: cast(Any, None),
+        image=lambda: cast(Any, _LEVELS),
         appends=cast(OwnAppends, log),
         peers=cast(Peers, _Leaders()),
         new_producer_id=lambda: 1,
-        transaction_version=lambda: 2,
         clock=cast(Clock, clock),
         turn=turn,
         nursery=nursery,

@@ -4,8 +4,9 @@ A simulation needs about a second to import and another half to take its heap ap
 with what the template has imported, and ends without destructors. It begins in the same state as every other, so its
 trace is the one of a process of its own, and it cannot affect another one.
 
-Reads one line of JSON for each job, the options of `jepsen`. Writes two lines for each: the child's process id, and
-what came of it: {"code", "out", "errors"}. `--noting`: "functions" in the child's result names those that ran.
+Reads one line of JSON for each job: {"options", "processor_s"}, the options of `jepsen`, and after how many seconds of
+processor time SIGXCPU ends the child. Writes two lines for each: the child's process id, and what came of it: {"code",
+"out", "errors"}. `--noting`: "functions" in the child's result names those that ran.
 
 When its input ends, the process that gave the jobs has ended, in whatever way: the child is killed, and the template
 ends.
@@ -18,6 +19,7 @@ import gc
 import io
 import json
 import os
+import resource
 import selectors
 import signal
 import sys
@@ -42,7 +44,10 @@ def main(argv: list[str]) -> int:
             runs, held = os.pipe()  # only the child holds the second end: the first one ends with it
             child = os.fork()
             if child == 0:
-                _be_child(json.loads(line), out, errors, ran)
+                job = json.loads(line)
+                _, most = resource.getrlimit(resource.RLIMIT_CPU)
+                resource.setrlimit(resource.RLIMIT_CPU, (job["processor_s"], most))
+                _be_child(job["options"], out, errors, ran)
             os.close(held)
             _tell({"child": child})
             has_ended = _ends_before_input(runs)

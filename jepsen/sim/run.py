@@ -269,5 +269,7 @@ def _settings(plan: Plan) -> dict[str, str]:
 def _layout(profile: str, seed: int) -> Layout:
     if profile == REASSIGN:
         return Layout.with_spares()
+    if profile == LATE_SETTINGS:
+        return Layout(files=late_settings.OF_BROKERS)
     rng = Scheduler(seed).rng("layout")
     return Layout.drawn(rng, share=1.0) if profile == BROKERS else Layout.drawn(rng) if profile == "swarm" else Layout()

@@ -194,6 +194,7 @@ class DescribeTransactionsResponse:
 class DescribedTransaction:
     """Times in ms since 1970, -1 for none. topics: of an open transaction, and of one whose markers are not all
     written.
+    joint_group: whose child the id is; empty for others. Kafka's message has no such field.
     """
 
     error_code: int = 0
@@ -204,6 +205,7 @@ class DescribedTransaction:
     producer_id: int = -1
     producer_epoch: int = -1
     topics: tuple[TransactionTopic, ...] = ()
+    joint_group: str = ""
 
 
 @message(frozen=True, slots=True, kw_only=True)
@@ -223,21 +225,33 @@ class ListTransactionsRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListTransactionsResponse:
+    """partitions: Of __transaction_state, whose ids were looked at; Kafka's message has no such field."""
+
     error_code: int = 0
     error_message: str = ""
     unknown_state_filters: tuple[str, ...] = ()
     transactions: tuple[ListedTransaction, ...] = ()
     throttle_time_ms: int = 0
+    partitions: tuple[int, ...] = ()
 
 
 @message(frozen=True, slots=True, kw_only=True)
 class ListedTransaction:
-    """transaction_version: By which rules its producer runs it; Kafka's message has no such field."""
+    """Kafka's message has the first three fields.
+
+    transaction_version: By which rules its producer runs it.
+    joint_group: Whose child the id is; empty for others.
+    start_time_ms: In ms since 1970; -1: no transaction is open.
+    """
 
     transactional_id: str
     producer_id: int
     state: str
     transaction_version: int = 0
+    joint_group: str = ""
+    producer_epoch: int = -1
+    timeout_ms: int = 0
+    start_time_ms: int = -1
 
 
 @message(frozen=True, slots=True, kw_only=True)

@@ -42,9 +42,16 @@ def test_an_id_without_a_transaction_has_neither() -> None:
     assert (utc_text(row.start_time_ms), partition_text(row.partitions)) == (None, "")
 
 
+def test_a_child_is_shown_with_its_group() -> None:
+    listed = ListedTransaction(transactional_id="joint:g:0:a", producer_id=7, state="Ongoing", joint_group="g")
+    assert listing_row(TransactionListing(3, listed)).joint_group == "g"
+    described = DescribedTransaction(transactional_id="joint:g:0:a", state="Ongoing", joint_group="g")
+    assert description_row(TransactionDescription(2, described), START_MS).joint_group == "g"
+
+
 def test_ids_and_producers_are_shown_as_they_are() -> None:
     listed = ListedTransaction(transactional_id="a", producer_id=7, state="CompleteCommit")
-    assert listing_row(TransactionListing(3, listed)) == ("a", 3, 7, "CompleteCommit")
+    assert listing_row(TransactionListing(3, listed)) == ("a", 3, 7, "CompleteCommit", None)
     idle = ActiveProducer(producer_id=7, producer_epoch=3)
     assert producer_row(idle) == (7, 3, None, None, None, None), "a dash for each -1"
     producer = ActiveProducer(

@@ -17,7 +17,7 @@ SEEDS = (0, 1)  # every API in every version, and a story
 CALLS_LEAST = 500
 # Rows of the table that may explain nothing in the sample: a seed at which each was met, and None where none is known
 # since AddPartitionsToTxn is drawn without partitions. What no sequence is likely to meet was asked by hand since: the
-# instance that joins again, the time of a repetition, the next segment.
+# time of a repetition.
 RARE: Mapping[str, int | None] = {
     "a transaction that a refused batch extends": 7012,
     "replicas that are none": 11700,
@@ -25,7 +25,7 @@ RARE: Mapping[str, int | None] = {
     "one resource of an unknown kind": 11316,
     "taking away what there cannot be": 11036,
     "bytes behind a batch": 11002,
-    "an instance that joins again": None,
+    "an instance that joins again": 99733,
     "the time of a repetition": None,
     "members who have not joined yet": 11316,
     "limits of no partition": 5080,
@@ -48,16 +48,16 @@ RARE: Mapping[str, int | None] = {
     "settings of a broker": 9052,
     "synonyms": 11316,
     "zstd from older producers": 11700,
-    "zstd from older producers that want no answer": None,
+    "zstd from older producers that want no answer": 22261,
     "a producer that its coordinator fenced": 11020,
     "an empty name beside an id": 11062,
     "unknown ids that wait": 5012,
-    "one batch that cannot be read": None,
+    "one batch that cannot be read": 14202,
     "new names that collide": 11027,
     "offsets of a group that rebalances": 11020,
     "a batch of each partition": 8092,
     "the assignor of a member that leaves": 9047,
-    "the next segment": None,
+    "the next segment": 32459,
     "a partition that is read twice": 11006,
     "the time of a compressed batch that claims an append time": 10009,
     "reassignments of no topic": 11008,

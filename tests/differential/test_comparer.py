@@ -238,9 +238,11 @@ def test_without_time_only_what_kafka_says_to_have_run_out_of_it_is_explained() 
     assert is_explained(step, echo, Difference("error_code", 7, 0)) == [True, True]
 
 
-def test_a_batch_that_is_refused_for_another_reason_than_zstd_is_found() -> None:
+@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice to one partition"])
+def test_a_batch_that_is_refused_for_another_reason_than_zstd_is_found(times: int) -> None:
+    """Twice: seed 4202."""
     batch = Batch(rows=((None, b"v"),), times=(5,), codec=Codec.ZSTD)
-    data = [{"name": "t", "partition_data": [{"index": 0, "records": batch}]}]
+    data = [{"name": "t", "partition_data": [{"index": 0, "records": batch if times == 1 else [batch] * times}]}]
     step = Step(api="produce", version=6, values={"topic_data": data, "transactional_id": None, "acks": -1})
     path = "responses[t].partition_responses[0].error_code"
     for code, is_wanted in ((76, True), (87, False)):

@@ -131,6 +131,9 @@ NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that 
     "719-told-leader-outlives-its-topic",
     "776-row-above-the-topics-limit",  # its producers send no tables
     "777-count-makes-a-topic",
+    "787-child-ended-by-a-client",  # none aborts a transaction in one partition
+    "788-marker-of-the-next-child",
+    "789-silence-taken-for-no",
     "844-joint-without-epochs",  # it turns both features off together
 )
 OF_JOINT_TRANSACTIONS = "tests/broker/coordinator/joint/"  # none of its clients begins one yet

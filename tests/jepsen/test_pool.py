@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -50,15 +52,39 @@ def test_a_job_that_fails_is_broken_and_leaves_the_next_one_alone() -> None:
     assert "invalid choice: 'none'" in found[0]["findings"][0]["text"]
 
 
-def test_a_job_beyond_its_limit_is_ended_and_the_next_one_runs() -> None:
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [({"real_s": 0.5}, "no result within 0.5 s"), ({"processor_s": 1}, "no result within 1 s of processor time")],
+)
+def test_a_job_beyond_a_limit_is_ended_and_the_next_one_runs(limits: dict[str, Any], said: str) -> None:
     runner = Runner(None, False, os.environ)
     try:
-        late = runner.run(Job(seed=1, profile="calm", seconds=1_000_000), limit_s=0.5)
-        assert late["verdict"] == "BROKEN" and "no result within" in late["findings"][0]["text"]
+        late = runner.run(Job(seed=1, profile="calm", seconds=1_000_000), **limits)
+        assert late["verdict"] == "BROKEN" and said in late["findings"][0]["text"]
         assert runner.run(short(1))["trace"]
     finally:
         runner.close()
     assert runner.run(short(1))["verdict"] == "BROKEN"
+
+
+def test_a_job_that_gets_no_processor_for_longer_than_its_limit_is_not_ended() -> None:
+    """What else the machine does is no fault of it: 760014 and 980024 were called BROKEN where many others ran."""
+    others, limit_s = {*psutil.Process().children()}, 4
+    runner = Runner(None, False, os.environ)
+    (template,) = {*psutil.Process().children()} - others
+    try:
+        with ThreadPoolExecutor(1) as beside:
+            pending = beside.submit(runner.run, short(1), processor_s=limit_s)
+            while not (running := template.children()):
+                assert not pending.done()
+            (child,) = running
+            child.suspend()
+            with pytest.raises(TimeoutError):
+                pending.result(limit_s + 0.5)
+            child.resume()
+            assert pending.result()["trace"]
+    finally:
+        runner.close()
 
 
 @pytest.mark.parametrize("noting", [False, True])

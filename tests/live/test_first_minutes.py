@@ -8,12 +8,14 @@ from __future__ import annotations
 import itertools
 import os
 import pty
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -118,9 +120,6 @@ def test_one_node_has_groups_and_transactions(person: Person) -> None:
         assert {len(part.replicas) for topic in internal for part in topic.partitions} == {1}
     (row,) = person.asks("group", "describe", "readers")
     assert row["topic"] == "orders" and row["current_offset"] in (1, 2), "behind the record, or its marker as well"
-    before = person.processes()
-    assert interrupted(person, "up", at="  Ctrl-C ends this view;").startswith("  found ")
-    assert person.processes() == before, "they ran before, and run on"
 
 
 def test_ctrl_c_in_the_foreground_leaves_nothing_behind(person: Person) -> None:
@@ -128,6 +127,40 @@ def test_ctrl_c_in_the_foreground_leaves_nothing_behind(person: Person) -> None:
     told = interrupted(person, "up", "-n", "1", at="  Ctrl-C stops the nodes.", just_before=nodes)
     assert "quorumlog topic create hello" in told
     assert len(nodes) == 1 and not nodes[0].alive
+
+
+def test_ctrl_c_after_attaching_to_a_detached_cluster_ends_the_view_only(person: Person) -> None:
+    """The signal goes to all that the terminal runs in the foreground, as a typed Ctrl-C does."""
+    person.types("up", "-d", "-n", "1")
+    person.types("produce", "kept", stdin="before\n")
+    before = person.processes()
+    with in_a_terminal(person, "up") as (attached, terminal):
+        said = read_until(terminal, b"Ctrl-C ends this view; the nodes run on")
+        assert b"was running" in said and b"formatted" not in said
+        os.write(terminal, CTRL_C)
+        read_until(terminal, b"the nodes run on\r\n")
+        assert attached.wait(COMMAND_S) == 130
+    assert person.processes() == before and before[0].alive
+    assert person.types("consume", "kept", "-e") == "before\n", "it was not even interrupted"
+    assert interrupted(person, "up", at="  Ctrl-C ends this view;").startswith("  found "), (
+        "nor by a signal to it alone"
+    )
+    assert person.processes() == before
+
+
+@pytest.mark.timeout(240)
+def test_ctrl_c_after_attaching_stops_the_nodes_that_it_started_only(person: Person) -> None:
+    person.types("up", "-d")
+    person.types("kill", "2")
+    kept = person.processes()
+    assert len(kept) == 2
+    with in_a_terminal(person, "up") as (attached, terminal):
+        read_until(terminal, b"Ctrl-C stops nodes 2; the others ran before, and run on")
+        assert len(person.processes()) == 3
+        os.write(terminal, CTRL_C)
+        read_until(terminal, b"stopped")
+        assert attached.wait(COMMAND_S) == 130
+    assert person.processes() == kept and all(node.alive for node in kept)
 
 
 def interrupted(person: Person, *words: str, at: str, just_before: list[ProcessId] | None = None) -> str:
@@ -156,6 +189,7 @@ def interrupted(person: Person, *words: str, at: str, just_before: list[ProcessI
     return told
 
 
+CTRL_C = b"\x03"
 OF_A_TERMINAL = """
 import fcntl, sys, termios
 from quorumlog_cli.main import main
@@ -165,9 +199,21 @@ sys.exit(main())
 
 
 def test_a_closed_terminal_leaves_nothing_behind(person: Person) -> None:
+    with in_a_terminal(person, "up", "-n", "1") as (process, terminal):
+        read_until(terminal, b"Ctrl-C stops the nodes")
+        nodes = person.processes()
+        assert len(nodes) == 1
+        os.close(terminal)  # the kernel sends SIGHUP, and writing fails from now on
+        process.wait(COMMAND_S)
+        assert not any(node.alive for node in nodes)
+
+
+@contextmanager
+def in_a_terminal(person: Person, *words: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A command in the foreground of a terminal of its own, and the descriptor at which a person would sit."""
     terminal, inside = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", OF_A_TERMINAL, "up", "-n", "1"],
+        [sys.executable, "-c", OF_A_TERMINAL, *words],
         cwd=person.folder,
         env=person.environment,
         stdin=inside,
@@ -177,14 +223,22 @@ def test_a_closed_terminal_leaves_nothing_behind(person: Person) -> None:
     )
     os.close(inside)
     try:
-        said = b""
-        while b"Ctrl-C stops the nodes" not in said:
-            said += os.read(terminal, 1_000)
-        nodes = person.processes()
-        assert len(nodes) == 1
-        os.close(terminal)  # the kernel sends SIGHUP, and writing fails from now on
-        process.wait(COMMAND_S)
-        assert not any(node.alive for node in nodes)
+        yield process, terminal
     finally:
         process.kill()
         process.wait()
+        with suppress(OSError):  # the test has closed it
+            os.close(terminal)
+
+
+def read_until(terminal: int, words: bytes) -> bytes:
+    """All that the terminal shows up to the words, which must come before it is closed or COMMAND_S are over."""
+    said, until_s = b"", time.monotonic() + COMMAND_S
+    while words not in said:
+        assert select.select([terminal], [], [], max(0.0, until_s - time.monotonic()))[0], said.decode()
+        more = b""
+        with suppress(OSError):  # the last process of the terminal has ended
+            more = os.read(terminal, 1_000)
+        assert more, f"the command ended before it said {words!r}: {said.decode()}"
+        said += more
+    return said

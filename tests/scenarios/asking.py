@@ -1,10 +1,15 @@
 """Requests of a client about one topic and one of its partitions, for scenarios with whole nodes.
 
 Each API has one builder here; tables in the tests choose the arguments. timeout_ms: how long the node may take.
+At the end: what is wrong in an answer.
 """
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
+from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     AlterableConfig,
     AlterConfigsResource,
@@ -121,3 +126,14 @@ def alter(topic: str, key: str, value: str) -> IncrementalAlterConfigsRequest:
 
 def configs(topic: str) -> DescribeConfigsRequest:
     return DescribeConfigsRequest(resources=(ConfigResource(resource_type=TOPIC_RESOURCE, resource_name=topic),))
+
+
+def errors_in(message: Any) -> list[ErrorCode]:
+    """Every error code other than NONE in a response, at any depth."""
+    if isinstance(message, tuple):
+        return [code for one in message for code in errors_in(one)]
+    if not dataclasses.is_dataclass(message):
+        return []
+    code = getattr(message, "error_code", 0)
+    own = [ErrorCode(code)] if code else []
+    return own + [code for field in dataclasses.fields(message) for code in errors_in(getattr(message, field.name))]

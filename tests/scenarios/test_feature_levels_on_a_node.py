@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest
-from quorumlog.messages.groups import DeleteGroupsRequest
+from quorumlog.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+    DeleteGroupsRequest,
+)
 from quorumlog.rpc.transport import Connection
-from tests.scenarios.group_requests import consumer_heartbeat
+from tests.scenarios.asking import errors_in
+from tests.scenarios.group_requests import OF_GROUPS, consumer_heartbeat
 from tests.scenarios.one_node import CALL_MS, GRPC, OneNode, RealNode, SimNode, make_topic
 from tests.scenarios.transaction_client import TransactionClient
 
@@ -59,6 +64,24 @@ def test_a_consumer_group_keeps_group_version(at: OneNode) -> None:
     assert levels.call(joining).error_code == ErrorCode.UNSUPPORTED_VERSION
     assert levels.set(GV, 1, 1) == (ErrorCode.NONE, "")
     assert levels.call(joining).error_code == ErrorCode.NONE
+
+
+def test_a_level_decides_only_whether_there_is_a_consumer_protocol(at: OneNode) -> None:
+    """A member or a tool does not see the level change, so nothing else that it is told depends on it."""
+    levels = Levels(at)
+
+    def told(kinds: Iterable[type]) -> dict[str, list[ErrorCode]]:
+        return {kind.__name__: errors_in(levels.call(OF_GROUPS[kind](levels.call, "t"))) for kind in kinds}
+
+    classic = [kind for kind in OF_GROUPS if kind not in (ConsumerGroupHeartbeatRequest, ConsumerGroupDescribeRequest)]
+    nothing_wrong = {kind.__name__: [] for kind in OF_GROUPS}
+    assert levels.set(GV, 0, 2) == (ErrorCode.NONE, "")
+    assert told(classic) == {kind.__name__: [] for kind in classic}
+    assert told([ConsumerGroupHeartbeatRequest]) == {"ConsumerGroupHeartbeatRequest": [ErrorCode.UNSUPPORTED_VERSION]}
+    describe = ConsumerGroupDescribeRequest(group_ids=("g",))
+    assert errors_in(levels.call(describe)) == [ErrorCode.UNSUPPORTED_VERSION]
+    assert levels.set(GV, 1, 1) == (ErrorCode.NONE, "")
+    assert told(OF_GROUPS) == nothing_wrong
 
 
 def test_an_open_transaction_keeps_transaction_version(at: OneNode) -> None:

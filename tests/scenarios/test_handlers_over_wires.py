@@ -14,6 +14,7 @@ from typing import Any
 
 import asking
 import pytest
+from asking import errors_in
 from group_requests import OF_GROUPS
 from one_node import BATCH, CALL_MS, GRPC, LANE, NO_TOPICS_BY_ACCIDENT, OneNode, RealNode, SimNode, make_topic
 from transaction_requests import OF_TRANSACTIONS
@@ -161,17 +162,6 @@ def elect(wire: Wire, topic: str = "", kind: int = 0) -> ElectLeadersRequest:
     return ElectLeadersRequest(election_type=kind, all_partitions=False, topics=topics)
 
 
-def errors_in(message: Any) -> list[ErrorCode]:
-    """Every error code other than NONE in a response, at any depth."""
-    if isinstance(message, tuple):
-        return [code for one in message for code in errors_in(one)]
-    if not dataclasses.is_dataclass(message):
-        return []
-    code = getattr(message, "error_code", 0)
-    own = [E(code)] if code else []
-    return own + [code for field in dataclasses.fields(message) for code in errors_in(getattr(message, field.name))]
-
-
 # --- requests that succeed
 
 AT_LATEST = FeatureUpdate(name=METADATA_VERSION, level=LATEST_LEVEL)
@@ -274,6 +264,17 @@ def test_written_records_are_read_back(wire: Wire) -> None:
     (found,) = wire.call(fetch(wire, offset=answer.base_offset)).topics[0].partitions
     assert bytes(found.records)[BATCH_OVERHEAD:] == BATCH[BATCH_OVERHEAD:]
     assert found.high_watermark == answer.base_offset + 3 == wire.end_offset()
+
+
+@pytest.mark.parametrize("max_bytes", [0, -1])
+def test_a_fetch_of_no_bytes_gets_one_batch(wire: Wire, max_bytes: int) -> None:
+    """As in Kafka, so that no reader stands still: of the request, and of the partition."""
+    first, second = (wire.call(produce(wire)).topics[0].partitions[0].base_offset for _ in range(2))
+    response = wire.call(fetch(wire, offset=first, max_bytes=max_bytes))
+    assert errors_in(response) == []
+    (found,) = response.topics[0].partitions
+    assert [header.base_offset for header in headers(found.records)] == [first]
+    assert found.high_watermark > second
 
 
 # --- requests that are refused and store nothing
@@ -416,12 +417,14 @@ def test_a_compacted_topic_accepts_no_record_without_a_key(wire: Wire) -> None:
     assert errors_in(wire.call(asking.alter(topic, "cleanup.policy", "compact,delete"))) == []
     before = wire.call(asking.offsets(topic)).topics[0].partitions[0].offset
     written = [Record(n, 1_700_000_000_000, b"key", b"value") for n in range(3)]
-    for without in (0, 2):
+    for without in ([0], [2], [0, 2]):  # each is named (KIP-467), not the first one only
         changed = [*written]
-        changed[without] = Record(without, 1_700_000_000_000, None, b"value")
+        for number in without:
+            changed[number] = Record(number, 1_700_000_000_000, None, b"value")
         (refused,) = wire.call(produce(wire, encode_batch(changed), topic=topic)).topics[0].partitions
         assert refused.error_code == E.INVALID_RECORD
-        assert [(error.batch_index, "key" in error.message) for error in refused.record_errors] == [(without, True)]
+        named = [(error.batch_index, "key" in error.message) for error in refused.record_errors]
+        assert named == [(number, True) for number in without]
     (stored,) = wire.call(produce(wire, encode_batch(written), topic=topic)).topics[0].partitions
     assert (stored.error_code, stored.base_offset) == (0, before)
 

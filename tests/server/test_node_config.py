@@ -13,6 +13,7 @@ from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.rpc.transport import Address
 from quorumlog.setting_types import INT
 from quorumlog.topic_config import TOPIC_CONFIGS
+from quorumlog.transaction_config import JointConfig
 from quorumlog_cli.server.config import NodeConfig, from_values, load
 from quorumlog_cli.server.foreign_keys import idle_of
 from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
@@ -183,6 +184,14 @@ ERRORS = [
     ),
     ("protocol", {"group.coordinator.rebalance.protocols": "classic,consumer,raft"}, "'raft' is no protocol"),
     ("two phases", {"transaction.two.phase.commit.enable": "true"}, "no producer may prepare a transaction"),
+    ("no joint group", {"joint.max.groups": "0"}, "joint.max.groups=0 is below 1"),
+    ("a child that lasts for no time", {"joint.max.timeout.ms": "0"}, "joint.max.timeout.ms=0 is below 1"),
+    (
+        "a child that lasts for a month",
+        {"joint.max.timeout.ms": "2592000000"},
+        "joint.max.timeout.ms=2592000000 is above",
+    ),
+    ("decisions that are forgotten at once", {"joint.expiration.ms": "0"}, "joint.expiration.ms=0 is below 1"),
     ("regex refresh", {"group.consumer.regex.refresh.interval.ms": "9999"}, "below"),
     ("log format", {"log.format": "xml"}, "must be one of console, json"),
     ("directory twice", {"log.dirs": "/a,/b,/a"}, "/a is given twice"),
@@ -311,6 +320,15 @@ COORDINATORS_OF_KAFKA = {  # group.coordinator.*, group.consumer.*, offsets.*, t
     "transaction.two.phase.commit.enable": "false",
     "transactional.id.expiration.ms": "604800000",
 }
+
+
+def test_keys_of_joint_transactions_reach_the_coordinators() -> None:
+    assert from_values(MINIMAL).transactions.joint == JointConfig()
+    changed = {"joint.max.timeout.ms": "7200000", "joint.expiration.ms": "259200000", "joint.max.groups": "5"}
+    broker = broker_config(from_values({**MINIMAL, **changed}), -1)
+    assert broker.transactions.joint == JointConfig(max_timeout_ms=7_200_000, expiration_ms=259_200_000, max_groups=5)
+    short = from_values({**MINIMAL, "joint.expiration.ms": "60000"}).transactions.joint
+    assert (short.expiration_ms, short.single_expiration_ms) == (60_000, 60_000)
 
 
 def test_a_file_with_every_key_of_kafkas_coordinators_is_the_same_as_one_with_none() -> None:

@@ -66,7 +66,7 @@ def list_(
             states=wanted, duration_ms=-1 if duration_ms is None else duration_ms, pattern=pattern
         )
     rows = [listing_row(one) for one in found]
-    output.show(LIST_COLUMNS, rows, [row._asdict() for row in rows])
+    output.show(LIST_COLUMNS, [dashes(row) for row in rows], [row._asdict() for row in rows])
 
 
 @app.command()
@@ -87,7 +87,8 @@ def describe(
 
 
 def _described_cells(row: DescriptionRow) -> list[Any]:
-    return dashes([*row[:6], utc_text(row.start_time_ms), row.duration_ms, partition_text(row.partitions)])
+    start, partitions = utc_text(row.start_time_ms), partition_text(row.partitions)
+    return dashes([*row[:6], start, row.duration_ms, partitions, row.joint_group])
 
 
 def _described_document(row: DescriptionRow) -> dict[str, Any]:

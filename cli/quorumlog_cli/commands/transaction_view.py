@@ -1,4 +1,4 @@
-"""Rows that `quorumlog transaction` shows, in the columns of Kafka's kafka-transactions. Pure."""
+"""Rows that `quorumlog transaction` shows, in the columns of Kafka's kafka-transactions and JOINT-GROUP. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from quorumlog.client.hanging import HangingTransaction
     from quorumlog.messages.transactions import ActiveProducer
 
-LIST_COLUMNS = ("TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE")
+LIST_COLUMNS = ("TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE", "JOINT-GROUP")
 DESCRIBE_COLUMNS = (
     "COORDINATOR", "TRANSACTIONAL-ID", "PRODUCER-ID", "PRODUCER-EPOCH", "STATE", "TIMEOUT-MS", "START-TIME",
-    "DURATION-MS", "PARTITIONS",
+    "DURATION-MS", "PARTITIONS", "JOINT-GROUP",
 )  # fmt: skip
 PRODUCER_COLUMNS = (
     "PRODUCER-ID", "PRODUCER-EPOCH", "COORDINATOR-EPOCH", "LAST-SEQUENCE", "LAST-TIME", "TRANSACTION-START-OFFSET",
@@ -27,14 +27,20 @@ HANGING_COLUMNS = (
 
 
 class ListingRow(NamedTuple):
+    """joint_group: whose child the id is; None: nobody's."""
+
     transactional_id: str
     coordinator: int
     producer_id: int
     state: str
+    joint_group: str | None
 
 
 class DescriptionRow(NamedTuple):
-    """start_time_ms: ms since 1970. duration_ms: since then. None: no transaction is open."""
+    """start_time_ms: ms since 1970. duration_ms: since then. None: no transaction is open.
+
+    joint_group: as `ListingRow`'s.
+    """
 
     coordinator: int
     transactional_id: str
@@ -45,6 +51,7 @@ class DescriptionRow(NamedTuple):
     start_time_ms: int | None
     duration_ms: int | None
     partitions: tuple[TopicPartition, ...]
+    joint_group: str | None
 
 
 class ProducerRow(NamedTuple):
@@ -74,7 +81,7 @@ class HangingRow(NamedTuple):
 
 def listing_row(listing: TransactionListing) -> ListingRow:
     one = listing.transaction
-    return ListingRow(one.transactional_id, listing.coordinator, one.producer_id, one.state)
+    return ListingRow(one.transactional_id, listing.coordinator, one.producer_id, one.state, one.joint_group or None)
 
 
 def description_row(description: TransactionDescription, now_ms: int) -> DescriptionRow:
@@ -90,6 +97,7 @@ def description_row(description: TransactionDescription, now_ms: int) -> Descrip
         started_ms,
         None if started_ms is None else max(0, now_ms - started_ms),
         tuple([(topic.name, index) for topic in one.topics for index in topic.partitions]),
+        one.joint_group or None,
     )
 
 

@@ -127,7 +127,6 @@ class NodeConfig:
     log_index_check_max_bytes_per_second: int
     log_tail_bytes: int
     producer_id_expiration_ms: int
-    transaction_max_timeout_ms: int
     producer_id_expiration_check_interval_ms: int
     record_validation: str
     fetch_max_bytes: int
@@ -296,7 +295,6 @@ _PLAIN_FIELDS = (
     "log_index_check_max_bytes_per_second",
     "log_tail_bytes",
     "producer_id_expiration_ms",
-    "transaction_max_timeout_ms",
     "producer_id_expiration_check_interval_ms",
     "record_validation",
     "fetch_max_bytes",

@@ -14,7 +14,6 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from quorumlog_broker.node import Broker
-from quorumlog_broker.replicas.late_transactions import late_transactions
 from quorumlog_cli.server.http_admin import Page
 from quorumlog_cli.server.node import Node
 from quorumlog_cli.server.offline import offline_directories, offline_replicas
@@ -161,12 +160,8 @@ class NodeCollector(Collector):
             )
             yield _gauge(
                 "partitions_with_late_transactions",
-                "Partitions led here with a transaction that is open longer than any may be: it hangs.",
-                late_transactions(
-                    broker.data_plane.registry.replicas.values(),
-                    self._node.edges.clock.wall_ms(),
-                    self._node.config.transaction_max_timeout_ms,
-                ),
+                "Partitions led here with a transaction that is open longer than it may be: it hangs.",
+                broker.transactions.open_timeouts.late(broker.data_plane.registry.replicas.values()),
             )
             counts = [one.joint_counts for one in broker.transactions.coordinators.all]
             yield _gauge("joint_groups", "Writers of batches (Spark) coordinated here.", sum(one[0] for one in counts))

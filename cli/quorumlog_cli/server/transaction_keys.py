@@ -1,4 +1,4 @@
-"""Keys of transactions: Kafka's names and defaults."""
+"""Keys of transactions: Kafka's names and defaults. Joint ones are ours (decision 112)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.topic_config import MAX_LONG
-from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.transaction_config import DAY_MS, JointConfig, TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_cli.server.node_key import MAX_INT, NodeKey, number, size
 from quorumlog_cli.server.values import parse_bool
@@ -25,7 +25,8 @@ TRANSACTION_KEYS = (
         "transaction.max.timeout.ms",
         900_000,
         1,
-        "Longest time of a transaction; a partition where one is open 5 minutes longer is counted as late.",
+        "Longest time of a transaction that is no part of a joint one; a partition where one is open 5 minutes longer "
+        "is counted as late.",
     ),
     number(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
@@ -85,6 +86,21 @@ TRANSACTION_KEYS = (
         1,
         "Most markers that are under way from this broker's coordinators to one leader; more transactions wait behind.",
     ),
+    number(
+        "joint.max.timeout.ms",
+        86_400_000,
+        1,
+        "Longest time of a part of a joint transaction, which many producers write and one record decides.",
+    ),
+    number(
+        "joint.expiration.ms",
+        7_776_000_000,
+        1,
+        "A joint group's last decision is forgotten so long after it, unless something of the group is open. A batch "
+        "that comes again later than that is taken for a new one. That of a single batch is kept for a day at most.",
+        maximum=MAX_LONG,
+    ),
+    number("joint.max.groups", 10_000, 1, "Most joint groups in one partition of __transaction_state."),
     number("transaction.state.log.num.partitions", 50, 1, "Partitions of __transaction_state when it is made."),
     number(
         "transaction.state.log.replication.factor",
@@ -114,6 +130,12 @@ def transaction_config(node: Mapping[str, Any]) -> TransactionConfig:
         max_ids=node["transaction.coordinator.max.ids"],
         max_waiting_calls=node["transaction.coordinator.max.waiting.calls"],
         max_pending_markers=node["transaction.coordinator.max.pending.markers"],
+        joint=JointConfig(
+            max_timeout_ms=node["joint.max.timeout.ms"],
+            expiration_ms=node["joint.expiration.ms"],
+            single_expiration_ms=min(DAY_MS, node["joint.expiration.ms"]),
+            max_groups=node["joint.max.groups"],
+        ),
     )
 
 

@@ -21,11 +21,13 @@ class Layout:
     """racks: by host of a broker; a host that is not in it has none.
 
     spares: hosts of brokers that are put up later, in the place of others (workload/replacements.py).
+    files: more settings of every broker, and of no controller.
     """
 
     brokers: tuple[str, ...] = tuple(BROKERS)
     racks: Mapping[str, str] = field(default_factory=dict)
     spares: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def with_spares(cls) -> Layout:
@@ -54,4 +56,5 @@ class Layout:
         return asked * len(BROKERS) // len(self.brokers)
 
     def settings_of(self, host: str) -> dict[str, str]:
-        return {"broker.rack": self.racks[host]} if host in self.racks else {}
+        rack = {"broker.rack": self.racks[host]} if host in self.racks else {}
+        return {**rack, **self.files} if host in (*self.brokers, *self.spares) else rack

@@ -6,7 +6,8 @@
 - raised-durability: `durability` rises to `synced` while a broker is away whose power was cut under `replicated`. It
   comes back without the end of its log, and may not be elected cleanly when the leader goes.
 
-The invariants of partitions say what must not happen (candidate-completeness, partition-leader-completeness).
+The files of brokers disagree with those of controllers all the time. The invariants of partitions say what must not
+happen (candidate-completeness, partition-leader-completeness).
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ MINIMUM, DURABILITY = "min.insync.replicas", "durability"
 SETTINGS = {"replica.lag.time.max.ms": "500"}
 """Of every node. A broker that gets no metadata asks another controller after a second, and soon knows no leader of the
 quorum; so a leader has to let its followers go before that."""
+OF_BROKERS = {"log.durability": "replicated", "min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
+"""In the file of every broker, and of no controller. Both decide by the metadata, so it has no effect (decision 85)."""
 _ASKS_AGAIN_MS = 2_000  # then the leader waits for one answer that holds both, the minimum and the smaller ISR
 _RAISED_MS = 10_000  # the operator asks dead brokers first
 _ASKED_MS, _ALONE_MS, _FENCED_MS, _RETURN_MS, _ELECTION_MS = 3_000, 2_500, 7_000, 6_000, 4_000

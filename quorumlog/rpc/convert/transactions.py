@@ -551,6 +551,7 @@ def fill_DescribedTransaction(m: DescribedTransaction, p: pb.DescribedTransactio
     p.producer_epoch = m.producer_epoch
     for x_topics in m.topics:
         fill_TransactionTopic(x_topics, p.topics.add())
+    p.joint_group = m.joint_group
 
 
 def read_DescribedTransaction(p: pb.DescribedTransaction) -> DescribedTransaction:
@@ -563,6 +564,7 @@ def read_DescribedTransaction(p: pb.DescribedTransaction) -> DescribedTransactio
         producer_id=p.producer_id,
         producer_epoch=p.producer_epoch,
         topics=tuple([read_TransactionTopic(x) for x in p.topics]),
+        joint_group=p.joint_group,
     )
 
 
@@ -610,6 +612,7 @@ def fill_ListTransactionsResponse(m: ListTransactionsResponse, p: pb.ListTransac
     for x_transactions in m.transactions:
         fill_ListedTransaction(x_transactions, p.transactions.add())
     p.throttle_time_ms = m.throttle_time_ms
+    p.partitions.extend(m.partitions)
 
 
 def read_ListTransactionsResponse(p: pb.ListTransactionsResponse) -> ListTransactionsResponse:
@@ -619,6 +622,7 @@ def read_ListTransactionsResponse(p: pb.ListTransactionsResponse) -> ListTransac
         unknown_state_filters=tuple(p.unknown_state_filters[:]),
         transactions=tuple([read_ListedTransaction(x) for x in p.transactions]),
         throttle_time_ms=p.throttle_time_ms,
+        partitions=tuple(p.partitions[:]),
     )
 
 
@@ -637,6 +641,10 @@ def fill_ListedTransaction(m: ListedTransaction, p: pb.ListedTransaction) -> Non
     p.producer_id = m.producer_id
     p.state = m.state
     p.transaction_version = m.transaction_version
+    p.joint_group = m.joint_group
+    p.producer_epoch = m.producer_epoch
+    p.timeout_ms = m.timeout_ms
+    p.start_time_ms = m.start_time_ms
 
 
 def read_ListedTransaction(p: pb.ListedTransaction) -> ListedTransaction:
@@ -645,6 +653,10 @@ def read_ListedTransaction(p: pb.ListedTransaction) -> ListedTransaction:
         producer_id=p.producer_id,
         state=p.state,
         transaction_version=p.transaction_version,
+        joint_group=p.joint_group,
+        producer_epoch=p.producer_epoch,
+        timeout_ms=p.timeout_ms,
+        start_time_ms=p.start_time_ms,
     )
 
 

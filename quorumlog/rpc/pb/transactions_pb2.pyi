@@ -618,7 +618,9 @@ Global___DescribeTransactionsResponse: _TypeAlias = DescribeTransactionsResponse
 
 @_typing.final
 class DescribedTransaction(_message.Message):
-    """Times in ms since 1970, -1 for none. topics: of an open transaction, and of one whose markers are not all written."""
+    """Times in ms since 1970, -1 for none. topics: of an open transaction, and of one whose markers are not all written.
+    joint_group: whose child the id is; empty for others. Kafka's message has no such field.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -630,6 +632,7 @@ class DescribedTransaction(_message.Message):
     PRODUCER_ID_FIELD_NUMBER: _builtins.int
     PRODUCER_EPOCH_FIELD_NUMBER: _builtins.int
     TOPICS_FIELD_NUMBER: _builtins.int
+    JOINT_GROUP_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     transactional_id: _builtins.str
@@ -643,6 +646,8 @@ class DescribedTransaction(_message.Message):
     """default: -1"""
     producer_epoch: _builtins.int
     """default: -1"""
+    joint_group: _builtins.str
+    """default: "" """
     @_builtins.property
     def topics(self) -> _containers.RepeatedCompositeFieldContainer[Global___TransactionTopic]: ...
     def __init__(
@@ -656,10 +661,11 @@ class DescribedTransaction(_message.Message):
         producer_id: _builtins.int = ...,
         producer_epoch: _builtins.int = ...,
         topics: _abc.Iterable[Global___TransactionTopic] | None = ...,
+        joint_group: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "state", b"state", "topics", b"topics", "transaction_start_time_ms", b"transaction_start_time_ms", "transaction_timeout_ms", b"transaction_timeout_ms", "transactional_id", b"transactional_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "joint_group", b"joint_group", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "state", b"state", "topics", b"topics", "transaction_start_time_ms", b"transaction_start_time_ms", "transaction_timeout_ms", b"transaction_timeout_ms", "transactional_id", b"transactional_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -714,6 +720,7 @@ class ListTransactionsResponse(_message.Message):
     UNKNOWN_STATE_FILTERS_FIELD_NUMBER: _builtins.int
     TRANSACTIONS_FIELD_NUMBER: _builtins.int
     THROTTLE_TIME_MS_FIELD_NUMBER: _builtins.int
+    PARTITIONS_FIELD_NUMBER: _builtins.int
     error_code: _builtins.int
     """default: 0"""
     error_message: _builtins.str
@@ -724,6 +731,10 @@ class ListTransactionsResponse(_message.Message):
     def unknown_state_filters(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def transactions(self) -> _containers.RepeatedCompositeFieldContainer[Global___ListedTransaction]: ...
+    @_builtins.property
+    def partitions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Of __transaction_state, whose ids were looked at; Kafka's message has no such field."""
+
     def __init__(
         self,
         *,
@@ -732,10 +743,11 @@ class ListTransactionsResponse(_message.Message):
         unknown_state_filters: _abc.Iterable[_builtins.str] | None = ...,
         transactions: _abc.Iterable[Global___ListedTransaction] | None = ...,
         throttle_time_ms: _builtins.int = ...,
+        partitions: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "throttle_time_ms", b"throttle_time_ms", "transactions", b"transactions", "unknown_state_filters", b"unknown_state_filters"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "error_message", b"error_message", "partitions", b"partitions", "throttle_time_ms", b"throttle_time_ms", "transactions", b"transactions", "unknown_state_filters", b"unknown_state_filters"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -743,18 +755,36 @@ Global___ListTransactionsResponse: _TypeAlias = ListTransactionsResponse  # noqa
 
 @_typing.final
 class ListedTransaction(_message.Message):
+    """Kafka's message has the first three fields."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TRANSACTIONAL_ID_FIELD_NUMBER: _builtins.int
     PRODUCER_ID_FIELD_NUMBER: _builtins.int
     STATE_FIELD_NUMBER: _builtins.int
     TRANSACTION_VERSION_FIELD_NUMBER: _builtins.int
+    JOINT_GROUP_FIELD_NUMBER: _builtins.int
+    PRODUCER_EPOCH_FIELD_NUMBER: _builtins.int
+    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    START_TIME_MS_FIELD_NUMBER: _builtins.int
     transactional_id: _builtins.str
     producer_id: _builtins.int
     state: _builtins.str
     transaction_version: _builtins.int
-    """By which rules its producer runs it; Kafka's message has no such field.
+    """By which rules its producer runs it.
     default: 0
+    """
+    joint_group: _builtins.str
+    """Whose child the id is; empty for others.
+    default: ""
+    """
+    producer_epoch: _builtins.int
+    """default: -1"""
+    timeout_ms: _builtins.int
+    """default: 0"""
+    start_time_ms: _builtins.int
+    """In ms since 1970; -1: no transaction is open.
+    default: -1
     """
     def __init__(
         self,
@@ -763,10 +793,14 @@ class ListedTransaction(_message.Message):
         producer_id: _builtins.int = ...,
         state: _builtins.str = ...,
         transaction_version: _builtins.int = ...,
+        joint_group: _builtins.str = ...,
+        producer_epoch: _builtins.int = ...,
+        timeout_ms: _builtins.int = ...,
+        start_time_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["producer_id", b"producer_id", "state", b"state", "transaction_version", b"transaction_version", "transactional_id", b"transactional_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["joint_group", b"joint_group", "producer_epoch", b"producer_epoch", "producer_id", b"producer_id", "start_time_ms", b"start_time_ms", "state", b"state", "timeout_ms", b"timeout_ms", "transaction_version", b"transaction_version", "transactional_id", b"transactional_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -183,7 +183,7 @@ def test_an_open_transaction_of_a_higher_level_is_in_the_way(version: int, level
     assert "transaction 'x' of a higher level is open" in error.message
 
 
-CHILD = OpenJointChild(transactional_id="joint:q:0:1", run="r", sequence=0, started_at_ms=0, timeout_ms=1)
+CHILD = OpenJointChild(transactional_id="joint:q:0:1", run="r", sequence=0, started_at_ms=0, timeout_ms=1, location="")
 JOINT = [
     ("a child is open", ListedJointGroup(group_id="q", open=(CHILD,)), True),
     ("markers are to be written", ListedJointGroup(group_id="q", sequence=0, ending=1), True),

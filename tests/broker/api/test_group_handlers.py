@@ -47,17 +47,26 @@ from quorumlog.messages.groups import (
     SubscribedTopicNames,
     SyncGroupRequest,
 )
+from quorumlog.messages.joint import (
+    AbortJointRequest,
+    BeginJointRequest,
+    CommitJointRequest,
+    ForgetJointRequest,
+    ListJointRequest,
+)
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.produce import InitProducerIdRequest, ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddPartitionsToTxnRequest,
+    DescribeProducersRequest,
     DescribeTransactionsRequest,
     EndTxnRequest,
     ListTransactionsRequest,
     TransactionToExtend,
     TransactionTopic,
     TxnOffsetCommitRequest,
+    WriteTxnMarkersRequest,
 )
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS, group_offsets
@@ -360,7 +369,20 @@ COORDINATOR_CALLS: list[Any] = [
     EndTxnRequest(transactional_id="x", committed=True, **PRODUCER),
     DescribeTransactionsRequest(transactional_ids=("x",)),
     ListTransactionsRequest(),
+    BeginJointRequest(group_id="x", run="r", sequence=0, token=bytes(16), timeout_ms=1_000),
+    CommitJointRequest(group_id="x", run="r", sequence=0),
+    AbortJointRequest(group_id="x", sequence=0),
+    ForgetJointRequest(group_id="x"),
+    ListJointRequest(),
 ]
+OF_LEADERS = {DescribeProducersRequest, WriteTxnMarkersRequest}  # of partitions: their metadata is asked for
+WELL_WHILE_IT_LOADS = {GroupHeartbeatRequest}
+
+
+def test_every_call_of_a_coordinator_is_tried_before_the_metadata_is_read() -> None:
+    homes = {f"quorumlog.messages.{home}" for home in ("groups", "transactions", "joint")}
+    calls = {kind for kind in HANDLERS if kind.__module__ in homes}
+    assert calls - OF_LEADERS - WELL_WHILE_IT_LOADS <= {*map(type, COORDINATOR_CALLS)}
 
 
 @pytest.mark.parametrize("asked", COORDINATOR_CALLS, ids=[type(one).__name__ for one in COORDINATOR_CALLS])

@@ -8,6 +8,7 @@ import pytest
 from coordinator_cluster import CALLER
 from test_transactions_load import TransactionsCluster
 
+from quorumlog.errors import ErrorCode
 from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.joint import (
     AbortJointRequest,
@@ -19,6 +20,7 @@ from quorumlog.messages.joint import (
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import DescribedTransaction
 from quorumlog_broker.coordinator.runtime.coordinator import ShardCall, State
+from quorumlog_broker.coordinator.transactions.joint import commit as commit_joint
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_quorum.metadata.features import JOINT_BEGINS, JOINT_VERSION
 
@@ -117,3 +119,29 @@ def test_calls_of_a_group_wait_for_its_long_abort(cluster: JointCluster) -> None
     assert (aborted.error_code, aborted.decided, aborted.aborted) == (0, False, 200)
     assert decided.error_code == 20_005  # the last child was aborted before the call had its turn
     assert set(cluster.states([name for name, _ in children])) == {"CompleteAbort"}
+
+
+def test_calls_of_a_group_wait_for_its_long_decision(cluster: JointCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit_joint, "CHILDREN_A_STEP", 10)
+    children = cluster.begun(0, 200)
+    coordinator = cluster.coordinator()
+    assert coordinator is not None
+
+    async def three() -> tuple[Any, Any, Any]:
+        decided = coordinator.call(TransactionShard.commit_joint, CALLER, commit(0, *(ref for _, ref in children)))
+        begun = coordinator.call(
+            TransactionShard.begin_joint,
+            CALLER,
+            BeginJointRequest(group_id=G, location="/c", run="r", sequence=1, token=b"next", timeout_ms=60_000),
+        )
+        other = coordinator.call(
+            TransactionShard.begin_joint,
+            CALLER,
+            BeginJointRequest(group_id="other", location="/c", run="r", sequence=0, token=b"o", timeout_ms=60_000),
+        )
+        return await other, await begun, await decided
+
+    other, begun, decided = cluster.nodes[1].run(three())
+    assert (other.error_code, decided.error_code, decided.complete) == (0, 0, True)
+    assert begun.error_code == ErrorCode.CONCURRENT_TRANSACTIONS, "behind the decision, which is not committed then"
+    assert set(cluster.states([name for name, _ in children])) == {"CompleteCommit"}

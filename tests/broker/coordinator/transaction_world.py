@@ -10,6 +10,7 @@ from quorumlog.messages.transactions import (
     AddOffsetsToTxnRequest,
     DescribedTransaction,
     EndTxnRequest,
+    ListedTransaction,
     ListTransactionsRequest,
     TransactionToExtend,
 )
@@ -223,8 +224,11 @@ class TransactionWorld:
         return self.described().state
 
     def listed(self, **filters: Any) -> list[str]:
+        return sorted(one.transactional_id for one in self.list_all(**filters))
+
+    def list_all(self, **filters: Any) -> tuple[ListedTransaction, ...]:
         self._at()
-        return sorted(one.transactional_id for one in at_once(self.shard.list(ListTransactionsRequest(**filters))))
+        return at_once(self.shard.list(ListTransactionsRequest(**filters)))
 
     # --- a transaction in a state ---
 

@@ -10,7 +10,7 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
-from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS, late_transactions
+from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS, Opener, open_for_long
 from quorumlog_storage.batch import stamped_batches
 from quorumlog_storage.log import Log
 from quorumlog_storage.log_config import LogConfig
@@ -54,10 +54,10 @@ CASES: list[tuple[str, Any, int]] = [
 
 @pytest.mark.parametrize(("one", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_is_late(one: Any, expected: int) -> None:
-    assert late_transactions([one], START_MS + LATE_MS + 1, MAX_MS) == expected
-    assert late_transactions([one], START_MS + LATE_MS, MAX_MS) == 0
+    assert len(open_for_long([one], START_MS + LATE_MS + 1, MAX_MS)) == expected
+    assert open_for_long([one], START_MS + LATE_MS, MAX_MS) == []
 
 
 def test_partitions_are_counted() -> None:
     late = [replica((1, "data", 0)) for _ in range(3)]
-    assert late_transactions([*late, replica()], START_MS + 2 * LATE_MS, MAX_MS) == 3
+    assert open_for_long([*late, replica()], START_MS + 2 * LATE_MS, MAX_MS) == [Opener(1, 0)] * 3

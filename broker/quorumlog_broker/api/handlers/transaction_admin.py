@@ -22,9 +22,9 @@ from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.transaction_calls import begin
-from quorumlog_broker.coordinator.runtime.many_calls import all_or_none, ask_each
+from quorumlog_broker.coordinator.runtime.listed_transactions import list_transactions
+from quorumlog_broker.coordinator.runtime.many_calls import ask_each
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
-from quorumlog_broker.coordinator.transactions.describe import unknown_states
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS
 
@@ -53,12 +53,7 @@ async def handle_list_transactions(
     services: Services, _context: Context, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
     matches = _matcher(request.transactional_id_pattern)
-    coordinators = services.transactions.coordinators
-    coordinators.check_all_taken_up()
-    found = await all_or_none(coordinators.all, lambda one: one.list(request, matches))
-    return ListTransactionsResponse(
-        unknown_state_filters=unknown_states(request.state_filters), transactions=tuple(found)
-    )
+    return await list_transactions(services.transactions.coordinators, request, matches)
 
 
 def _matcher(pattern: str | None) -> Callable[[str], bool] | None:

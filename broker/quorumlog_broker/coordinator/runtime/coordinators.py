@@ -77,6 +77,11 @@ class Coordinators(ABC, Generic[AnyCoordinator]):
         """In the order of election."""
         return tuple(self._led.values())
 
+    @property
+    def all_by_index(self) -> tuple[tuple[int, AnyCoordinator], ...]:
+        """Each behind its partition."""
+        return tuple([(index, coordinator) for (_, index), coordinator in self._led.items()])
+
     async def until_loaded(self, name: str) -> None:
         """Return once the coordinator of the name does not load any more, or is not here, or after LOAD_WAIT_MS.
 

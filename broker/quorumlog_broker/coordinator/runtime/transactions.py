@@ -10,6 +10,8 @@ from quorumlog.live_settings import VERIFICATION
 from quorumlog.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
     WriteTxnMarkersRequest,
 )
 from quorumlog.nursery import Nursery
@@ -19,6 +21,9 @@ from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import Caller
 from quorumlog_broker.coordinator.runtime.extend import extend_transactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
+from quorumlog_broker.coordinator.runtime.joint_children import JointChildren
+from quorumlog_broker.coordinator.runtime.listed_transactions import list_transactions
+from quorumlog_broker.coordinator.runtime.open_timeouts import OpenTimeouts
 from quorumlog_broker.coordinator.runtime.peers import Peers
 from quorumlog_broker.coordinator.runtime.transaction_coordinators import TransactionCoordinators
 from quorumlog_broker.coordinator.runtime.verified_appends import VerifiedAppends
@@ -35,7 +40,8 @@ MARKER_TIMEOUT_MS = 2_000  # that a marker waits for the in-sync replicas, and w
 
 class Transactions:
     """coordinators: of the transactional ids. verifier, appends: of a leader. markers: that this leader writes.
-    peers: the other brokers.
+    peers: the other brokers. children: of joint transactions, as all coordinators know them. open_timeouts: of those
+    that are open here for long.
     """
 
     def __init__(
@@ -59,7 +65,11 @@ class Transactions:
         self.markers = EndMarkers(produce_path, self._end_in_groups, timeout_ms=MARKER_TIMEOUT_MS)
         self.peers = Peers(
             node_id,
-            {AddPartitionsToTxnRequest: self._extend, WriteTxnMarkersRequest: self.markers.write},
+            {
+                AddPartitionsToTxnRequest: self._extend,
+                WriteTxnMarkersRequest: self.markers.write,
+                ListTransactionsRequest: self._list,
+            },
             image=image,
             internal_listener=internal_listener,
             transport=transport,
@@ -76,6 +86,8 @@ class Transactions:
             turn=turn,
             nursery=nursery,
         )
+        self.children = JointChildren(self.peers, image)
+        self.open_timeouts = OpenTimeouts(self.children, config, image=image, clock=clock, nursery=nursery)
         self.verifier = Verifier(
             self.coordinators.leader_for,
             self.peers,
@@ -95,6 +107,7 @@ class Transactions:
 
     async def close(self) -> None:
         """Close the connections to other brokers."""
+        self.open_timeouts.close()
         await self.peers.close()
 
     @property
@@ -108,6 +121,11 @@ class Transactions:
 
     async def _extend(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
         return await extend_transactions(self.coordinators, self._caller, request)
+
+    async def _list(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
+        """Of this broker itself, which asks for no pattern."""
+        assert not request.transactional_id_pattern
+        return await list_transactions(self.coordinators, request)
 
     def _end_in_groups(self, index: int, ending: EndTransaction) -> Awaitable[object]:
         coordinator = self._groups.at(index, f"partition {index} of the groups")

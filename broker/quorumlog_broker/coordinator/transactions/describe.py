@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.transactions import DescribedTransaction, ListedTransaction, ListTransactionsRequest
-from quorumlog.records.coordinator.transactions import TransactionStatus
+from quorumlog.records.coordinator.transactions import TransactionStatus, TransactionValue
 from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
 from quorumlog_broker.coordinator.transactions.table import NAMES, TransactionTable, by_topic
@@ -45,6 +45,7 @@ class Describe:
             producer_id=value.producer_id,
             producer_epoch=value.producer_epoch,
             topics=by_topic(self._table.partitions(transactional_id)),
+            joint_group=_joint_group(value),
         )
 
     def list(
@@ -57,6 +58,7 @@ class Describe:
         As in Kafka, an id without a transaction has lasted longer than any duration.
         """
         now_ms, found, pace = self._turn.wall_ms, [], Pace()
+        producers = frozenset(request.producer_id_filters)
         for transactional_id in self._table.ids():
             if pace.is_over():
                 yield
@@ -66,7 +68,7 @@ class Describe:
             name = NAMES[TransactionStatus(value.transaction_status)]
             lasted_ms = now_ms - value.transaction_start_timestamp_ms
             if (
-                (not request.producer_id_filters or value.producer_id in request.producer_id_filters)
+                (not producers or value.producer_id in producers)
                 and (not request.state_filters or name in request.state_filters)
                 and (request.duration_filter_ms <= ALL_DURATIONS or lasted_ms > request.duration_filter_ms)
                 and (matches is None or matches(transactional_id))
@@ -77,6 +79,15 @@ class Describe:
                         producer_id=value.producer_id,
                         state=name,
                         transaction_version=value.client_transaction_version,
+                        joint_group=_joint_group(value),
+                        producer_epoch=value.producer_epoch,
+                        timeout_ms=value.transaction_timeout_ms,
+                        start_time_ms=value.transaction_start_timestamp_ms,
                     )
                 )
         return tuple(found)
+
+
+def _joint_group(value: TransactionValue) -> str:
+    """Whose child the id is; empty for others."""
+    return "" if value.joint is None else value.joint.group

@@ -227,9 +227,10 @@ class TransactionShard:
         """Answered with BeginJointResponse."""
         self._begin.call(call, request)
 
-    def commit_joint(self, call: Call, request: CommitJointRequest) -> None:
-        """Answered with CommitJointResponse, once the decision is committed and perhaps its markers are written."""
-        self._commit.call(call, request)
+    def commit_joint(self, call: Call, request: CommitJointRequest) -> Steps | None:
+        """Answered with CommitJointResponse, once the decision is committed and perhaps its markers are written. What
+        is left to do until it decides, in steps."""
+        return self._commit.call(call, request)
 
     def abort_joint(self, call: Call, request: AbortJointRequest) -> Steps | None:
         """Answered with AbortJointResponse. What is left to do of it, in steps."""

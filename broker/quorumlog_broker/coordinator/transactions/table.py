@@ -11,6 +11,7 @@ Children of joint transactions are among them. A decision of their group changes
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from quorumlog.messages.transactions import TransactionTopic
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue
@@ -80,14 +81,15 @@ class TransactionTable:
         if value is not None and value.transaction_status not in DURABLE:
             text = f"transactional id {transactional_id} has state {value.transaction_status}, which no record has"
             raise CorruptRecords(0, text)
-        self._replay_child(transactional_id, value)
+        value = self._replay_child(transactional_id, value)
         if value is None:
             self._values.pop(transactional_id, None)
             self.last_epochs.pop(transactional_id, None)
         else:
             self._values[transactional_id] = value
 
-    def _replay_child(self, transactional_id: str, value: TransactionValue | None) -> None:
+    def _replay_child(self, transactional_id: str, value: TransactionValue | None) -> TransactionValue | None:
+        """The value as it is kept."""
         before = self._values.get(transactional_id)
         old = None if before is None else before.joint
         child = None if value is None else value.joint
@@ -97,10 +99,15 @@ class TransactionTable:
                 self.open_children -= old.slot in group.open
                 group.remove(old.slot)
                 self._forget_if_empty(old.group, group)
-        if value is not None and child is not None:
-            group = self.joint_groups.setdefault(child.group, JointGroup())
-            self.open_children += (value.transaction_status == ONGOING) - (child.slot in group.open)
-            group.put(transactional_id, child, value.transaction_status)
+        if value is None or child is None:
+            return value
+        group = self.joint_groups.get(child.group)
+        if group is None:
+            group = self.joint_groups[child.group] = JointGroup()
+        child = group.shared(child)
+        self.open_children += (value.transaction_status == ONGOING) - (child.slot in group.open)
+        group.put(transactional_id, child, value.transaction_status, value.producer_epoch)
+        return replace(value, joint=child)
 
     def replay_decision(self, name: str, decision: JointValue | None) -> None:
         """Of a joint group. None: it is forgotten."""
@@ -110,8 +117,7 @@ class TransactionTable:
             self._forget_if_empty(name, group)
             return
         self.open_children -= len(group.open)
-        epochs = {slot: self._values[group.ids[slot]].producer_epoch for slot in group.open}
-        group.decide(decision, epochs)
+        group.decide(decision)
 
     def _forget_if_empty(self, name: str, group: JointGroup) -> None:
         if group.is_empty:

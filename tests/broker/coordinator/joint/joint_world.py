@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from quorumlog.messages.joint import (
@@ -15,7 +16,7 @@ from quorumlog.messages.joint import (
     ListedJointGroup,
 )
 from quorumlog.slices import at_once
-from quorumlog_broker.coordinator.steps import Steps, finish
+from quorumlog_broker.coordinator.steps import Steps, begin, finish
 from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.table import Partition
 from quorumlog_broker.coordinator.turn import Call
@@ -57,8 +58,9 @@ class JointWorld(TransactionWorld):
 
     def commit_refs(self, sequence: int, refs: list[JointChildRef], run: str = R1, **more: Any) -> int:
         options = {"group_id": G, "location": HERE, **more}
+        between = options.pop("between", None)
         request = CommitJointRequest(run=run, sequence=sequence, children=tuple(refs), **options)
-        return self.call("commit_joint", request)
+        return self.call_long("commit_joint", request, between)
 
     def abort(self, sequence: int, **more: Any) -> int:
         options = {"group_id": G, "location": HERE, **more}
@@ -67,21 +69,45 @@ class JointWorld(TransactionWorld):
     def forget(self, group_id: str = G) -> int:
         return self.call("forget_joint", ForgetJointRequest(group_id=group_id))
 
-    def call_long(self, method: str, request: Any) -> int:
-        """All steps at once."""
+    def call_long(self, method: str, request: Any, between: Callable[[], None] | None = None) -> int:
+        """All steps at once, unless something comes between them."""
         number = next(self._calls)
         call = Call(number, "c", "/127.0.0.1")
-        self.step(lambda: finish(getattr(self.shard, method)(call, request)))
+        if between is None:
+            self.step(lambda: finish(getattr(self.shard, method)(call, request)))
+            return number
+        rest: list[Steps | None] = []
+        self.step(lambda: rest.append(getattr(self.shard, method)(call, request)))
+        while rest[0] is not None:
+            between()
+            if not self.run_step(rest[0]):
+                break
         return number
 
     def abort_in_steps(self, sequence: int) -> tuple[int, Steps]:
+        return self._in_steps("abort_joint", AbortJointRequest(group_id=G, location=HERE, sequence=sequence))
+
+    def commit_in_steps(self, sequence: int, *children: Child, facts: dict[str, int] = ROWS) -> tuple[int, Steps]:
+        named = tuple(JointFact(name=name, value=value) for name, value in facts.items())
+        refs = tuple(child.ref for child in children)
+        request = CommitJointRequest(
+            group_id=G, location=HERE, run=R1, sequence=sequence, children=refs, facts=named, commit_wait_ms=0
+        )
+        return self._in_steps("commit_joint", request)
+
+    def _in_steps(self, method: str, request: Any) -> tuple[int, Steps]:
         """The call's first step, its number, and the others."""
         call = Call(next(self._calls), "c", "/127.0.0.1")
-        request = AbortJointRequest(group_id=G, location=HERE, sequence=sequence)
         rest: list[Steps | None] = []
-        self.step(lambda: rest.append(self.shard.abort_joint(call, request)))
+        self.step(lambda: rest.append(getattr(self.shard, method)(call, request)))
         assert rest[0] is not None
         return call.number, rest[0]
+
+    def run_step(self, steps: Steps) -> bool:
+        """One of them; false: it was the last one."""
+        rest: list[Steps | None] = []
+        self.step(lambda: rest.append(begin(steps)))
+        return rest[0] is not None
 
     def finish_steps(self, begun: tuple[int, Steps]) -> object:
         number, steps = begun

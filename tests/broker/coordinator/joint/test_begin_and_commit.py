@@ -12,7 +12,7 @@ from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JointKey, unpack
 from quorumlog.transaction_config import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.placement import partition_of
-from quorumlog_broker.coordinator.transactions.joint import checks
+from quorumlog_broker.coordinator.transactions.joint import begin, checks
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, R3, THERE, G, JointWorld
 from tests.broker.coordinator.transaction_world import A, B
@@ -205,6 +205,30 @@ def test_an_id_that_somebody_else_has_is_no_slot(world: JointWorld) -> None:
     assert world.code(world.init(transactional_id=taken)) == E.NONE
 
 
+def test_ids_of_others_are_looked_at_up_to_a_limit_and_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may have as many ids of such names as there can be ids."""
+    monkeypatch.setattr(begin, "MAX_SLOTS_TRIED", 3)
+    tried: list[int] = []
+
+    def named(group: str, slot: int, partitions: int) -> str:
+        tried.append(slot)
+        return child_id(group, slot, partitions)
+
+    monkeypatch.setattr(begin, "child_id", named)
+    world = JointWorld()
+    for slot in range(7):
+        world.started(transactional_id=child_id(G, slot, 50))
+    number = world.begin(0, b"a")
+    assert world.code(number) == E.POLICY_VIOLATION and tried == [0, 1, 2]
+    assert f"{child_id(G, 2, 50)} the last one, are somebody else's" in world.answers[number].error_message
+    world.decide(0)  # now the group is there, and remembers how far it came
+    tried.clear()
+    assert [world.code(world.begin(1, b"b")) for _ in range(2)] == [E.POLICY_VIOLATION] * 2
+    assert world.opened(1, b"b").slot == 7
+    assert world.opened(1, b"c").slot == 8
+    assert tried == [0, 1, 2, 3, 4, 5, 6, 7, 8]
+
+
 def test_an_epoch_that_runs_out_gets_another_producer_id_at_the_begin(
     world: JointWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,7 +278,9 @@ def test_a_child_may_last_for_a_day_and_groups_and_ids_have_a_limit() -> None:
     world.opened(0, b"a", group_id="second")
     assert world.code(world.begin(0, b"a", group_id="third")) == E.POLICY_VIOLATION
     world.opened(0, b"b")
-    assert world.code(world.begin(0, b"c")) == E.POLICY_VIOLATION
+    full = world.begin(0, b"c")
+    assert world.code(full) == E.POLICY_VIOLATION
+    assert "(transaction.coordinator.max.ids); each task of a batch needs one" in world.answers[full].error_message
     assert len(world.listed()) == 3
 
 

@@ -157,6 +157,29 @@ def test_nobody_else_touches_a_child(world: JointWorld) -> None:
             records = len(world.log)
 
 
+def test_tools_are_told_whose_child_an_id_is(world: JointWorld) -> None:
+    """A leader goes by it before it lets a client abort in one partition (decision 113)."""
+    world.started(transactional_id="ordinary")
+    child = world.opened(0, b"a", timeout_ms=3_600_000)
+    producer_id, epoch = child.producer
+    for state, at_epoch in (("Ongoing", epoch), ("PrepareCommit", epoch + 1), ("CompleteCommit", epoch + 1)):
+        if state == "PrepareCommit":
+            world.add(child.producer, A, transactional_id=child.transactional_id)
+            world.automark = False
+            world.decide(0, child)
+        elif state == "CompleteCommit":
+            world.write_markers()
+            world.settle()
+        found = {one.transactional_id: one for one in world.list_all()}
+        assert found["ordinary"].joint_group == "" and world.described("ordinary").joint_group == ""
+        one = found[child.transactional_id]
+        assert (one.joint_group, one.state, one.producer_id, one.producer_epoch, one.timeout_ms) == (
+            G, state, producer_id, at_epoch, 3_600_000,
+        )  # fmt: skip
+        assert one.start_time_ms == world.wall_ms
+        assert world.described(child.transactional_id).joint_group == G
+
+
 def test_what_is_not_committed_makes_no_id_a_child() -> None:
     """A failover may undo it: EndTxn is told to come again, as InitProducerId is."""
     world = JointWorld(autocommit=False)

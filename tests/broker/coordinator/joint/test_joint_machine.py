@@ -147,6 +147,7 @@ class Joint(RuleBasedStateMachine):
         for module in ("table", "states", "joint.begin"):
             self.patch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", last_epoch)
         self.patch.setattr("quorumlog_broker.coordinator.transactions.joint.preparing.PREPARES_A_TURN", 2)
+        self.patch.setattr("quorumlog_broker.coordinator.transactions.joint.commit.CHILDREN_A_STEP", 1)
         config = TransactionConfig(expiration_ms=ids_last_ms, joint=JointConfig(expiration_ms=groups_last_ms))
         self.world = JointWorld(config, autocommit=False, automark=False)
         self.history, self.high_watermark = History(), 0
@@ -324,8 +325,19 @@ class Joint(RuleBasedStateMachine):
         drops=st.sampled_from([0, 0, 0, 1]),
         wrong=st.sampled_from(["", "", "", "", "token", "epoch", "other"]),
         wait_ms=st.sampled_from([0, 5_000]),
+        between=st.sampled_from(["", "", "time", "records", "a partition", "markers"]),
     )
-    def commit(self, run: int, ahead: int, location: str, rows: int, drops: int, wrong: str, wait_ms: int) -> None:
+    def commit(
+        self,
+        run: int,
+        ahead: int,
+        location: str,
+        rows: int,
+        drops: int,
+        wrong: str,
+        wait_ms: int,
+        between: str = "",
+    ) -> None:
         name, sequence = self.runs[-1 - run % len(self.runs)], self.last() + ahead
         if sequence < 0:
             return
@@ -342,13 +354,31 @@ class Joint(RuleBasedStateMachine):
         facts = {"rows": rows}
         named = tuple(JointFact(name=fact, value=value) for fact, value in facts.items())
         number = self.world.commit_refs(
-            sequence, refs, run=name, location=location, facts=named, commit_wait_ms=wait_ms
+            sequence,
+            refs,
+            run=name,
+            location=location,
+            facts=named,
+            commit_wait_ms=wait_ms,
+            between=lambda: self.something_happens(between, [*mine.values()]),
         )
         self.commits[number] = (sequence, facts)
         self.compare(number, want, {E.CHILD_NOT_OPEN, E.CONCURRENT_TRANSACTIONS})
         if wrong and refs and want == "next":
             assert self.world.answers[number].error_code in (E.CHILD_NOT_OPEN, E.CONCURRENT_TRANSACTIONS)
         self.look_at_answers()
+
+    def something_happens(self, what: str, children: list[Child]) -> None:
+        """Between two steps of a CommitJoint, in which no other call of its group is taken."""
+        if what == "time":
+            self.world.pass_ms(10_000)
+        elif what == "records":
+            self.replicate(1)
+        elif what == "markers":
+            self.write_markers(100)
+        elif what == "a partition" and children:
+            child = children[-1]
+            self.world.add(child.producer, B, transactional_id=child.transactional_id)
 
     def spoilt(self, refs: list[JointChildRef], wrong: str, sequence: int) -> Iterator[JointChildRef]:
         for number, ref in enumerate(refs):

@@ -11,6 +11,7 @@ from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JOINT, JointChild, JointKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionStatus
 from quorumlog_broker.coordinator.transactions.joint import preparing
+from quorumlog_broker.coordinator.transactions.joint.group import SHARED_TEXTS
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, Child, G, JointWorld
 from tests.broker.coordinator.transaction_world import A, B, TransactionWorld, replay
 
@@ -262,3 +263,27 @@ def test_records_say_what_kafka_reads(world: JointWorld) -> None:
     assert [status.name for status in statuses] == ["ONGOING", "PREPARE_COMMIT", "COMPLETE_COMMIT"]
     assert [value.producer_epoch for value in values] == [0, 1, 1]
     assert {value.joint.group for value in values} == {G}
+
+
+@pytest.mark.parametrize("loads", [False, True])
+def test_children_of_a_batch_share_their_texts(world: JointWorld, loads: bool) -> None:
+    """A location may have 4,000 bytes, and there may be 100,000 children."""
+    children = [*begun(world, 0, 3), world.opened(0, b"other", run=R2)]
+    world.decide(0, *children[:2])
+    children = begun(world, 1, 5)
+    if loads:
+        world.fail_over()
+    values = [world.shard._table.get(child.transactional_id) for child in children]
+    tags = [value.joint for value in values if value is not None and value.joint is not None]
+    assert len(tags) == 5
+    assert len({(id(one.group), id(one.run), id(one.location)) for one in tags}) == 1
+    (group,) = world.shard._table.joint_groups.values()
+    names = {name: name for name in world.shard._table.ids()}
+    assert all(names[name] is name for name in group.ids.values())
+
+
+def test_few_texts_are_remembered(world: JointWorld) -> None:
+    for number in range(3 * SHARED_TEXTS):
+        world.decide(number, world.opened(number, b"%d" % number, run=f"run {number}"), run=f"run {number}")
+    (group,) = world.shard._table.joint_groups.values()
+    assert len(group._texts) == SHARED_TEXTS

@@ -25,6 +25,7 @@ from quorumlog_broker.coordinator.turn import Call
 from quorumlog_quorum.metadata.features import JOINT_BEGINS
 from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
 
+MAX_SLOTS_TRIED = 64  # by one call; 0.1 ms each
 CAUSES: dict[int, str] = {  # newer software may know others
     Cause.TIMED_OUT: "it was open for longer than transactionTimeout",
     Cause.ABORTED: "AbortJoint has aborted it",
@@ -87,10 +88,17 @@ class Begin:
         if found is not None:
             self._refuse(call, found)
             return
-        slot, transactional_id = self._slot(request.group_id, group)
+        given = self._slot(request.group_id, group)
+        if isinstance(given, Refusal):
+            self._refuse(call, given)
+            return
+        slot, transactional_id = given
         before = self._table.get(transactional_id)
         if before is None and len(self._table) >= self._config.max_ids:
-            text = f"there are {len(self._table)} ids here, the limit (transaction.coordinator.max.ids)"
+            text = (
+                f"there are {len(self._table)} ids here, the limit (transaction.coordinator.max.ids); each task of a "
+                "batch needs one: write with fewer tasks, or raise it"
+            )
             self._refuse(call, Refusal(ErrorCode.POLICY_VIOLATION, text))
             return
         producer = self._next_producer(before)
@@ -113,17 +121,23 @@ class Begin:
         self._states.put(transactional_id, value)
         self._turn.answer_after_commit(call.number, _given(transactional_id, value, child))
 
-    def _slot(self, name: str, group: JointGroup) -> tuple[int, str]:
-        """One whose last transaction has ended for good. A new one, unless somebody else has an id of its name."""
-        for slot in group.idle:
-            if not self._turn.is_pending(group.ids[slot]):
-                return slot, group.ids[slot]
+    def _slot(self, name: str, group: JointGroup) -> tuple[int, str] | Refusal:
+        """One whose last transaction has ended for good: if that of the first one has not, neither has another. Else a
+        new one, unless somebody else has an id of its name."""
+        slot = next(iter(group.idle), None)
+        if slot is not None and not self._turn.is_pending(group.ids[slot]):
+            return slot, group.ids[slot]
         partitions = self._partitions()
-        for slot in group.new_slots():
+        for slot in range(group.next_slot, group.next_slot + MAX_SLOTS_TRIED):
             transactional_id = child_id(name, slot, partitions)
             if self._table.get(transactional_id) is None and not self._turn.is_pending(transactional_id):
                 return slot, transactional_id
-        raise AssertionError("there is always another number")
+            group.next_slot = slot + 1  # so that no other call tries it
+        text = (
+            f"{MAX_SLOTS_TRIED} ids that slots of {name} would have, {transactional_id} the last one, are somebody "
+            "else's; give the group another name (a sinkId or writeId)"
+        )
+        return Refusal(ErrorCode.POLICY_VIOLATION, text)
 
     def _next_producer(self, before: TransactionValue | None) -> tuple[int, int] | None:
         """Id and epoch: that of the last markers, which no batch has. Behind the last epoch, another id."""

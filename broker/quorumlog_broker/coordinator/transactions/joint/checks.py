@@ -45,14 +45,12 @@ def invalid_begin(request: BeginJointRequest, max_timeout_ms: int) -> Refusal | 
 
 def invalid_commit(request: CommitJointRequest) -> Refusal | None:
     found = _invalid(request)
+    """Beside the children, which may be many."""
     names = [fact.name for fact in request.facts]
-    slots = {child.slot for child in request.children}
     if found is None and (len(names) > MAX_FACTS or len(set(names)) < len(names)):
         found = f"{len(names)} facts; there are {MAX_FACTS} at most, each once"
     if found is None:
         found = _too_long([("the name of a fact", name, MAX_FACT_NAME_BYTES) for name in names])
-    if found is None and len(slots) < len(request.children):
-        found = "a child is named twice; name each one once"
     return None if found is None else Refusal(ErrorCode.INVALID_REQUEST, found)
 
 

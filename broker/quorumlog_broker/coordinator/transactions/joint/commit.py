@@ -6,12 +6,15 @@ coordinator carries the decision out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import CommitJointRequest, CommitJointResponse, JointChildRef
-from quorumlog.records.coordinator.joint import Fact, JointKey, JointValue, pack
+from quorumlog.records.coordinator.joint import CHILD, Fact, JointKey, JointValue, pack
+from quorumlog.slices import Sliced
 from quorumlog.transaction_config import JointConfig
+from quorumlog_broker.coordinator.steps import Steps, begin
 from quorumlog_broker.coordinator.transactions.joint.begin import not_open
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     MAX_CHILDREN,
@@ -37,6 +40,10 @@ GIVEN_AWAY = (
 )
 
 
+CHILDREN_A_STEP = 512  # 1 ms
+UNDECIDED = Refusal(ErrorCode.NONE, "")
+
+
 class _Wait(NamedTuple):
     group_id: str
     until_ms: int
@@ -57,27 +64,65 @@ class Commit:
         self._states, self._preparing = states, preparing
         self.waiting: dict[int, _Wait] = {}
 
-    def call(self, call: Call, request: CommitJointRequest) -> None:
-        found = invalid_commit(request) or cannot_be_asked(request.group_id, self._states)
-        group = self._table.joint_groups.get(request.group_id, JointGroup())
-        found = found or self._settle(request, group)
+    def call(self, call: Call, request: CommitJointRequest) -> Steps | None:
+        """Children are looked at in steps of `CHILDREN_A_STEP`; the decision is a step of its own if they are more."""
+        return begin(self._call(call, request))
+
+    def _call(self, call: Call, request: CommitJointRequest) -> Steps:
+        found, refs = invalid_commit(request), dict[int, JointChildRef]()
+        if found is None:
+            for some in _parts(request.children):
+                refs.update((ref.slot, ref) for ref in some)
+                if some is not request.children:
+                    yield
+            if len(refs) < len(request.children):
+                found = Refusal(ErrorCode.INVALID_REQUEST, "a child is named twice; name each one once")
+        if found is None:
+            found = yield from self._settle(request, refs)
         if found is None:
             self._wait(call, request)
         else:
             self._turn.answer(call.number, CommitJointResponse(error_code=found.code, error_message=found.text))
 
-    def _settle(self, request: CommitJointRequest, group: JointGroup) -> Refusal | None:
-        """None: the sequence is decided, now or before."""
-        found = check(group.decision, request)
+    def _settle(self, request: CommitJointRequest, refs: Mapping[int, JointChildRef]) -> Sliced[Refusal | None]:
+        """None: the sequence is decided, now or before. refs: the named children by their slots."""
+        group = self._table.joint_groups.get(request.group_id, JointGroup())
+        packed: list[bytes] = []
+        with group.watch() as changed:
+            for some in _parts(request.children):
+                found = self._judge(request, group, some)
+                if found is not UNDECIDED:
+                    return found
+                packed.append(pack((ref.slot, ref.producer_epoch) for ref in some))
+                if some is not request.children:
+                    yield
+            if len(packed) > 1:
+                found = yield from self._judge_again(request, group, refs, changed)
+                if found is not UNDECIDED:
+                    return found
+        return self._decide(request, group, b"".join(packed))
+
+    def _judge(self, request: CommitJointRequest, group: JointGroup, refs: Iterable[JointChildRef]) -> Refusal | None:
+        """As `_settle`; `UNDECIDED`: nothing speaks against a decision with these children."""
+        found = self._look(request, group)
         if isinstance(found, Refusal):
             return found
         if found:
             return _replayed(request, group.decision)
-        return too_low(self._states, JOINT_ENDS) or self._decide(request, group)
+        for ref in refs:
+            refusal = self._unfit(request, group, ref)
+            if refusal is not None:
+                return refusal
+        return UNDECIDED
 
-    # --- deciding ---
-
-    def _decide(self, request: CommitJointRequest, group: JointGroup) -> Refusal | None:
+    def _look(self, request: CommitJointRequest, group: JointGroup) -> Refusal | bool:
+        """What is quick to look at: whether the group can be asked, and whether the sequence is decided or can be."""
+        found = cannot_be_asked(request.group_id, self._states) or check(group.decision, request)
+        if found is not False:
+            return found
+        level = too_low(self._states, JOINT_ENDS)
+        if level is not None:
+            return level
         if len(request.children) > MAX_CHILDREN:
             return _too_many(len(request.children), MAX_CHILDREN)
         full = no_room(len(self._table.joint_groups), self._config.max_groups) if group.is_empty else None
@@ -86,19 +131,37 @@ class Commit:
         if not self._preparing.is_prepared(group):
             text = f"the last decision of {request.group_id} is being carried out; try again soon"
             return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
-        for ref in request.children:
-            refusal = self._unfit(request, group, ref)
-            if refusal is not None:
-                return refusal
-        decision = self._decision(request, group)
+        return False
+
+    # --- deciding ---
+
+    def _judge_again(
+        self, request: CommitJointRequest, group: JointGroup, refs: Mapping[int, JointChildRef], changed: set[int]
+    ) -> Sliced[Refusal | None]:
+        """`_judge` of what may be different since the first step. It ends in the turn that decides, so that nothing
+        comes between. changed: slots of the group that have a new record since.
+
+        A named child that has changed and is still fit was given a partition, which ends when its task does.
+        """
+        while len(changed) > CHILDREN_A_STEP:
+            some = [changed.pop() for _ in range(CHILDREN_A_STEP)]
+            found = self._judge(request, group, [refs[slot] for slot in some if slot in refs])
+            if found is not UNDECIDED:
+                return found
+            yield
+        return self._judge(request, group, [refs[slot] for slot in changed if slot in refs])
+
+    def _decide(self, request: CommitJointRequest, group: JointGroup, children: bytes) -> Refusal | None:
+        """children: packed. All of it in one step."""
+        decision = self._decision(request, group, children)
         if not self._turn.fits(JointKey(request.group_id), decision):
-            return _too_many(len(request.children), self._turn.largest_record_bytes // 6)
+            return _too_many(len(request.children), self._turn.largest_record_bytes // CHILD.size)
         self._turn.write(JointKey(request.group_id), decision)
         self._preparing.decided(self._table.joint_groups[request.group_id])
         return None
 
     def _unfit(self, request: CommitJointRequest, group: JointGroup, ref: JointChildRef) -> Refusal | None:
-        """Why nothing can be decided with this child. The group itself is not pending: 1 us each, all in one step."""
+        """Why nothing can be decided with this child. The group itself is not pending: 2 us each."""
         transactional_id = group.ids.get(ref.slot, "")
         value = self._table.get(transactional_id)
         child = None if value is None else value.joint
@@ -116,7 +179,7 @@ class Commit:
             return Refusal(ErrorCode.CONCURRENT_TRANSACTIONS, text)
         return None
 
-    def _decision(self, request: CommitJointRequest, group: JointGroup) -> JointValue:
+    def _decision(self, request: CommitJointRequest, group: JointGroup, children: bytes) -> JointValue:
         before = group.decision
         superseded = () if before is None else before.superseded
         if before is not None and before.run != request.run:
@@ -128,7 +191,7 @@ class Commit:
             superseded,
             request.sequence,
             _facts(request),
-            pack((child.slot, child.producer_epoch) for child in request.children),
+            children,
             self._turn.wall_ms,
         )
 
@@ -156,6 +219,15 @@ class Commit:
         """The leadership has ended."""
         calls, self.waiting = [*self.waiting], {}
         return calls
+
+
+def _parts(children: Sequence[JointChildRef]) -> Iterator[Sequence[JointChildRef]]:
+    """Of one step each; the children themselves, where one is enough."""
+    if len(children) <= CHILDREN_A_STEP:
+        yield children
+        return
+    for first in range(0, len(children), CHILDREN_A_STEP):
+        yield children[first : first + CHILDREN_A_STEP]
 
 
 def _facts(request: CommitJointRequest) -> tuple[Fact, ...]:

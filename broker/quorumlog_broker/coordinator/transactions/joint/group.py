@@ -9,9 +9,9 @@ Everything follows from the records, in the order of the log:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
 
 from quorumlog.ids import Offset
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue, unpack
@@ -22,6 +22,9 @@ ONGOING = TransactionStatus.ONGOING
 PREPARE_COMMIT, PREPARE_ABORT = TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT
 
 
+SHARED_TEXTS = 8  # the group's name, and runs and locations of its newest children
+
+
 class JointGroup:
     """Slots by the state of their last transaction; each is in one of `open`, `preparing`, `ending`, `idle`.
 
@@ -29,6 +32,8 @@ class JointGroup:
     the markers under way, to commit or to abort. ids: of each slot. tokens: of each slot's last transaction.
 
     decision: without its children, which may be many and are of no more use once the slots are in `preparing`.
+
+    open has the producer's epoch of each.
 
     prepared_end: exclusive end of the Prepare records of the last decision. They are all in the log below it, if
     `preparing` is empty.
@@ -38,14 +43,16 @@ class JointGroup:
         self.decision: JointValue | None = None
         self.ids: dict[int, str] = {}
         self.tokens: dict[bytes, int] = {}
-        self.open: dict[int, None] = {}
+        self.open: dict[int, int] = {}
         self.preparing: dict[int, bool] = {}
         self.ending: dict[int, bool] = {}
         self.idle: dict[int, None] = {}  # the one that has rested for longest first
         self.prepared_end: Offset = 0
         self._committing = 0  # of preparing and ending
         self._token_of: dict[int, bytes] = {}
-        self._low = 0  # every slot below it is there
+        self.next_slot = 0  # no id of the group has it or a higher one; it begins anew when there is none
+        self._texts: dict[str, str] = {}  # of its children's values, the oldest first
+        self._watching: list[set[int]] = []  # of calls that are under way; one at most, unless a test is the owner
 
     @property
     def is_empty(self) -> bool:
@@ -61,31 +68,56 @@ class JointGroup:
         """A marker of its commits may be missing."""
         return self._committing > 0
 
-    def new_slots(self) -> Iterator[int]:
-        """Numbers that no id has, the lowest first."""
-        while self._low in self.ids:
-            self._low += 1
-        return (slot for slot in count(self._low) if slot not in self.ids)
+    def shared(self, child: JointChild) -> JointChild:
+        """The same child, with the texts that others have, too: each record is decoded to texts of its own."""
+        share = self._share
+        return JointChild(
+            share(child.group),
+            child.slot,
+            child.token,
+            share(child.run),
+            child.sequence,
+            share(child.location),
+            child.cause,
+        )
+
+    def _share(self, text: str) -> str:
+        found = self._texts.setdefault(text, text)
+        if len(self._texts) > SHARED_TEXTS:
+            del self._texts[next(iter(self._texts))]
+        return found
+
+    @contextmanager
+    def watch(self) -> Iterator[set[int]]:
+        """Slots that have a new record since, in a set that the caller may empty. A decision is none of theirs."""
+        changed: set[int] = set()
+        self._watching.append(changed)
+        try:
+            yield changed
+        finally:
+            self._watching = [one for one in self._watching if one is not changed]
 
     # --- replay ---
 
-    def decide(self, decision: JointValue, epochs: Mapping[int, int]) -> None:
-        """epochs: of each slot that is open."""
+    def decide(self, decision: JointValue) -> None:
+        """As few steps for each child as can be: all of them are in one turn."""
         self.decision = replace(decision, children=b"")
-        named = dict(unpack(decision.children))
-        for slot in self.open:
-            commits = named.get(slot) == epochs[slot]
-            self.preparing[slot] = commits
-            self._committing += commits
+        epoch_of = dict(unpack(decision.children)).get
+        decided = {slot: epoch_of(slot) == epoch for slot, epoch in self.open.items()}
+        self._committing += sum(decided.values())
+        self.preparing.update(decided)
         self.open.clear()
 
-    def put(self, transactional_id: str, child: JointChild, status: int) -> None:
-        """The newest record of a child."""
+    def put(self, transactional_id: str, child: JointChild, status: int, epoch: int) -> None:
+        """The newest record of a child. epoch: of its producer."""
         slot = child.slot
+        if self.ids.get(slot) == transactional_id:
+            transactional_id = self.ids[slot]  # and not another text that says the same
         self.remove(slot)
+        self.next_slot = max(self.next_slot, slot + 1)
         self.ids[slot], self.tokens[child.token], self._token_of[slot] = transactional_id, slot, child.token
         if status == ONGOING:
-            self.open[slot] = None
+            self.open[slot] = epoch
         elif status in (PREPARE_COMMIT, PREPARE_ABORT):
             self.ending[slot] = status == PREPARE_COMMIT
             self._committing += status == PREPARE_COMMIT
@@ -94,6 +126,8 @@ class JointGroup:
 
     def remove(self, slot: int) -> None:
         """Its record is gone, or another one takes its place."""
+        for changed in self._watching:
+            changed.add(slot)
         self._committing -= self.preparing.pop(slot, False) + self.ending.pop(slot, False)
         self.open.pop(slot, None)
         self.idle.pop(slot, None)
@@ -101,7 +135,8 @@ class JointGroup:
             token = self._token_of.pop(slot)
             if self.tokens.get(token) == slot:  # it may be at another one since: cleaners leave older records
                 del self.tokens[token]
-            self._low = min(self._low, slot)
+            if not self.ids:
+                self.next_slot = 0
 
 
 def prepared(value: TransactionValue, *, commits: bool, at_ms: int, cause: Cause = Cause.NONE) -> TransactionValue:

@@ -21,13 +21,18 @@ PREPARES_A_TURN = 64
 class Preparing:
     def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, completion: Completion) -> None:
         self._turn, self._table, self._states, self._completion = turn, table, states, completion
-        self._left: deque[tuple[JointGroup, int]] = deque()  # slots whose records are missing, in order
+        self._left: deque[tuple[JointGroup, deque[int]]] = (
+            deque()
+        )  # slots whose records are missing, in order; no empty
 
     def decided(self, group: JointGroup) -> None:
-        """Its decision was appended."""
-        self._left += [(group, slot) for slot in group.preparing]
+        """Its decision was appended. Of a large one, also the first records have a turn of their own."""
+        self._add(group)
         group.prepared_end = self._turn.next_offset
-        self.go_on()
+        if len(group.preparing) <= PREPARES_A_TURN:
+            self.go_on()
+        else:
+            self._turn.timers.arm(PreparesGoOn(), self._turn.now_ms)
 
     def load(self) -> None:
         """The log has been replayed: what is missing is written once its end is committed."""
@@ -36,13 +41,22 @@ class Preparing:
 
     def _go_on_loaded(self) -> None:
         for group in self._table.joint_groups.values():
-            self._left += [(group, slot) for slot in group.preparing]
+            self._add(group)
         self._turn.timers.arm(PreparesGoOn(), self._turn.now_ms)
+
+    def _add(self, group: JointGroup) -> None:
+        if group.preparing:
+            self._left.append((group, deque(group.preparing)))
 
     def go_on(self) -> None:
         """A part that is short enough for one turn; the next one follows at once."""
-        for _ in range(min(PREPARES_A_TURN, len(self._left))):
-            group, slot = self._left.popleft()
+        for _ in range(PREPARES_A_TURN):
+            if not self._left:
+                return
+            group, slots = self._left[0]
+            slot = slots.popleft()
+            if not slots:
+                self._left.popleft()
             transactional_id = group.ids[slot]
             self._states.put_decided(transactional_id)
             group.prepared_end = self._turn.next_offset
