@@ -68,6 +68,9 @@ quorumlog spark load orders --to lake --from 2026-11-20T08:00:00Z --until 2026-1
 quorumlog spark load orders --to s3://lake/orders --table delta
 quorumlog spark load orders --to s3://lake/orders --table iceberg --from 2026-11-20        # replaces rows by offset
 quorumlog spark load --to lake --verify
+quorumlog spark mirror --from east=host1:9092 --to west=host2:9092 --topics 'orders.*' --checkpoint to-west
+quorumlog spark mirror --from west=host2:9092 --to east=host1:9092 --topics 'orders.*' --checkpoint home  # and back
+quorumlog spark mirror --from east --to west --topics orders --names same --checkpoint m --once  # of two profiles
 quorumlog spark pin list
 quorumlog spark sink list
 quorumlog spark sink list --open -o json         # which partitions' readers wait, and for how long

@@ -1,4 +1,4 @@
-"""`quorumlog spark`: checks, a shell, loads, and what the Spark connector keeps in a cluster."""
+"""`quorumlog spark`: checks, a shell, loads, mirrors, and what the Spark connector keeps in a cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from quorumlog_cli import output
 from quorumlog_cli.commands.spark_doctor import doctor
 from quorumlog_cli.commands.spark_load import load
+from quorumlog_cli.commands.spark_mirror import mirror
 from quorumlog_cli.commands.spark_shell import shell
 from quorumlog_cli.commands.spark_sink import app as sink_app
 from quorumlog_cli.commands.transaction_view import utc_text
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from quorumlog.spark.pins import Pin
 
 app = typer.Typer(
-    add_completion=False, no_args_is_help=True, help="Spark: checks, a shell, loads, and what streams keep here."
+    add_completion=False,
+    no_args_is_help=True,
+    help="Spark: checks, a shell, loads, mirrors, and what streams keep here.",
 )
 pin_app = typer.Typer(
     add_completion=False,
@@ -32,6 +35,7 @@ app.add_typer(sink_app, name="sink")
 app.command()(doctor)
 app.command()(shell)
 app.command()(load)
+app.command()(mirror)
 
 COLUMNS = ("PIN", "TOPICS", "PARTITIONS", "WRITTEN")
 

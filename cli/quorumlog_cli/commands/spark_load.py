@@ -6,7 +6,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -148,9 +148,13 @@ def _pause_s(every: str) -> float:
     return pause_ms / 1000
 
 
+def _spark(master: str) -> AbstractContextManager[Any]:
+    return spark_for(APP, master)
+
+
 @contextmanager
-def _spark(master: str) -> Iterator[Any]:
-    """Raises CliError(PRECONDITION) where Spark does not start."""
+def spark_for(app: str, master: str) -> Iterator[Any]:
+    """A session of a command. Raises CliError(PRECONDITION) where Spark does not start."""
     import os
 
     from quorumlog.spark.java import NoJava, use_java
@@ -164,7 +168,7 @@ def _spark(master: str) -> Iterator[Any]:
         log, has_begun = Path(folder) / "spark.log", False
         output.say(f"Spark starts ({master})")
         try:
-            with session(log, APP, master) as spark:
+            with session(log, app, master) as spark:
                 spark.sparkContext.setLogLevel("ERROR")
                 has_begun = True
                 yield spark

@@ -1,0 +1,105 @@
+"""The topic that says which topics of a cluster hold copies: one record for each of them and cluster of origin. Pure.
+
+It lies in the cluster that has the copies, so that each later mirror from there knows, whatever aliases it has. Of a
+topic to which records have come home, it says between which offsets these lie: what they are among may be a large log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+TOPIC = "quorumlog-mirrors.internal"
+VERSION = 1
+CAME_HOME = "came home"  # the third word of a key
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """copy: the name of a topic of copies. cluster_id, topic, topic_id: whose records they are, by their first home."""
+
+    copy: str
+    cluster_id: str
+    topic: str
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Records that were written in another cluster, into copies of this topic, and came home. spans: of each partition
+    the offset before the first of them, and the one behind the last."""
+
+    topic: str
+    cluster_id: str
+    spans: Mapping[int, tuple[int, int]]
+
+    def joined(self, other: Returned | None) -> Returned:
+        """other: of the same topic and cluster."""
+        before = {} if other is None else other.spans
+        both = {
+            index: (min(first, before.get(index, (first, end))[0]), max(end, before.get(index, (first, end))[1]))
+            for index, (first, end) in {**before, **self.spans}.items()
+        }
+        return Returned(self.topic, self.cluster_id, both)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """By name of the topic and cluster id."""
+
+    copies: Mapping[tuple[str, str], Entry] = field(default_factory=dict)
+    returned: Mapping[tuple[str, str], Returned] = field(default_factory=dict)
+
+
+def entry_record(entry: Entry) -> tuple[str, str]:
+    """Key and value."""
+    value = {"v": VERSION, "topic": entry.topic, "topicId": entry.topic_id}
+    return json.dumps([entry.copy, entry.cluster_id]), json.dumps(value, sort_keys=True)
+
+
+def returned_record(returned: Returned) -> tuple[str, str]:
+    """Key and value."""
+    spans = {str(index): list(span) for index, span in sorted(returned.spans.items())}
+    return json.dumps([returned.topic, returned.cluster_id, CAME_HOME]), json.dumps({"v": VERSION, "spans": spans})
+
+
+def read_entries(records: Iterable[tuple[bytes | None, bytes | None]]) -> Entries:
+    """records: keys and values in the order of the log.
+
+    Others' records are passed over: what they say is not known here, and a topic that is taken for none of copies has
+    records with their origin nevertheless.
+    """
+    copies: dict[tuple[str, str], Entry] = {}
+    returned: dict[tuple[str, str], Returned] = {}
+    for key, value in records:
+        try:
+            words = json.loads(key or b"")
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                continue
+            told: Any = None if value is None else json.loads(value)
+            if told is not None and told["v"] != VERSION:
+                continue
+            name, cluster_id, *rest = words
+            if rest == [CAME_HOME]:
+                returned.pop((name, cluster_id), None)
+                if told is not None:
+                    spans = {int(index): (int(first), int(end)) for index, (first, end) in told["spans"].items()}
+                    returned[name, cluster_id] = Returned(name, cluster_id, spans)
+            elif not rest:
+                copies.pop((name, cluster_id), None)
+                if told is not None:
+                    copies[name, cluster_id] = Entry(name, cluster_id, str(told["topic"]), str(told["topicId"]))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            continue
+    return Entries(copies, returned)
+
+
+def entries_for(found: Iterable[Entry], target_id: str) -> dict[str, Entry]:
+    """For a mirror into this cluster, by copy. Of a topic with copies of several clusters, the target's go before."""
+    chosen: dict[str, Entry] = {}
+    for entry in found:
+        if entry.copy not in chosen or entry.cluster_id == target_id:
+            chosen[entry.copy] = entry
+    return chosen

@@ -1,0 +1,488 @@
+"""A mirror as a Spark job: a query that copies records, and a timer for topics, settings, groups and heartbeats.
+
+In each batch the target's topics are made and changed first, then what was done is written down (entries on the target,
+the mirror's own file), then the rows are written. Killed between any two of these, the same steps come again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.offsets import EARLIEST
+from quorumlog.ids import Offset, show_uuid
+from quorumlog.messages.cluster import TopicMetadata
+from quorumlog.spark.mirror.entries import Entry, Returned, entries_for
+from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, Topics
+from quorumlog.spark.mirror.internal_records import heartbeat_record
+from quorumlog.spark.mirror.kept import (
+    FILE,
+    Kept,
+    KeptTopic,
+    SideMadeAnew,
+    check_sides,
+    kept_text,
+    read_kept,
+    with_topics,
+)
+from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern, with_homes
+from quorumlog.spark.mirror.origin import Home
+from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, counted, rows_to_write
+from quorumlog.spark.mirror.settings import TopicShape, change_of
+from quorumlog.spark.mirror.sides import MirrorSide
+from quorumlog.spark.mirror.translation import Span, last_copy
+from quorumlog.spark.write.options import EXACTLY_ONCE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+DEFAULT_EVERY_MS = 1_000  # between the beginnings of two batches
+DEFAULT_GROUPS_EVERY_MS = 10_000
+DEFAULT_MAX_BATCH = 1_000_000  # offsets of a batch, where this Spark can limit them
+LOOK_S = 0.2  # between two looks at the query
+Ids = set[tuple[str, bytes, int]]  # name, id and partitions of topics
+STOP_WAIT_S = 60.0  # for the batch that is under way, before the query is stopped in the middle of it
+
+
+class SameCluster(ConfigError):
+    """Both sides are one cluster."""
+
+
+class Stopped(QuorumlogError):
+    """The mirror is asked to end; this batch has not begun, and comes first in its next run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """source, target: options of the format, of reads and of writes, with bootstrap.servers. topics: regular
+    expressions of whole names, with commas. restored: see `naming.name_topics`."""
+
+    topics: str
+    source: Mapping[str, str]
+    target: Mapping[str, str]
+    checkpoint: Path
+    names: Names = Names.PREFIXED
+    name: str = "mirror"
+    delivery: str = EXACTLY_ONCE
+    restored: str = ""
+    once: bool = False
+    every_ms: int = DEFAULT_EVERY_MS
+    groups_every_ms: int = DEFAULT_GROUPS_EVERY_MS
+    max_batch: int = DEFAULT_MAX_BATCH
+    skip_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """rows: read from the source. lag: offsets that are not yet read, by topic of the source."""
+
+    batch: int
+    rows: int
+    lag: Mapping[str, int]
+
+
+@dataclass
+class Told:
+    """What a mirror says while it runs."""
+
+    batch: Callable[[BatchDone], None]
+    groups: Callable[[GroupsDone], None]
+    warn: Callable[[str], None]
+
+
+@dataclass
+class Mirror:
+    """One run. Calls of the query come from a thread of Spark's, those of the timer from the caller's."""
+
+    request: Request
+    source: MirrorSide
+    target: MirrorSide
+    groups: GroupMirror
+    told: Told
+    kept: Kept | None = None
+    stopping: threading.Event = field(default_factory=threading.Event)
+    _calls: threading.RLock = field(default_factory=threading.RLock)  # the clients are asked by one thread at a time
+    _pattern: str = ""  # which topics of the source are read
+    _left_out: set[str] = field(default_factory=set)
+    _begun: int = -1  # the last batch that was taken
+    _written: int = -1  # the last batch of this run that was written
+    _plan: RowPlan | None = None
+    _seen: tuple[Ids, Ids] | None = None  # topics of both sides, when the plan was made
+    _told_at: str = ""  # of the last progress report that was looked at
+    _failure: QuorumlogError | None = None  # of a batch, which Spark's query tells as a text only
+
+    # --- before it runs ---
+
+    def begin(self) -> None:
+        """Raises SameCluster, SideMadeAnew, ConfigError before anything is written."""
+        self.source.learn_id()
+        self.target.learn_id()
+        if self.source.cluster_id == self.target.cluster_id:
+            raise SameCluster(
+                f"--from and --to are one cluster, {self.source.cluster_id}, by two names: each topic would be "
+                "mirrored into itself; name two clusters"
+            )
+        self._pattern = with_homes(
+            topic_pattern(self.request.topics), self._copies(), (self.target.cluster_id, self.request.restored)
+        )
+        request, file = self.request, self.request.checkpoint / FILE
+        if file.exists():
+            self.kept = read_kept(file.read_text())
+            check_sides(
+                self.kept, self.source.cluster_id, self.target.cluster_id, self.source.alias, request.names.value
+            )
+            self._check_kept(self.kept)
+            return
+        if request.checkpoint.exists() and any(request.checkpoint.iterdir()):
+            raise ConfigError(
+                f"--checkpoint {request.checkpoint} has files, and none of a mirror: name an empty folder"
+            )
+        made = Kept(
+            source=self.source.cluster_id, target=self.target.cluster_id, source_alias=self.source.alias,
+            names=request.names.value, salt=uuid4().hex, start=self._start(),
+        )  # fmt: skip
+        request.checkpoint.mkdir(parents=True, exist_ok=True)
+        self._keep(made)
+
+    def _check_kept(self, kept: Kept) -> None:
+        """Also of topics that have no records now."""
+        here, there = self.target.topics(), self.source.topics()
+        for name, one in kept.topics.items():
+            if name in there:
+                now = here.get(one.to)
+                found = KeptTopic(show_uuid(there[name].topic_id), one.to, show_uuid(now.topic_id) if now else "")
+                with_topics(kept, {name: found})
+
+    def _start(self) -> str:
+        """JSON for startingOffsets: behind the last copy that the target has of each partition. "": it has none."""
+        there, here = self.source.topics(), self.target.topics()
+        named = self._named(there)
+        returned = self.target.entries().returned
+        start: dict[str, dict[str, int]] = {}
+        is_any = False
+        for name, topic in sorted(there.items()):
+            if not self._is_read(name):
+                continue
+            start[name] = {str(part.index): EARLIEST for part in topic.partitions}
+            if name not in named.to or named.to[name] not in here:
+                continue
+            to = here[named.to[name]]
+            for part in topic.partitions:
+                if part.index >= len(to.partitions):
+                    continue
+                log = self.target.log(to, part.index)
+                home = Home(self.source.cluster_id, show_uuid(topic.topic_id), part.index)
+                span = Span(log.start, log.end)
+                if name in named.homes:  # its log is the home's own, and may be large
+                    came = returned.get((to.name, self.source.cluster_id))
+                    first, end = (0, 0) if came is None else came.spans.get(part.index, (0, 0))
+                    span = Span(Offset(first), Offset(end)).within(log)
+                last = last_copy(log, home, span)
+                if last is not None:
+                    start[name][str(part.index)], is_any = last + 1, True
+        return json.dumps(start) if is_any else ""
+
+    def _is_read(self, name: str) -> bool:
+        return re.search(self._pattern, name) is not None
+
+    def _keep(self, kept: Kept) -> None:
+        if kept == self.kept:
+            return
+        file = self.request.checkpoint / FILE
+        beside = file.with_suffix(".new")
+        with beside.open("w") as out:
+            out.write(kept_text(kept))
+            out.flush()
+            os.fsync(out.fileno())
+        beside.replace(file)
+        self.kept = kept
+
+    # --- topics ---
+
+    def _copies(self) -> dict[str, Entry]:
+        """Which topics of the source hold copies."""
+        return entries_for(self.source.entries().copies.values(), self.target.cluster_id)
+
+    def _named(self, there: Mapping[str, TopicMetadata]) -> Named:
+        request = self.request
+        copies = self._copies()
+        found = name_topics(
+            there, self._pattern, request.names, Side(self.source.alias, self.source.cluster_id),
+            Side(self.target.alias, self.target.cluster_id), copies, request.restored,
+        )  # fmt: skip
+        for name, why in found.left_out.items():
+            if name not in self._left_out:
+                self._left_out.add(name)
+                self.told.warn(f"topic {name!r} is left out: {why}")
+        return found
+
+    def prepare(self, *, anew: bool = True) -> RowPlan:
+        """Bring the target's topics up to the source's. Raises SideMadeAnew.
+
+        anew: whatever was seen before; else the last plan holds as long as both sides have the same topics.
+        """
+        with self._calls:
+            there, here = self.source.topics(), self.target.topics()
+            seen = _ids(there), _ids(here)
+            if anew or self._plan is None or self._seen != seen:
+                self._plan = self._prepare(there, here)
+                self._seen = seen
+            return self._plan
+
+    def _prepare(self, there: dict[str, TopicMetadata], here: dict[str, TopicMetadata]) -> RowPlan:
+        assert self.kept is not None, "begin comes first"
+        named = self._named(there)
+        self._check_targets(named, there, here)
+        known = self.target.entries().copies
+        new = [
+            Entry(to, self.source.cluster_id, topic, show_uuid(there[topic].topic_id))
+            for topic, to in named.to.items()
+            if topic not in named.homes
+        ]
+        self.target.add_entries([one for one in new if known.get((one.copy, one.cluster_id)) != one])
+        shapes = self.source.shapes(there[topic] for topic in named.to)
+        missing = [topic for topic in shapes if named.to[topic] not in here]
+        for topic in missing:
+            self.target.make(named.to[topic], shapes[topic])
+        if missing:
+            here = self.target.topics()
+        self._change(named, shapes, self.target.shapes(here[to] for to in named.to.values() if to in here))
+        places = {
+            topic: Place(show_uuid(there[topic].topic_id), named.to[topic], show_uuid(here[named.to[topic]].topic_id))
+            for topic in shapes
+            if named.to[topic] in here
+        }
+        kept = {topic: KeptTopic(one.source_id, one.to, one.target_id) for topic, one in places.items()}
+        self._keep(with_topics(self.kept, kept))
+        alive = frozenset(show_uuid(topic.topic_id) for topic in here.values())
+        return RowPlan(self.source.cluster_id, places, self.request.restored, alive, tuple(sorted(named.homes)))
+
+    def _check_targets(
+        self, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]
+    ) -> None:
+        """Before a topic is made in the place of one that is gone."""
+        assert self.kept is not None
+        for topic, to in named.to.items():
+            if topic in self.kept.topics:
+                target_id = show_uuid(here[to].topic_id) if to in here else ""
+                with_topics(self.kept, {topic: KeptTopic(show_uuid(there[topic].topic_id), to, target_id)})
+
+    def _change(self, named: Named, shapes: Mapping[str, TopicShape], now: Mapping[str, TopicShape]) -> None:
+        for topic, shape in shapes.items():
+            to = named.to[topic]
+            if to in now:
+                change = change_of(shape, now[to], is_home=topic in named.homes)
+                if topic in named.homes and self.request.names is Names.PREFIXED:
+                    change = replace(change, settings={})  # nothing but copies is in it, as a rule
+                self.target.change(to, change)
+
+    # --- records ---
+
+    def take(self, frame: DataFrame, batch: int) -> None:
+        """A batch of the query."""
+        if self.stopping.is_set():
+            raise Stopped("the mirror is asked to end")
+        self._begun = batch
+        try:
+            plan = self.prepare(anew=False)
+        except QuorumlogError as error:
+            self._failure = error
+            raise
+        self._write(frame, plan, batch)
+        self._written = batch
+
+    def _write(self, frame: DataFrame, plan: RowPlan, batch: int) -> None:
+        """What comes home is written down behind it: a batch that dies between the two comes again."""
+        rows, observation = counted(rows_to_write(frame, plan), plan)
+        if observation is None:
+            write(rows, self.write_options(batch))
+            return
+        names = {plan.places[topic].to for topic in plan.homes if topic in plan.places}
+        before = self._before(names, is_first=self._written < 0)
+        write(rows, self.write_options(batch))
+        came = {name for name, count in observation.get.items() if count}
+        if came:
+            after = self._ends(came)
+            spans = {
+                name: {index: (before[name].get(index, Offset(0)), end) for index, end in after[name].items()}
+                for name in came
+            }
+            with self._calls:
+                self.target.add_returned([Returned(name, self.source.cluster_id, of) for name, of in spans.items()])
+
+    def _before(self, names: set[str], *, is_first: bool) -> dict[str, dict[int, Offset]]:
+        """Ends of homes before this batch is written. The first one of a run may have been written by the run
+        before."""
+        assert self.kept is not None
+        now = self._ends(names)
+        if is_first:
+            for name, ends in now.items():
+                kept = self.kept.before.get(name, {})
+                now[name] = {index: Offset(min(end, kept.get(str(index), end))) for index, end in ends.items()}
+        told = {name: {str(index): int(end) for index, end in ends.items()} for name, ends in now.items()}
+        self._keep(replace(self.kept, before=told))
+        return now
+
+    def _ends(self, names: set[str]) -> dict[str, dict[int, Offset]]:
+        with self._calls:
+            here = self.target.topics()
+            return self.target.ends(here[name] for name in names if name in here)
+
+    def write_options(self, batch: int) -> dict[str, str]:
+        assert self.kept is not None
+        given = {**self.request.target, "delivery": self.request.delivery}
+        if self.request.delivery == EXACTLY_ONCE:
+            given |= {"writeId": f"mirror/{self.request.name}/{self.kept.salt}", "writeVersion": str(batch)}
+        return given
+
+    def read_options(self) -> dict[str, str]:
+        from quorumlog.spark.stream_source import HAS_LIMITS
+
+        assert self.kept is not None
+        given = {
+            **self.request.source,
+            "subscribePattern": self._pattern,
+            "startingOffsets": self._named_start() or "earliest",
+            "includeHeaders": "true",
+            "columns": READ_COLUMNS,
+            "isolationLevel": "read_committed",
+            "failOnDataLoss": str(not self.request.skip_lost).lower(),
+        }
+        return given | ({"maxOffsetsPerTrigger": str(self.request.max_batch)} if HAS_LIMITS else {})
+
+    def _named_start(self) -> str:
+        """Where it began, for the partitions that there are now: Spark asks again until its first batch is done."""
+        assert self.kept is not None
+        if not self.kept.start:
+            return ""
+        start = json.loads(self.kept.start)
+        return json.dumps(
+            {
+                name: {str(part.index): start.get(name, {}).get(str(part.index), EARLIEST) for part in topic.partitions}
+                for name, topic in sorted(self.source.topics().items())
+                if self._is_read(name)
+            }
+        )
+
+    def query(self, spark: SparkSession) -> Any:
+        reader = spark.readStream.format("quorumlog").options(**self.read_options())
+        writer = reader.load().writeStream.foreachBatch(self.take).queryName(f"mirror {self.request.name}")
+        writer = writer.option("checkpointLocation", str(self.request.checkpoint / "spark"))
+        if self.request.once:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime=f"{self.request.every_ms} milliseconds").start()
+
+    # --- beside them ---
+
+    def look_around(self) -> None:
+        """Topics, settings, groups and a heartbeat."""
+        with self._calls:
+            self.prepare()
+            there, here = self.source.topics(), self.target.topics()
+            done = self.groups.mirror(
+                Topics(
+                    self._named(there), there, here, self.source, self.target,
+                    self.source.entries().returned, self.target.entries().returned,
+                )
+            )  # fmt: skip
+            beat = heartbeat_record(self.source.alias, self.target.alias, time.time_ns() // 1_000_000)
+            self.target.keep(HEARTBEATS, [beat])
+        self.told.groups(done)
+
+    def _look_or_tell(self) -> None:
+        """What a cluster cannot do now is tried again in the next turn. Raises SideMadeAnew, ConfigError."""
+        try:
+            self.look_around()
+        except (SideMadeAnew, ConfigError):
+            raise
+        except (QuorumlogError, TimeoutError) as error:
+            self.told.warn(f"groups and settings are not looked at in this turn: {error}")
+
+    # --- the whole ---
+
+    def run(self, spark: SparkSession) -> None:
+        """To the end of what there is (`once`), or until `stopping` is set. Raises what the query failed with."""
+        self.begin()
+        self.prepare()
+        query = self.query(spark)
+        seen = -1
+        due = time.monotonic()
+        try:
+            while query.isActive and not self.stopping.wait(LOOK_S):
+                seen = self._tell_progress(query, seen)
+                if not self.request.once and time.monotonic() >= due:
+                    self._look_or_tell()
+                    due = time.monotonic() + self.request.groups_every_ms / 1_000
+        finally:
+            self._end(query)
+        self._tell_progress(query, seen)
+        error = query.exception()
+        if error is not None and not self.stopping.is_set():
+            raise self._failure or error
+        if error is not None and Stopped.__name__ not in str(error):
+            self.told.warn("the batch that was under way has failed at the end of the mirror: it comes first next time")
+        self._look_or_tell()
+
+    def _end(self, query: Any) -> None:
+        """Once the batch that is under way is done, so that its rows need not be written again."""
+        if query.isActive:
+            self.stopping.set()
+        deadline = time.monotonic() + STOP_WAIT_S
+        while query.isActive and self._done(query) < self._begun and time.monotonic() < deadline:
+            time.sleep(LOOK_S)
+        query.stop()
+
+    def _done(self, query: Any) -> int:
+        last = query.lastProgress
+        return -1 if last is None else int(last["batchId"])
+
+    def _tell_progress(self, query: Any, seen: int) -> int:
+        last = query.lastProgress
+        if last is None or last["timestamp"] == self._told_at:
+            return seen
+        self._told_at = last["timestamp"]
+        for progress in query.recentProgress:
+            batch = int(progress["batchId"])
+            if batch > seen and progress["numInputRows"]:
+                seen = batch
+                self.told.batch(BatchDone(batch, int(progress["numInputRows"]), lag_of(progress["sources"][0])))
+        return seen
+
+
+def _ids(topics: Mapping[str, TopicMetadata]) -> Ids:
+    return {(name, topic.topic_id, len(topic.partitions)) for name, topic in topics.items()}
+
+
+def write(rows: DataFrame, options: Mapping[str, str]) -> None:
+    rows.write.format("quorumlog").options(**options).mode("append").save()
+
+
+def lag_of(source: Mapping[str, Any]) -> dict[str, int]:
+    """Of a source in a progress report: offsets between the end of its batch and the ends of the logs, by topic."""
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    return {
+        topic: sum(max(0, there - end.get(topic, {}).get(index, 0)) for index, there in parts.items())
+        for topic, parts in latest.items()
+    }
+
+
+def _offsets(found: Any) -> dict[str, dict[str, int]]:
+    told = json.loads(found) if isinstance(found, str) else found
+    return dict(told.get("o", {})) if isinstance(told, dict) else {}
+
+
+def why_failed(text: str) -> str:
+    """The line of a failed query's text that says why: that of the last error of ours, behind the stack of Python, else
+    its first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    ours = [line for line in lines if re.match(r"(quorumlog|builtins)[\w.]*\.\w+: ", line)]
+    return (ours or lines[:1] or ["it said nothing"])[-1]

@@ -1,0 +1,132 @@
+"""Which topics a mirror takes, and what they are called on the target (KIP-382). Pure.
+
+A topic of the source is one of three kinds. Its own: it goes under the target's name for it. One that holds copies of
+the target's records: it goes home. One that holds copies of a third cluster's records is left out: that cluster is
+mirrored from itself, and a chain of mirrors would copy each record several times (KAFKA-9914).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from quorumlog.client.errors import ConfigError
+from quorumlog.errors import ApiError
+from quorumlog.spark.mirror.entries import Entry
+from quorumlog.topic_name import validate_topic_name
+
+HEARTBEATS = "heartbeats"
+MAX_ALIAS = 100  # characters: the target's names have it in front
+NOT_MIRRORED = (
+    rf"(?!__)(?!{HEARTBEATS}$)(?!.*[.-]internal$)"  # as MirrorMaker leaves out what tools keep for themselves
+)
+
+
+class Names(StrEnum):
+    PREFIXED = "prefixed"
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A cluster of the mirror, as its user calls it."""
+
+    alias: str
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """to: the target's name of each topic that is mirrored. homes: those of `to` that hold copies of the target's own
+    records. left_out: why another one that the user asked for is not."""
+
+    to: Mapping[str, str]
+    homes: frozenset[str] = frozenset()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_alias(alias: str) -> None:
+    """Raises ConfigError."""
+    if not 0 < len(alias) <= MAX_ALIAS or re.fullmatch(r"[A-Za-z0-9_-]+", alias) is None:
+        raise ConfigError(
+            f"{alias!r} is no alias of a cluster: it is 1 to {MAX_ALIAS} letters, digits, '_' and '-', since the "
+            "target's topics have it in front: --from east=host1:9092"
+        )
+
+
+def topic_pattern(topics: str) -> str:
+    """A regular expression for `subscribePattern`, of the whole name. topics: one, or several with commas, as
+    MirrorMaker has them. Raises ConfigError."""
+    parts = [part.strip() for part in topics.split(",") if part.strip()]
+    if not parts:
+        raise ConfigError("--topics names no topic: give a regular expression of whole names, as 'orders.*'")
+    for part in parts:
+        try:
+            re.compile(part)
+        except re.error as error:
+            raise ConfigError(f"--topics: {part!r} is not a regular expression: {error}") from error
+    return f"^{NOT_MIRRORED}(?:{'|'.join(f'(?:{part})' for part in parts)})$"
+
+
+def with_homes(pattern: str, copies: Mapping[str, Entry], homes: Iterable[str]) -> str:
+    """The pattern, and the topics of copies whose first name it takes, so that who asks for `orders` on the way back
+    need not ask for `east.orders`. homes: ids of the clusters whose records go home."""
+    wanted, at_home = re.compile(pattern), set(homes)
+    more = sorted(
+        name for name, entry in copies.items() if entry.cluster_id in at_home and wanted.search(entry.topic) is not None
+    )
+    return "|".join([pattern, *(f"^{re.escape(name)}$" for name in more)])
+
+
+def name_topics(
+    topics: Iterable[str],
+    pattern: str,
+    names: Names,
+    source: Side,
+    target: Side,
+    copies: Mapping[str, Entry],
+    restored: str = "",
+) -> Named:
+    """topics: of the source. pattern: of `with_homes`. copies: of the source, what its topics of copies mirror.
+
+    restored: the id of a cluster whose records come home to the target, besides the target's own; "": none.
+    """
+    wanted = re.compile(pattern)
+    to: dict[str, str] = {}
+    homes: set[str] = set()
+    left_out: dict[str, str] = {}
+    for topic in sorted(topics):
+        if not wanted.search(topic):
+            continue
+        entry = copies.get(topic)
+        if entry is not None and entry.cluster_id not in (target.cluster_id, restored):
+            left_out[topic] = (
+                f"it holds copies of cluster {entry.cluster_id}: mirror them from there, not through a third"
+            )
+            continue
+        name = entry.topic if entry is not None else _remote(topic, names, source)
+        why = _why_not(topic, name, to)
+        if why:
+            left_out[topic] = why
+            continue
+        to[topic] = name
+        if entry is not None:
+            homes.add(topic)
+    return Named(to, frozenset(homes), left_out)
+
+
+def _remote(topic: str, names: Names, source: Side) -> str:
+    return topic if names is Names.SAME else f"{source.alias}.{topic}"
+
+
+def _why_not(topic: str, name: str, taken: Mapping[str, str]) -> str:
+    for other, its in taken.items():
+        if its == name:
+            return f"it would be {name!r} on the target, as topic {other!r} is"
+    try:
+        validate_topic_name(name)
+    except ApiError as error:
+        return f"{name!r} cannot be a topic: {error.message}"
+    return ""
