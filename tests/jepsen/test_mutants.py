@@ -138,7 +138,12 @@ NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that 
     "787-child-ended-by-a-client",  # none aborts a transaction in one partition
     "788-marker-of-the-next-child",
     "789-silence-taken-for-no",
+    "790-child-late-by-the-others-time",  # none reads the metrics
+    "791-late-without-an-answer",
+    "793-foreign-ids-tried-again",  # none has an id that looks like a child's
+    "794-texts-for-each-child",  # what it says is the same
     "844-joint-without-epochs",  # it turns both features off together
+    "860-attached-nodes-stopped",  # nobody types commands
 )
 
 
