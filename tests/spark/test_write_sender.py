@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.edge import make_rng
 from quorumlog.client.transactions.begun import BegunTransaction
@@ -98,6 +99,10 @@ def joint(cluster: LocalCluster) -> Iterator[Joint]:
         yield made
 
 
+def in_transaction(given: dict[str, Any], begun: BegunTransaction) -> ClusterSender:
+    return ClusterSender(given, Producer(dict(given), begun=begun))
+
+
 def begin(joint: Joint, group: str) -> BegunTransaction:
     found = joint.begin(BeginJointRequest(group_id=group, run="r", sequence=0, token=b"t", timeout_ms=60_000))
     return BegunTransaction(found.transactional_id, found.producer_id, found.producer_epoch, 2)
@@ -113,7 +118,7 @@ def test_an_attempt_that_has_ended_says_why(
     cluster.client.admin.create_topic(topic, 2)
     begun = begin(joint, topic)
     why = "longer than transactionTimeout.*Nothing of it is readable. Raise transactionTimeout"
-    with pytest.raises(AttemptEnded, match=why), ClusterSender(client(cluster, transport=transport), begun) as sender:
+    with pytest.raises(AttemptEnded, match=why), in_transaction(client(cluster, transport=transport), begun) as sender:
         sender.partition_count(topic)
         if has_sent:
             sender.queue(topic, rows(b"v"), 0)
@@ -132,7 +137,7 @@ def test_a_leader_that_refuses_a_row_of_a_transaction(cluster: LocalCluster, joi
     first, second = (f"refused-{transport}-{number}" for number in (1, 2))
     for topic in (first, second):
         cluster.client.admin.create_topic(topic, 1)
-    with ClusterSender(client(cluster, transport=transport), begin(joint, first)) as sender:
+    with in_transaction(client(cluster, transport=transport), begin(joint, first)) as sender:
         for topic in (first, second):
             sender.partition_count(topic)
         cluster.client.admin.alter_configs(second, {"max.message.bytes": "1000"})
