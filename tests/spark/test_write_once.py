@@ -451,6 +451,29 @@ def test_an_abort_without_a_message_aborts_nobody_if_two_runs_are_open() -> None
     assert sink.open() == 2
 
 
+def test_an_abort_without_a_message_aborts_nobody_if_two_queries_have_such_a_location() -> None:
+    """`/checkpoints/q` of two machines: one of them goes on, and what stops there fails none of its batches."""
+    sink = Sink()
+    sink.task(sink.batch(0), 1)
+    sink.calls.world.begin(0, b"other", "run-9", group_id="spark/other", location=HERE)
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    assert sink.open() == 2
+    last = LastBatches()
+    last.told(sink.batch(0))
+    abort_once([None], unknown_batch(sink.once, 0, last), sink.delivery, "batch 0")
+    assert {name for name, group in sink.calls.world.listed_groups().items() if group.open} == {"spark/other"}
+
+
+def test_an_abort_without_a_message_is_kept_by_no_other_checkpoint() -> None:
+    """A copy with the same query id may be open at the same batch, in the same group."""
+    sink = Sink()
+    sink.task(sink.batch(0), 1)
+    sink.calls.world.begin(0, b"copy", "run-9", group_id="spark/q", location="/checkpoints/copy")
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    open_of = sink.calls.world.listed_groups()["spark/q"].open
+    assert [child.location for child in open_of] == ["/checkpoints/copy"]
+
+
 def test_the_group_of_a_stream_is_remembered_within_bounds() -> None:
     last = LastBatches()
     sink = Sink()

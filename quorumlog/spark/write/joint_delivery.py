@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from quorumlog.client.blocking_joint import Joint
@@ -22,6 +22,7 @@ from quorumlog.messages.joint import (
     JointChildRef,
     JointFact,
     ListedJointGroup,
+    OpenJointChild,
 )
 from quorumlog.spark.kept_connections import Lease
 from quorumlog.spark.options import DEFAULT_KEEP_CONNECTIONS_MS
@@ -146,17 +147,22 @@ class JointDelivery:
         if batch.group and batch.run:
             self._abort(batch.group, batch.run, batch)
             return
-        for group in self._joint.list_groups():
-            runs = {child.run for child in group.open if child.sequence == batch.sequence}
-            if batch.group not in ("", group.group_id) or batch.run not in ("", *runs):
-                continue
-            if not batch.run and len(runs) > 1:  # one of them is another driver's
-                continue
-            for run in sorted(runs):
-                self._abort(group.group_id, batch.run or run, batch)
+        found = {(group, child.run) for group, child in self._open_of(batch) if batch.run in ("", child.run)}
+        if not batch.run and len(found) > 1:  # one of them is another driver's, or another query's
+            return
+        for group, run in sorted(found):
+            self._abort(group, run, batch)
 
     def close(self) -> None:
         self._joint.close()
+
+    def _open_of(self, batch: BatchOf) -> Iterator[tuple[str, OpenJointChild]]:
+        """Of all groups, if the batch's is not known. Another machine may have another checkpoint of this name."""
+        for group in self._joint.list_groups():
+            if batch.group in ("", group.group_id):
+                for child in group.open:
+                    if (child.sequence, child.location) == (batch.sequence, batch.location):
+                        yield group.group_id, child
 
     def _abort(self, group_id: str, run: str, batch: BatchOf) -> None:
         """The coordinator compares the location, so a group of another checkpoint is left as it is."""
