@@ -115,7 +115,7 @@ class Sink:
     def __init__(self, **options: str) -> None:
         self.calls = CoreCalls(JointWorld())
         self.rng = random.Random(1)
-        self.run = "run-1"
+        self.run, self.query = "run-1", "q"
         self.sent: list[Attempt] = []
         self.fails: BaseException | None = None
         self.set(**options)
@@ -134,7 +134,7 @@ class Sink:
         return self.options.once
 
     def batch(self, sequence: int) -> BatchOf:
-        properties = {QUERY: "q", BATCH: str(sequence), RUN: self.run}
+        properties = {QUERY: self.query, BATCH: str(sequence), RUN: self.run}
         return batch_of_task(self.once, properties.get)
 
     def task(self, batch: BatchOf, *rows: int) -> TaskDone:
@@ -244,6 +244,22 @@ def test_a_decided_batch_is_counted_and_not_sent() -> None:
     sink.set(replayMismatch="0")
     sink.write(0, 11)
     assert sink.open() == 0
+
+
+def test_a_checkpoint_that_was_begun_anew_under_a_sink_id_does_not_pass_for_a_repetition() -> None:
+    """Its batch 0 may have as many rows as the one that was decided, and they are others: they would vanish."""
+    sink = Sink(sinkId="s")
+    sink.write(0, 5)
+    sink.run = "run-2"
+    sink.write(0, 5)
+    sink.run, sink.query = "run-3", "another"
+    with pytest.raises(ReplayDiffers, match=r"If the \(query\) differs, the checkpoint was begun anew: give it another"):
+        sink.write(0, 5)
+    sink.set(sinkId="s-2")
+    sink.sent.clear()
+    # the same coordinator, another group
+    sink.write(0, 5)
+    assert len(sink.sent) == 1 and (sink.decided("s"), sink.decided("s-2")) == (0, 0)
 
 
 def test_a_decided_batch_with_a_row_that_cannot_be_is_refused() -> None:
@@ -526,7 +542,8 @@ def test_a_task_outside_of_a_query_is_refused(missing: str) -> None:
     properties = {QUERY: "q", BATCH: "4", RUN: "r"}
     batch = batch_of_task(OnceOptions(location=HERE), properties.get)
     assert batch == BatchOf(group="spark/q", kind=JointKind.STREAM, location=HERE, run="r", sequence=4)
-    assert batch_of_task(OnceOptions(sink_id="s"), properties.get).group == "s"
+    named = batch_of_task(OnceOptions(sink_id="s"), properties.get)
+    assert (named.group, named.query) == ("s", "q")
     del properties[missing]
     with pytest.raises(ConfigError, match="Spark has not told the task its query, batch and run"):
         batch_of_task(OnceOptions(), properties.get)
@@ -566,12 +583,12 @@ def test_totals_are_compared_in_each_topic(topics: int) -> None:
 
 
 def test_any_number_of_topics_with_any_names_fits_into_a_decision() -> None:
-    for topics in (0, TOPICS_TOLD, TOPICS_TOLD + 1, 1_000):
+    for topics in (0, 1, TOPICS_TOLD, TOPICS_TOLD + 1, 1_000):
         sink = Sink()
         number = sink.calls.world.call(
             "commit_joint",
             CommitJointRequest(
-                group_id="spark/q", run="r", sequence=0, facts=facts_of({f"{n:0249}": 2**40 for n in range(topics)})
+                group_id="spark/q", run="r", sequence=0, facts=facts_of({f"{n:0249}": 2**40 for n in range(topics)}, "q")
             ),
         )
         assert sink.calls.world.answers[number].error_code == 0

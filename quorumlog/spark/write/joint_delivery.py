@@ -9,7 +9,13 @@ from typing import Any, Protocol
 
 from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.errors import QuorumlogError, Unavailable
-from quorumlog.client.joint_errors import ChildNotOpen, JointRefused, NoJointTransactions, Superseded
+from quorumlog.client.joint_errors import (
+    ChildNotOpen,
+    JointRefused,
+    NoJointTransactions,
+    ReplayDiffers,
+    Superseded,
+)
 from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
 from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.messages.joint import (
@@ -33,9 +39,9 @@ from quorumlog.spark.write.sender import ClusterSender
 JOINT_TRANSACTIONS = 2  # level of transaction.version that they need
 COMMIT_WAIT_MS = 10_000  # for the markers, so that readers of committed records see all rows when the batch returns
 ABORT_TIMEOUT_MS = 5_000  # of a task that fails: what it leaves open ends with the batch
-TOPICS_TOLD = 14  # of a decision's facts, of which there are 16; all others share two
+TOPICS_TOLD = 13  # of a decision's facts, of which there are 16; all others share two, and the query has one
 NAME_BYTES = 64  # of a fact
-OTHERS, OTHERS_DIGEST = "(others)", "(digest)"  # no topic has such a name
+OTHERS, OTHERS_DIGEST, QUERY_FACT = "(others)", "(digest)", "(query)"  # no topic has such a name
 
 
 class JointCalls(Protocol):
@@ -128,7 +134,7 @@ class JointDelivery:
             children=tuple(
                 JointChildRef(slot=one.slot, producer_epoch=one.producer_epoch, token=one.token) for one in attempts
             ),
-            facts=facts_of(totals),
+            facts=facts_of(totals, batch.query),
             commit_wait_ms=COMMIT_WAIT_MS,
             first_batch=self._once.first_batch,
             checkpoint_moved=self._once.checkpoint_moved,
@@ -179,6 +185,12 @@ class JointDelivery:
             raise _with(
                 error, "another start of this query goes on from its checkpoint: stop one of the two"
             ) from error
+        except ReplayDiffers as error:
+            if not self._once.sink_id:
+                raise
+            raise _with(
+                error, "If the (query) differs, the checkpoint was begun anew: give it another sinkId, and it writes"
+            ) from error
         except ChildNotOpen as error:
             timeout_ms = self._once.transaction_timeout_ms
             raise _with(error, f"transactionTimeout is {timeout_ms} ms; raise it if batches take longer") from error
@@ -188,12 +200,18 @@ def _with(error: JointRefused, way_on: str) -> JointRefused:
     return type(error)(error.code, f"{error.message}. {way_on}")
 
 
-def facts_of(totals: Mapping[str, int]) -> tuple[JointFact, ...]:
-    """totals: rows by topic. As many facts as a decision holds, each once; equal totals have equal ones."""
+def facts_of(totals: Mapping[str, int], query: str = "") -> tuple[JointFact, ...]:
+    """totals: rows by topic. As many facts as a decision holds, each once; equal totals have equal ones.
+
+    query: of a stream with a sinkId. A checkpoint that was begun anew has another one, and its batch 0 may have as many
+    rows as the one that was decided.
+    """
     named = sorted((_fact_name(topic), rows) for topic, rows in totals.items())
     told, others = named[:TOPICS_TOLD], named[TOPICS_TOLD:]
     if others:
-        told = [*told, (OTHERS, sum(rows for _, rows in others)), (OTHERS_DIGEST, _digest(others))]
+        told = [*told, (OTHERS, sum(rows for _, rows in others)), (OTHERS_DIGEST, _digest_of(others))]
+    if query:
+        told = [*told, (QUERY_FACT, _digest(query))]
     return tuple(JointFact(name=name, value=value) for name, value in told)
 
 
@@ -204,7 +222,10 @@ def _fact_name(topic: str) -> str:
     return f"{topic[: NAME_BYTES - len(digest) - 1]}~{digest}"  # no topic's name has a ~
 
 
-def _digest(facts: Iterable[tuple[str, int]]) -> int:
+def _digest_of(facts: Iterable[tuple[str, int]]) -> int:
+    return _digest("\n".join(f"{name}={rows}" for name, rows in facts))
+
+
+def _digest(text: str) -> int:
     """63 bits."""
-    text = "\n".join(f"{name}={rows}" for name, rows in facts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

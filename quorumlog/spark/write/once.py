@@ -57,8 +57,15 @@ def batch_of_task(once: OnceOptions, local_property: Callable[[str], str | None]
             f"Spark has not told the task its query, batch and run ({QUERY}, {BATCH}, {RUN}), by which a stream is "
             "written exactly once: start it by writeStream, and set no job group of your own inside of it"
         )
-    group = once.sink_id or f"spark/{query}"
-    return BatchOf(group=group, kind=JointKind.STREAM, location=once.location, run=run, sequence=int(batch))
+    named = (once.sink_id, query) if once.sink_id else (f"spark/{query}", "")
+    return BatchOf(
+        group=named[0],
+        kind=JointKind.STREAM,
+        location=once.location,
+        run=run,
+        sequence=int(batch),
+        query=named[1],
+    )
 
 
 # --- a task ---
