@@ -253,7 +253,9 @@ def test_a_checkpoint_that_was_begun_anew_under_a_sink_id_does_not_pass_for_a_re
     sink.run = "run-2"
     sink.write(0, 5)
     sink.run, sink.query = "run-3", "another"
-    with pytest.raises(ReplayDiffers, match=r"If the \(query\) differs, the checkpoint was begun anew: give it another"):
+    with pytest.raises(
+        ReplayDiffers, match=r"If the \(query\) differs, the checkpoint was begun anew: give it another"
+    ):
         sink.write(0, 5)
     sink.set(sinkId="s-2")
     sink.sent.clear()
@@ -588,7 +590,10 @@ def test_any_number_of_topics_with_any_names_fits_into_a_decision() -> None:
         number = sink.calls.world.call(
             "commit_joint",
             CommitJointRequest(
-                group_id="spark/q", run="r", sequence=0, facts=facts_of({f"{n:0249}": 2**40 for n in range(topics)}, "q")
+                group_id="spark/q",
+                run="r",
+                sequence=0,
+                facts=facts_of({f"{n:0249}": 2**40 for n in range(topics)}, "q"),
             ),
         )
         assert sink.calls.world.answers[number].error_code == 0

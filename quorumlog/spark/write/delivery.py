@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOf:
     """group: the writer's name. kind: a number of JointKind. location: of the checkpoint, "" where there is none.
-    run: one start of a query. sequence: of the batch in its group. query: id of the stream whose group has another name;
-    "": the group's name says it, or there is none."""
+    run: one start of a query. sequence: of the batch in its group. query: id of a stream whose group has a sinkId;
+    "": its group is named by it, or there is none."""
 
     group: str
     kind: int
