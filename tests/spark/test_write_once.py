@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -90,7 +90,7 @@ class SinksDelivery(JointDelivery):
     """The real one, but for the producer of a task."""
 
     def __init__(self, sink: Sink) -> None:
-        super().__init__(sink.options, sink.once, lambda _: sink.calls)
+        super().__init__(sink.options, sink.once, lambda _: sink.calls, sink.pause)
         self._sink = sink
 
     def sender(self, attempt: Attempt) -> Any:
@@ -118,6 +118,8 @@ class Sink:
         self.run, self.query = "run-1", "q"
         self.sent: list[Attempt] = []
         self.fails: BaseException | None = None
+        self.pauses: list[Callable[[], object]] = []  # what happens in each pause of the driver's abort
+        self.paused = 0
         self.set(**options)
 
     def set(self, **options: str) -> None:
@@ -127,6 +129,11 @@ class Sink:
             given.setdefault("checkpointLocation", HERE)
         self.options = parse_write_options(given, is_stream=is_stream)
         self.delivery = SinksDelivery(self)
+
+    def pause(self, _: float) -> None:
+        self.paused += 1
+        if self.pauses:
+            self.pauses.pop(0)()
 
     @property
     def once(self) -> OnceOptions:
@@ -467,6 +474,37 @@ def test_an_abort_without_a_message_aborts_nobody_if_two_runs_are_open() -> None
         sink.task(sink.batch(0), 1)
     abort_once([], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
     assert sink.open() == 2
+
+
+@pytest.mark.parametrize("early", [0, 1], ids=["nothing is open yet", "one is open"])
+def test_a_task_that_begins_behind_the_abort_is_aborted_too(early: int) -> None:
+    """Spark calls abort at once, and ends the workers some seconds later."""
+    sink = Sink()
+    batch = sink.batch(0)
+    for _ in range(early):
+        sink.task(batch, 1)
+    sink.pauses = [lambda: None, lambda: sink.task(batch, 1), lambda: None, lambda: sink.task(batch, 1)]
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    assert len(sink.sent) == early + 2 and sink.open() == 0
+
+
+def test_an_abort_that_looks_again_leaves_the_next_start_alone() -> None:
+    sink = Sink()
+    sink.task(sink.batch(0), 1)
+    sink.run = "run-2"
+    sink.pauses = [lambda: sink.task(sink.batch(0), 1)]
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    assert [child.run for child in sink.calls.list_groups()[0].open] == ["run-2"]
+
+
+def test_an_abort_waits_for_nobody_if_all_tasks_have_told_or_the_batch_is_decided() -> None:
+    sink = Sink()
+    batch = sink.batch(0)
+    done = sink.task(batch, 1)
+    abort_once([done], batch, sink.delivery, "batch 0")
+    sink.write(0, 1)
+    abort_once([done, None], batch, sink.delivery, "batch 0")
+    assert sink.paused == 0
 
 
 def test_an_abort_without_a_message_aborts_nobody_if_two_queries_have_such_a_location() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from quorumlog.client.blocking_joint import Joint
@@ -39,6 +41,7 @@ from quorumlog.spark.write.sender import ClusterSender
 JOINT_TRANSACTIONS = 2  # level of transaction.version that they need
 COMMIT_WAIT_MS = 10_000  # for the markers, so that readers of committed records see all rows when the batch returns
 ABORT_TIMEOUT_MS = 5_000  # of a task that fails: what it leaves open ends with the batch
+LATE_LOOKS, LATE_LOOK_S = 6, 1.0  # 5 s: Spark looks after killed tasks every 2 s, spark.python.task.killTimeout is 2 s
 TOPICS_TOLD = 13  # of a decision's facts, of which there are 16; all others share two, and the query has one
 NAME_BYTES = 64  # of a fact
 OTHERS, OTHERS_DIGEST, QUERY_FACT = "(others)", "(digest)", "(query)"  # no topic has such a name
@@ -71,12 +74,16 @@ class JointSender(ClusterSender):
 
 
 class JointDelivery:
-    """`Delivery`. It connects when it is made."""
+    """`Delivery`. It connects when it is made. pause: for so many seconds."""
 
     def __init__(
-        self, options: WriteOptions, once: OnceOptions, make: Callable[[Mapping[str, Any]], JointCalls] = connect
+        self,
+        options: WriteOptions,
+        once: OnceOptions,
+        make: Callable[[Mapping[str, Any]], JointCalls] = connect,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._client, self._once = options.client, once
+        self._client, self._once, self._pause = options.client, once, pause
         self._joint = make(options.client)
 
     def begin(self, batch: BatchOf, token: bytes) -> Attempt | None:
@@ -149,18 +156,32 @@ class JointDelivery:
             )
 
     def abort(self, batch: BatchOf, attempts: Sequence[Attempt] | None) -> None:
-        """batch.group, batch.run: "" where the driver does not know them; then they are found by what is open."""
-        if batch.group and batch.run:
-            self._abort(batch.group, batch.run, batch)
-            return
-        found = {(group, child.run) for group, child in self._open_of(batch) if batch.run in ("", child.run)}
-        if not batch.run and len(found) > 1:  # one of them is another driver's, or another query's
-            return
-        for group, run in sorted(found):
-            self._abort(group, run, batch)
+        """batch.group, batch.run: "" where the driver does not know them; then they are found by what is open.
+
+        A task that did not tell may still begin: Spark ends its Python worker 2 to 4 s after the task. So it is looked
+        for until then. attempts: None where a task did not tell.
+        """
+        for look in range(1 if attempts is not None else LATE_LOOKS):
+            if look:
+                self._pause(LATE_LOOK_S)
+            known = self._known(batch)
+            if known is not None:
+                batch = known
+                if self._abort(batch).decided:
+                    return
 
     def close(self) -> None:
         self._joint.close()
+
+    def _known(self, batch: BatchOf) -> BatchOf | None:
+        """With its group and run. None: nothing of it is open, or what is open is of two."""
+        if batch.group and batch.run:
+            return batch
+        found = {(group, child.run) for group, child in self._open_of(batch)}
+        if len(found) != 1:  # one of them is another driver's, or another query's
+            return None
+        ((group, run),) = found
+        return replace(batch, group=group, run=run)
 
     def _open_of(self, batch: BatchOf) -> Iterator[tuple[str, OpenJointChild]]:
         """Of all groups, if the batch's is not known. Another machine may have another checkpoint of this name."""
@@ -170,10 +191,12 @@ class JointDelivery:
                     if (child.sequence, child.location) == (batch.sequence, batch.location):
                         yield group.group_id, child
 
-    def _abort(self, group_id: str, run: str, batch: BatchOf) -> None:
+    def _abort(self, batch: BatchOf) -> AbortJointResponse:
         """The coordinator compares the location, so a group of another checkpoint is left as it is."""
-        request = AbortJointRequest(group_id=group_id, location=batch.location, run=run, sequence=batch.sequence)
-        self._joint.abort(request)
+        request = AbortJointRequest(
+            group_id=batch.group, location=batch.location, run=batch.run, sequence=batch.sequence
+        )
+        return self._joint.abort(request)
 
     def _explained(self, call: Callable[[], Any]) -> Any:
         """With the way on, where the coordinator cannot know it."""
