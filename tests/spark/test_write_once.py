@@ -405,12 +405,28 @@ def test_a_job_without_a_name_is_a_batch_of_its_own() -> None:
 def test_a_job_with_a_name_is_written_once() -> None:
     sink = Sink(writeId="nightly", writeVersion="7")
     assert job(sink).run != job(sink).run and job(sink).group == "write/nightly"
-    for _ in range(2):
+    write_job(sink, 5, 5)
+    with pytest.warns(UserWarning, match="not written again"):
         write_job(sink, 5, 5)
     assert len(sink.sent) == 2
     sink.set(writeId="nightly", writeVersion="9")
     write_job(sink, 5)
     assert sink.decided("write/nightly") == 9
+
+
+def test_a_version_that_is_not_written_again_is_told() -> None:
+    """It may be another write of the same foreachBatch, whose rows would vanish without a word."""
+    sink = Sink(writeId="nightly", writeVersion="7")
+    with warnings.catch_warnings(action="error"):
+        write_job(sink, 5, 5)
+    with pytest.warns(
+        UserWarning, match="nightly: version 7 was written before, and its 10 rows are not written again"
+    ):
+        write_job(sink, 4, 6)
+    sink.set(writeId="nightly", writeVersion="8")
+    with warnings.catch_warnings(action="error"):
+        for _ in range(2):
+            write_job(sink)
 
 
 def test_an_older_version_is_an_error_or_skipped() -> None:
