@@ -102,7 +102,8 @@ def forget(
 ) -> None:
     """Forget what a writer has decided: the next one of this name begins anew, and may write its rows again.
 
-    A stream that goes on from its checkpoint needs firstBatch then, with the number of its next batch. Refused while anything of it is open. Exit code 7 if nothing of this name is decided.
+    A stream that goes on from its checkpoint needs firstBatch then, with the number of its next batch. Refused while
+    anything of it is open. Exit code 7 if nothing of this name is decided.
     """
     from quorumlog.client.errors import RequestFailed
     from quorumlog.errors import ErrorCode

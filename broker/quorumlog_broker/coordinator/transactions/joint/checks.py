@@ -155,8 +155,8 @@ def _new_name(request: BeginJointRequest | CommitJointRequest) -> str:
 def _copied(request: BeginJointRequest | CommitJointRequest, decision: JointValue) -> Refusal:
     text = (
         f"{request.group_id} was last decided from {decision.location!r}, and this is {request.location!r}: a copy has "
-        f"the same query id, and its rows would vanish. Give the copy a new {_new_name(request)}; if the checkpoint was "
-        f"moved, set checkpointMoved={decision.location}"
+        f"the same query id, and its rows would vanish. Give the copy a new {_new_name(request)}; if the checkpoint "
+        f"was moved, set checkpointMoved={decision.location}"
     )
     return Refusal(ErrorCode.CHECKPOINT_COPIED, text)
 
