@@ -210,7 +210,7 @@ def test_each_refusal_has_its_class() -> None:
             cases: list[tuple[Any, type[JointRefused], str]] = [
                 (begin(2, location="/copy"), CheckpointCopied, "checkpointMoved=/checkpoints/q"),
                 (begin(2), Superseded, "run r1 of spark/q is over"),
-                (begin(0, run="r2"), CheckpointRolledBack, "a new sinkId or writeId"),
+                (begin(0, run="r2"), CheckpointRolledBack, "give the sink a new sinkId, and it begins anew"),
                 (begin(3, run="r2"), DecisionMissing, "set firstBatch=3"),
             ]
             for request, kind, why in cases:

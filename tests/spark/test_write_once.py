@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -90,7 +90,7 @@ class SinksDelivery(JointDelivery):
     """The real one, but for the producer of a task."""
 
     def __init__(self, sink: Sink) -> None:
-        super().__init__(sink.options, sink.once, lambda _: sink.calls)
+        super().__init__(sink.options, sink.once, lambda _: sink.calls, sink.pause)
         self._sink = sink
 
     def sender(self, attempt: Attempt) -> Any:
@@ -115,9 +115,11 @@ class Sink:
     def __init__(self, **options: str) -> None:
         self.calls = CoreCalls(JointWorld())
         self.rng = random.Random(1)
-        self.run = "run-1"
+        self.run, self.query = "run-1", "q"
         self.sent: list[Attempt] = []
         self.fails: BaseException | None = None
+        self.pauses: list[Callable[[], object]] = []  # what happens in each pause of the driver's abort
+        self.paused = 0
         self.set(**options)
 
     def set(self, **options: str) -> None:
@@ -128,13 +130,18 @@ class Sink:
         self.options = parse_write_options(given, is_stream=is_stream)
         self.delivery = SinksDelivery(self)
 
+    def pause(self, _: float) -> None:
+        self.paused += 1
+        if self.pauses:
+            self.pauses.pop(0)()
+
     @property
     def once(self) -> OnceOptions:
         assert self.options.once is not None
         return self.options.once
 
     def batch(self, sequence: int) -> BatchOf:
-        properties = {QUERY: "q", BATCH: str(sequence), RUN: self.run}
+        properties = {QUERY: self.query, BATCH: str(sequence), RUN: self.run}
         return batch_of_task(self.once, properties.get)
 
     def task(self, batch: BatchOf, *rows: int) -> TaskDone:
@@ -244,6 +251,24 @@ def test_a_decided_batch_is_counted_and_not_sent() -> None:
     sink.set(replayMismatch="0")
     sink.write(0, 11)
     assert sink.open() == 0
+
+
+def test_a_checkpoint_that_was_begun_anew_under_a_sink_id_does_not_pass_for_a_repetition() -> None:
+    """Its batch 0 may have as many rows as the one that was decided, and they are others: they would vanish."""
+    sink = Sink(sinkId="s")
+    sink.write(0, 5)
+    sink.run = "run-2"
+    sink.write(0, 5)
+    sink.run, sink.query = "run-3", "another"
+    with pytest.raises(
+        ReplayDiffers, match=r"If the \(query\) differs, the checkpoint was begun anew: give it another"
+    ):
+        sink.write(0, 5)
+    sink.set(sinkId="s-2")
+    sink.sent.clear()
+    # the same coordinator, another group
+    sink.write(0, 5)
+    assert len(sink.sent) == 1 and (sink.decided("s"), sink.decided("s-2")) == (0, 0)
 
 
 def test_a_decided_batch_with_a_row_that_cannot_be_is_refused() -> None:
@@ -380,12 +405,28 @@ def test_a_job_without_a_name_is_a_batch_of_its_own() -> None:
 def test_a_job_with_a_name_is_written_once() -> None:
     sink = Sink(writeId="nightly", writeVersion="7")
     assert job(sink).run != job(sink).run and job(sink).group == "write/nightly"
-    for _ in range(2):
+    write_job(sink, 5, 5)
+    with pytest.warns(UserWarning, match="not written again"):
         write_job(sink, 5, 5)
     assert len(sink.sent) == 2
     sink.set(writeId="nightly", writeVersion="9")
     write_job(sink, 5)
     assert sink.decided("write/nightly") == 9
+
+
+def test_a_version_that_is_not_written_again_is_told() -> None:
+    """It may be another write of the same foreachBatch, whose rows would vanish without a word."""
+    sink = Sink(writeId="nightly", writeVersion="7")
+    with warnings.catch_warnings(action="error"):
+        write_job(sink, 5, 5)
+    with pytest.warns(
+        UserWarning, match="nightly: version 7 was written before, and its 10 rows are not written again"
+    ):
+        write_job(sink, 4, 6)
+    sink.set(writeId="nightly", writeVersion="8")
+    with warnings.catch_warnings(action="error"):
+        for _ in range(2):
+            write_job(sink)
 
 
 def test_an_older_version_is_an_error_or_skipped() -> None:
@@ -451,6 +492,64 @@ def test_an_abort_without_a_message_aborts_nobody_if_two_runs_are_open() -> None
     assert sink.open() == 2
 
 
+@pytest.mark.parametrize("early", [0, 1], ids=["nothing is open yet", "one is open"])
+def test_a_task_that_begins_behind_the_abort_leaves_nothing_open(early: int) -> None:
+    """Spark calls abort at once, and ends the workers some seconds later."""
+    sink = Sink()
+    batch = sink.batch(0)
+    for _ in range(early):
+        sink.task(batch, 1)
+    sink.pauses = [lambda: None, lambda: sink.task(batch, 1), lambda: None]
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    assert sink.paused == (0 if early else 2), "it is looked for until its run is known"
+    with pytest.raises(ChildNotOpen, match="run run-1 has aborted sequence 0 of spark/q: its driver is done"):
+        sink.task(batch, 1)
+    assert len(sink.sent) == 1 and sink.open() == 0
+
+
+def test_an_abort_leaves_the_next_start_alone() -> None:
+    sink = Sink()
+    sink.task(sink.batch(0), 1)
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    sink.run = "run-2"
+    sink.task(sink.batch(0), 1)
+    assert [child.run for child in sink.calls.list_groups()[0].open] == ["run-2"]
+
+
+def test_an_abort_waits_for_nobody_if_all_tasks_have_told_or_the_batch_is_decided() -> None:
+    sink = Sink()
+    batch = sink.batch(0)
+    done = sink.task(batch, 1)
+    abort_once([done], batch, sink.delivery, "batch 0")
+    sink.run = "run-2"
+    sink.write(0, 1)
+    abort_once([done, None], sink.batch(0), sink.delivery, "batch 0")
+    assert sink.paused == 0
+
+
+def test_an_abort_without_a_message_aborts_nobody_if_two_queries_have_such_a_location() -> None:
+    """`/checkpoints/q` of two machines: one of them goes on, and what stops there fails none of its batches."""
+    sink = Sink()
+    sink.task(sink.batch(0), 1)
+    sink.calls.world.begin(0, b"other", "run-9", group_id="spark/other", location=HERE)
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    assert sink.open() == 2
+    last = LastBatches()
+    last.told(sink.batch(0))
+    abort_once([None], unknown_batch(sink.once, 0, last), sink.delivery, "batch 0")
+    assert {name for name, group in sink.calls.world.listed_groups().items() if group.open} == {"spark/other"}
+
+
+def test_an_abort_without_a_message_is_kept_by_no_other_checkpoint() -> None:
+    """A copy with the same query id may be open at the same batch, in the same group."""
+    sink = Sink()
+    sink.task(sink.batch(0), 1)
+    sink.calls.world.begin(0, b"copy", "run-9", group_id="spark/q", location="/checkpoints/copy")
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    open_of = sink.calls.world.listed_groups()["spark/q"].open
+    assert [child.location for child in open_of] == ["/checkpoints/copy"]
+
+
 def test_the_group_of_a_stream_is_remembered_within_bounds() -> None:
     last = LastBatches()
     sink = Sink()
@@ -503,7 +602,8 @@ def test_a_task_outside_of_a_query_is_refused(missing: str) -> None:
     properties = {QUERY: "q", BATCH: "4", RUN: "r"}
     batch = batch_of_task(OnceOptions(location=HERE), properties.get)
     assert batch == BatchOf(group="spark/q", kind=JointKind.STREAM, location=HERE, run="r", sequence=4)
-    assert batch_of_task(OnceOptions(sink_id="s"), properties.get).group == "s"
+    named = batch_of_task(OnceOptions(sink_id="s"), properties.get)
+    assert (named.group, named.query) == ("s", "q")
     del properties[missing]
     with pytest.raises(ConfigError, match="Spark has not told the task its query, batch and run"):
         batch_of_task(OnceOptions(), properties.get)
@@ -543,12 +643,15 @@ def test_totals_are_compared_in_each_topic(topics: int) -> None:
 
 
 def test_any_number_of_topics_with_any_names_fits_into_a_decision() -> None:
-    for topics in (0, TOPICS_TOLD, TOPICS_TOLD + 1, 1_000):
+    for topics in (0, 1, TOPICS_TOLD, TOPICS_TOLD + 1, 1_000):
         sink = Sink()
         number = sink.calls.world.call(
             "commit_joint",
             CommitJointRequest(
-                group_id="spark/q", run="r", sequence=0, facts=facts_of({f"{n:0249}": 2**40 for n in range(topics)})
+                group_id="spark/q",
+                run="r",
+                sequence=0,
+                facts=facts_of({f"{n:0249}": 2**40 for n in range(topics)}, "q"),
             ),
         )
         assert sink.calls.world.answers[number].error_code == 0

@@ -6,6 +6,8 @@ import pytest
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ProducerOptions, parse_options
+from quorumlog.messages.joint import BeginJointRequest
+from quorumlog.rpc.convert.services import encode_BeginJointRequest
 from quorumlog.spark.write.options import AT_LEAST_ONCE, OnceOptions, parse_write_options
 
 BASE = {"bootstrap.servers": "h:1", "delivery": AT_LEAST_ONCE}
@@ -58,6 +60,7 @@ IDS = {"writeId": "nightly", "writeVersion": "7"}
 REFUSED_ONCE = [
     ("no time", False, {"transactionTimeout": "0s"}, "transactionTimeout must be above 0"),
     ("not a time", True, {"transactionTimeout": "soon"}, "must be a time such as 500ms, 30s, 15m or 1h"),
+    ("more ms than a call holds", True, {"transactionTimeout": "25d"}, "transactionTimeout must be at most 2147483647"),
     ("a name alone", False, {"writeId": "nightly"}, "writeId needs writeVersion, too"),
     ("a version alone", False, {"writeVersion": "7"}, "writeVersion needs writeId, too"),
     ("no name", False, {**IDS, "writeId": ""}, "must not be empty"),
@@ -93,6 +96,15 @@ REFUSED_ONCE = [
 def test_refused_with_exactly_once(is_stream: bool, given: dict[str, str], why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         parse_write_options({**ONCE, **given}, is_stream=is_stream)
+
+
+def test_the_longest_timeout_fits_into_a_call() -> None:
+    """The cluster refuses it by its own limit, with a text; a number that the call cannot hold has none."""
+    once = parse_write_options({**ONCE, "transactionTimeout": str(2**31 - 1)}).once
+    assert once is not None
+    encode_BeginJointRequest(
+        BeginJointRequest(group_id="g", run="r", sequence=0, token=b"t", timeout_ms=once.transaction_timeout_ms)
+    )
 
 
 def test_exactly_once_is_the_default() -> None:

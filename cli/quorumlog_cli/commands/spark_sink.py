@@ -75,8 +75,8 @@ def abort(
 ) -> None:
     """Abort what a writer has open and has not decided: readers of committed records wait for it no more.
 
-    A query that still runs fails in its batch, and Spark runs it again. What is decided stays. Exit code 7 if there is
-    no such group.
+    A query that still runs may end by it: start it again then, and its batch is repeated. What is decided stays. Exit
+    code 7 if there is no such group.
     """
     output.use(output_format)
     aborted = 0
@@ -102,7 +102,8 @@ def forget(
 ) -> None:
     """Forget what a writer has decided: the next one of this name begins anew, and may write its rows again.
 
-    Refused while anything of it is open. Exit code 7 if nothing of this name is decided.
+    A stream that goes on from its checkpoint needs firstBatch then, with the number of its next batch. Refused while
+    anything of it is open. Exit code 7 if nothing of this name is decided.
     """
     from quorumlog.client.errors import RequestFailed
     from quorumlog.errors import ErrorCode

@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchOf:
     """group: the writer's name. kind: a number of JointKind. location: of the checkpoint, "" where there is none.
-    run: one start of a query. sequence: of the batch in its group."""
+    run: one start of a query. sequence: of the batch in its group. query: id of a stream whose group has a sinkId;
+    "": its group is named by it, or there is none."""
 
     group: str
     kind: int
     location: str
     run: str
     sequence: int
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.errors import QuorumlogError, Unavailable
-from quorumlog.client.joint_errors import ChildNotOpen, JointRefused, NoJointTransactions, NotOurs, Superseded
+from quorumlog.client.joint_errors import (
+    ChildNotOpen,
+    JointRefused,
+    NoJointTransactions,
+    NotOurs,
+    ReplayDiffers,
+    Superseded,
+)
 from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
 from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.messages.joint import (
@@ -23,6 +32,7 @@ from quorumlog.messages.joint import (
     JointChildRef,
     JointFact,
     ListedJointGroup,
+    OpenJointChild,
 )
 from quorumlog.spark.kept_connections import Lease
 from quorumlog.spark.options import DEFAULT_KEEP_CONNECTIONS_MS
@@ -33,9 +43,10 @@ from quorumlog.spark.write.sender import ClusterSender
 JOINT_TRANSACTIONS = 2  # level of transaction.version that they need
 COMMIT_WAIT_MS = 10_000  # for the markers, so that readers of committed records see all rows when the batch returns
 ABORT_TIMEOUT_MS = 5_000  # of a task that fails: what it leaves open ends with the batch
-TOPICS_TOLD = 14  # of a decision's facts, of which there are 16; all others share two
+LATE_LOOKS, LATE_LOOK_S = 6, 1.0  # 5 s: Spark looks after killed tasks every 2 s, spark.python.task.killTimeout is 2 s
+TOPICS_TOLD = 13  # of a decision's facts, of which there are 16; all others share two, and the query has one
 NAME_BYTES = 64  # of a fact
-OTHERS, OTHERS_DIGEST = "(others)", "(digest)"  # no topic has such a name
+OTHERS, OTHERS_DIGEST, QUERY_FACT = "(others)", "(digest)", "(query)"  # no topic has such a name
 
 
 class JointCalls(Protocol):
@@ -65,12 +76,16 @@ class JointSender(ClusterSender):
 
 
 class JointDelivery:
-    """`Delivery`. It connects when it is made."""
+    """`Delivery`. It connects when it is made. pause: for so many seconds."""
 
     def __init__(
-        self, options: WriteOptions, once: OnceOptions, make: Callable[[Mapping[str, Any]], JointCalls] = connect
+        self,
+        options: WriteOptions,
+        once: OnceOptions,
+        make: Callable[[Mapping[str, Any]], JointCalls] = connect,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._client, self._once = options.client, once
+        self._client, self._once, self._pause = options.client, once, pause
         self._joint = make(options.client)
 
     def begin(self, batch: BatchOf, token: bytes) -> Attempt | None:
@@ -128,7 +143,7 @@ class JointDelivery:
             children=tuple(
                 JointChildRef(slot=one.slot, producer_epoch=one.producer_epoch, token=one.token) for one in attempts
             ),
-            facts=facts_of(totals),
+            facts=facts_of(totals, batch.query),
             commit_wait_ms=COMMIT_WAIT_MS,
             first_batch=self._once.first_batch,
             checkpoint_moved=self._once.checkpoint_moved,
@@ -143,25 +158,46 @@ class JointDelivery:
             )
 
     def abort(self, batch: BatchOf, attempts: Sequence[Attempt] | None) -> None:
-        """batch.group, batch.run: "" where the driver does not know them; then they are found by what is open."""
-        if batch.group and batch.run:
-            self._abort(batch.group, batch.run, batch)
-            return
-        for group in self._joint.list_groups():
-            runs = {child.run for child in group.open if child.sequence == batch.sequence}
-            if batch.group not in ("", group.group_id) or batch.run not in ("", *runs):
-                continue
-            if not batch.run and len(runs) > 1:  # one of them is another driver's
-                continue
-            for run in sorted(runs):
-                self._abort(group.group_id, batch.run or run, batch)
+        """batch.group, batch.run: "" where the driver does not know them; then they are found by what is open.
+
+        A task that did not tell may still begin: Spark ends its Python worker 2 to 4 s after the task. The coordinator
+        refuses that once it has this abort; without the run, the task is looked for until then. attempts: None where a
+        task did not tell.
+        """
+        for look in range(1 if attempts is not None else LATE_LOOKS):
+            if look:
+                self._pause(LATE_LOOK_S)
+            known = self._known(batch)
+            if known is not None:
+                self._abort(known)
+                return
 
     def close(self) -> None:
         self._joint.close()
 
-    def _abort(self, group_id: str, run: str, batch: BatchOf) -> None:
+    def _known(self, batch: BatchOf) -> BatchOf | None:
+        """With its group and run. None: nothing of it is open, or what is open is of two."""
+        if batch.group and batch.run:
+            return batch
+        found = {(group, child.run) for group, child in self._open_of(batch)}
+        if len(found) != 1:  # one of them is another driver's, or another query's
+            return None
+        ((group, run),) = found
+        return replace(batch, group=group, run=run)
+
+    def _open_of(self, batch: BatchOf) -> Iterator[tuple[str, OpenJointChild]]:
+        """Of all groups, if the batch's is not known. Another machine may have another checkpoint of this name."""
+        for group in self._joint.list_groups():
+            if batch.group in ("", group.group_id):
+                for child in group.open:
+                    if (child.sequence, child.location) == (batch.sequence, batch.location):
+                        yield group.group_id, child
+
+    def _abort(self, batch: BatchOf) -> None:
         """The coordinator compares the location, so a group of another checkpoint is left as it is."""
-        request = AbortJointRequest(group_id=group_id, location=batch.location, run=run, sequence=batch.sequence)
+        request = AbortJointRequest(
+            group_id=batch.group, location=batch.location, run=batch.run, sequence=batch.sequence
+        )
         self._joint.abort(request)
 
     def _explained(self, call: Callable[[], Any]) -> Any:
@@ -176,6 +212,12 @@ class JointDelivery:
             raise _with(
                 error, "another start of this query goes on from its checkpoint: stop one of the two"
             ) from error
+        except ReplayDiffers as error:
+            if not self._once.sink_id:
+                raise
+            raise _with(
+                error, "If the (query) differs, the checkpoint was begun anew: give it another sinkId, and it writes"
+            ) from error
         except ChildNotOpen as error:
             timeout_ms = self._once.transaction_timeout_ms
             raise _with(error, f"transactionTimeout is {timeout_ms} ms; raise it if batches take longer") from error
@@ -185,12 +227,18 @@ def _with(error: JointRefused, way_on: str) -> JointRefused:
     return type(error)(error.code, f"{error.message}. {way_on}")
 
 
-def facts_of(totals: Mapping[str, int]) -> tuple[JointFact, ...]:
-    """totals: rows by topic. As many facts as a decision holds, each once; equal totals have equal ones."""
+def facts_of(totals: Mapping[str, int], query: str = "") -> tuple[JointFact, ...]:
+    """totals: rows by topic. As many facts as a decision holds, each once; equal totals have equal ones.
+
+    query: of a stream with a sinkId. A checkpoint that was begun anew has another one, and its batch 0 may have as many
+    rows as the one that was decided.
+    """
     named = sorted((_fact_name(topic), rows) for topic, rows in totals.items())
     told, others = named[:TOPICS_TOLD], named[TOPICS_TOLD:]
     if others:
-        told = [*told, (OTHERS, sum(rows for _, rows in others)), (OTHERS_DIGEST, _digest(others))]
+        told = [*told, (OTHERS, sum(rows for _, rows in others)), (OTHERS_DIGEST, _digest_of(others))]
+    if query:
+        told = [*told, (QUERY_FACT, _digest(query))]
     return tuple(JointFact(name=name, value=value) for name, value in told)
 
 
@@ -201,7 +249,10 @@ def _fact_name(topic: str) -> str:
     return f"{topic[: NAME_BYTES - len(digest) - 1]}~{digest}"  # no topic's name has a ~
 
 
-def _digest(facts: Iterable[tuple[str, int]]) -> int:
+def _digest_of(facts: Iterable[tuple[str, int]]) -> int:
+    return _digest("\n".join(f"{name}={rows}" for name, rows in facts))
+
+
+def _digest(text: str) -> int:
     """63 bits."""
-    text = "\n".join(f"{name}={rows}" for name, rows in facts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -57,8 +57,15 @@ def batch_of_task(once: OnceOptions, local_property: Callable[[str], str | None]
             f"Spark has not told the task its query, batch and run ({QUERY}, {BATCH}, {RUN}), by which a stream is "
             "written exactly once: start it by writeStream, and set no job group of your own inside of it"
         )
-    group = once.sink_id or f"spark/{query}"
-    return BatchOf(group=group, kind=JointKind.STREAM, location=once.location, run=run, sequence=int(batch))
+    named = (once.sink_id, query) if once.sink_id else (f"spark/{query}", "")
+    return BatchOf(
+        group=named[0],
+        kind=JointKind.STREAM,
+        location=once.location,
+        run=run,
+        sequence=int(batch),
+        query=named[1],
+    )
 
 
 # --- a task ---
@@ -147,12 +154,20 @@ def commit_once(
     assert options.once is not None
     parts = _parts(messages)
     attempts = [part.attempt for part in parts if part.attempt is not None]
+    totals = totals_of(parts)
     try:
-        delivery.commit(batch, attempts, totals_of(parts))
+        delivery.commit(batch, attempts, totals)
     except CheckpointRolledBack as error:
         if not options.once.skip_older or attempts:
             raise
         warnings.warn(f"{batch.group}: version {batch.sequence} is skipped (skipOlder): {error.message}", stacklevel=3)
+        return
+    if totals and not attempts and batch.kind == JointKind.VERSIONED:
+        warnings.warn(
+            f"{batch.group}: version {batch.sequence} was written before, and its {sum(totals.values())} rows are not "
+            "written again. Two writes of one batch need two writeIds",
+            stacklevel=3,
+        )
 
 
 def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:

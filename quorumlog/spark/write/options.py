@@ -20,6 +20,7 @@ DEFAULT_TRANSACTION_TIMEOUT_MS = 60 * 60 * 1_000  # a batch of Spark may take lo
 CHECKPOINT = "checkpointlocation"
 OF_THE_SINK = ("spark/", "write/")  # names of groups that no option gives
 MAX_NUMBER = 2**63 - 1
+MAX_TIMEOUT_MS = 2**31 - 1  # of the call's field; joint.max.timeout.ms of a cluster is 1 day unless set
 NOT_IDEMPOTENT = (
     f"delivery={EXACTLY_ONCE} needs kafka.acks=all, kafka.enable.idempotence=true and at most 5 "
     "kafka.max.in.flight.requests.per.connection, which are the defaults: leave them out"
@@ -133,6 +134,11 @@ def _once(own: Mapping[str, str], location: str) -> OnceOptions:
     timeout_ms = parse_duration_ms("transactionTimeout", own.get("transactionTimeout", "1h"))
     if timeout_ms == 0:
         raise ConfigError("transactionTimeout must be above 0: it is how long a task's rows may wait for their batch")
+    if timeout_ms > MAX_TIMEOUT_MS:
+        raise ConfigError(
+            f"transactionTimeout must be at most {MAX_TIMEOUT_MS} ms, and joint.max.timeout.ms of the cluster (1 day "
+            f"unless set): {own['transactionTimeout']!r}"
+        )
     if ("writeId" in own) != ("writeVersion" in own):
         there, missing = ("writeId", "writeVersion") if "writeId" in own else ("writeVersion", "writeId")
         raise ConfigError(f"option {there} needs {missing}, too: a write is known again by both of them")

@@ -1,10 +1,14 @@
-"""Forgets transactional ids that nobody has used for `transactional.id.expiration.ms`."""
+"""Forgets transactional ids that nobody has used for `transactional.id.expiration.ms`.
+
+An id of a joint group that no next batch will use goes sooner (decision 112): a batch without a name has a group of its
+own, so its ids would else grow with the batches of a week.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 
-from quorumlog.records.coordinator.transactions import TransactionKey
+from quorumlog.records.coordinator.transactions import TransactionKey, TransactionValue
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.transactions.states import SweepGoesOn, TransactionTurn
 from quorumlog_broker.coordinator.transactions.table import IDLE, TransactionTable
@@ -41,4 +45,9 @@ class Expiry:
         value = self._table.get(transactional_id)
         if value is None or value.transaction_status not in IDLE or self._turn.is_pending(transactional_id):
             return False
-        return value.transaction_last_update_timestamp_ms + self._config.expiration_ms <= self._turn.wall_ms
+        return value.transaction_last_update_timestamp_ms + self._kept_ms(value) <= self._turn.wall_ms
+
+    def _kept_ms(self, value: TransactionValue) -> int:
+        if value.joint is None or self._table.has_next_batch(value.joint.group):
+            return self._config.expiration_ms
+        return min(self._config.expiration_ms, self._config.joint.single_expiration_ms)

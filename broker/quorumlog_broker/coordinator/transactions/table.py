@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from quorumlog.messages.transactions import TransactionTopic
-from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue
+from quorumlog.records.coordinator.joint import Cause, JointChild, JointKind, JointValue
 from quorumlog.records.coordinator.transactions import (
     NO_PRODUCER_EPOCH,
     TransactionPartitions,
@@ -118,6 +118,12 @@ class TransactionTable:
             return
         self.open_children -= len(group.open)
         group.decide(decision)
+
+    def has_next_batch(self, name: str) -> bool:
+        """Of a joint group that has decided one, and decides more than that. Its next batch takes the same ids."""
+        group = self.joint_groups.get(name)
+        decision = None if group is None else group.decision
+        return decision is not None and decision.kind != JointKind.SINGLE
 
     def _forget_if_empty(self, name: str, group: JointGroup) -> None:
         if group.is_empty:

@@ -76,6 +76,28 @@ def test_the_checks_of_both_calls(world: JointWorld, fields: dict[str, Any], wan
     assert world.last() == (fields["sequence"] if want == OK else 3)
 
 
+WAYS_ON: list[tuple[str, dict[str, Any], str]] = [
+    ("a copy", {"sequence": 4, "location": THERE}, "Give the copy a new sinkId and firstBatch=4; if"),
+    ("a copy at its beginning", {"sequence": 0, "location": THERE}, "Give the copy a new sinkId; if"),
+    ("rolled back", {"sequence": 2}, "give the sink a new sinkId and firstBatch=2, and it begins anew"),
+    ("begun anew", {"sequence": 0}, "give the sink a new sinkId, and it begins anew"),
+]
+
+
+@pytest.mark.parametrize(("fields", "want"), [row[1:] for row in WAYS_ON], ids=[row[0] for row in WAYS_ON])
+def test_the_way_on_that_is_told_is_one(world: JointWorld, fields: dict[str, Any], want: str) -> None:
+    decided_to(world, 3)
+    assert want in world.answers[world.begin(token=b"t", run=R3, **fields)].error_message
+    first = {"first_batch": fields["sequence"]} if "firstBatch" in want else {}
+    assert world.code(world.begin(token=b"t", run=R3, group_id="anew", **fields, **first)) == E.NONE
+
+
+def test_the_way_on_of_a_version_is_another_name(world: JointWorld) -> None:
+    world.decide(3, kind=VERSIONED)
+    text = world.answers[world.begin(2, b"t", kind=VERSIONED)].error_message
+    assert "give the sink a new writeId, and it begins anew" in text
+
+
 UNKNOWN: list[tuple[str, dict[str, Any], E | str]] = [
     ("a stream begins at 0", {"sequence": 0}, OK),
     ("a stream that begins above", {"sequence": 1}, E.DECISION_MISSING),

@@ -303,6 +303,42 @@ def test_idle_ids_are_forgotten_like_others_and_their_groups_are_not(world: Join
     assert world.state_of(child) == "CompleteCommit"
 
 
+def single(world: JointWorld, number: int, *, is_decided: bool) -> None:
+    """A batch without a name: its group has its run's."""
+    name = {"group_id": f"write/{number}", "kind": SINGLE}
+    children = [world.opened(0, bytes([number, task]), **name) for task in range(2)]
+    if is_decided:
+        world.decide(0, *children, **name)
+    else:
+        world.abort(0, group_id=f"write/{number}")
+
+
+@pytest.mark.parametrize("is_decided", [True, False], ids=["decided", "aborted"])
+def test_batches_without_names_leave_nothing_behind_their_day(world: JointWorld, is_decided: bool) -> None:
+    """Each has ids and a group of its own; kept for the 7 days of other ids, they reach the limits of a partition."""
+    for number in range(5):
+        single(world, number, is_decided=is_decided)
+    world.wall_offset_ms = DAY_MS - 1
+    world.step(world.shard.expire)
+    assert len(world.listed()) == 10 and world.shard.joint_counts == (5, 0), "for a lost answer"
+    world.wall_offset_ms = DAY_MS
+    world.step(world.shard.expire)
+    assert world.listed() == [] and world.shard.joint_counts == (0, 0)
+    world.fail_over()
+    assert world.listed() == [] and world.shard.joint_counts == (0, 0)
+
+
+@pytest.mark.parametrize("kind", [0, VERSIONED], ids=["a stream", "versions"])
+def test_ids_that_the_next_batch_takes_are_kept_as_others_are(world: JointWorld, kind: int) -> None:
+    world.decide(0, world.opened(0, b"a", kind=kind), kind=kind)
+    world.wall_offset_ms = 7 * DAY_MS - 1
+    world.step(world.shard.expire)
+    assert len(world.listed()) == 1
+    world.wall_offset_ms = 7 * DAY_MS
+    world.step(world.shard.expire)
+    assert world.listed() == []
+
+
 def test_open_transactions_are_counted_through_all_that_ends_them(world: JointWorld) -> None:
     assert world.shard.joint_counts == (0, 0)
     first, second = world.opened(0, b"a"), world.opened(0, b"b")

@@ -44,8 +44,8 @@ def invalid_begin(request: BeginJointRequest, max_timeout_ms: int) -> Refusal | 
 
 
 def invalid_commit(request: CommitJointRequest) -> Refusal | None:
-    found = _invalid(request)
     """Beside the children, which may be many."""
+    found = _invalid(request)
     names = [fact.name for fact in request.facts]
     if found is None and (len(names) > MAX_FACTS or len(set(names)) < len(names)):
         found = f"{len(names)} facts; there are {MAX_FACTS} at most, each once"
@@ -132,7 +132,7 @@ def check(decision: JointValue | None, request: BeginJointRequest | CommitJointR
     if sequence < decision.sequence:
         text = (
             f"{group} is at sequence {decision.sequence}, and {sequence} is below it: a checkpoint was rolled "
-            "back or begun anew; give the sink a new sinkId or writeId, and it begins anew"
+            f"back or begun anew; give the sink a new {_new_name(request)}, and it begins anew"
         )
         return Refusal(ErrorCode.CHECKPOINT_ROLLED_BACK, text)
     if sequence == decision.sequence:
@@ -145,11 +145,18 @@ def _named(kind: int) -> str:
     return JointKind(kind).name.lower() if kind in KINDS else f"kind {kind}"
 
 
+def _new_name(request: BeginJointRequest | CommitJointRequest) -> str:
+    """By which the writer begins anew where it is now: a group without a decision begins at 0, unless it is told."""
+    if request.kind != JointKind.STREAM:
+        return "writeId"
+    return f"sinkId and firstBatch={request.sequence}" if request.sequence else "sinkId"
+
+
 def _copied(request: BeginJointRequest | CommitJointRequest, decision: JointValue) -> Refusal:
     text = (
         f"{request.group_id} was last decided from {decision.location!r}, and this is {request.location!r}: a copy has "
-        "the same query id, and its rows would vanish. Give the copy a sinkId of its own; if the checkpoint was moved, "
-        f"set checkpointMoved={decision.location}"
+        f"the same query id, and its rows would vanish. Give the copy a new {_new_name(request)}; if the checkpoint "
+        f"was moved, set checkpointMoved={decision.location}"
     )
     return Refusal(ErrorCode.CHECKPOINT_COPIED, text)
 
