@@ -81,6 +81,20 @@ SAMPLED: dict[str, bool] = {  # functions with tables of cases; whether nine ten
 }
 
 _SEEDS = "the simulation plays it with more seeds"
+_ON_KAFKA = "tests/spark/decisions/test_decisions_on_kafka.py"
+_DECISIONS = (
+    "abort_closes_what_a_batch_has_open",
+    "abort_while_commit_runs",
+    "a_second_start_ends_the_first",
+    "a_single_batch_leaves_no_record_and_a_group_can_be_forgotten",
+    "a_tasks_failure_aborts_its_transaction",
+    "a_topic_that_may_lose_decisions_is_refused",
+    "batches_are_there_once",
+    "children_whose_time_is_over",
+    "how_a_transaction_has_ended_is_read_from_the_log",
+    "many_tasks",
+    "the_brokers_limit_and_a_time_that_is_too_short",
+)
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
 _DECIDED = "test_write_once.py has what tasks and drivers do, and three of these ends are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
@@ -167,8 +181,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/matrix/test_spark_matrix.py": "tests/spark has what it found without Spark's own source",
     "tests/spark/test_spark_kept_connections.py::test_between_two_micro_batches_brokers": "test_after_a_restart is it",
     "tests/spark/decisions/test_decisions_on_kafka.py::test_a_driver_killed": "test_decision_tables.py kills it, too",
-    "tests/spark/decisions/test_decisions_on_kafka.py::test_children_whose_time_is_over[3.9.1": "4.3.1 is in the rest",
-    "tests/spark/decisions/test_decisions_on_kafka.py::test_many_tasks[3.9.1": "4.3.1 is in the rest",
+    **{f"{_ON_KAFKA}::test_{name}[3.9.1": "4.3.1 is in the rest" for name in _DECISIONS},
+    "tests/spark/test_spark_kafka.py::test_nothing_of_a_batch_that_fails": "test_decision_tables.py has it",
     "tests/spark/decisions/test_decisions_on_three_kafkas.py": "test_decision_machine.py loses the same answers",
     "tests/spark/test_spark_kafka_situations.py": "the tests of the same names try it with a cluster of ours",
     "tests/spark/test_spark_kafka_older.py": "test_spark_kafka.py reads the newest Kafka in the same way",

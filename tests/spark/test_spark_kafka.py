@@ -198,6 +198,11 @@ def test_writes(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> Non
             write(frame, topic, **more)
 
 
+def write_once(frame: Any, servers: str, topic: str, **more: str) -> None:
+    options = {"kafka.bootstrap.servers": servers, "topic": topic, **more}
+    frame.write.format("quorumlog").options(**options).mode("append").save()
+
+
 def committed(kafka: Cluster, topic: str) -> Counter[int]:
     found = kafka.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
     return Counter(int(record.value or b"-1") for record in found)
@@ -208,17 +213,15 @@ def open_transactions(kafka: Cluster) -> list[str]:
 
 
 def test_a_batch_is_written_exactly_once(spark: Any, servers: str, kafka: Cluster) -> None:
-    """A version that is written again is counted. Of a batch that fails nothing is readable; what its other tasks begin
-    while Spark stops them may stay open until its time-out."""
+    """A version that is written again is counted."""
     from pyspark.errors import PySparkException
 
     kafka.admin.create_topic("once", 2)
+    rows = spark.range(0, 200, 1, 4).selectExpr("cast(id as string) as value")
 
     def write(frame: Any, **more: str) -> None:
-        options = {"kafka.bootstrap.servers": servers, "topic": "once", **more}
-        frame.write.format("quorumlog").options(**options).mode("append").save()
+        write_once(frame, servers, "once", **more)
 
-    rows = spark.range(0, 200, 1, 4).selectExpr("cast(id as string) as value")
     write(rows)
     assert committed(kafka, "once") == Counter(range(200)) and open_transactions(kafka) == []
     for _ in range(2):
@@ -228,10 +231,21 @@ def test_a_batch_is_written_exactly_once(spark: Any, servers: str, kafka: Cluste
     assert committed(kafka, "once") == Counter(range(400)) and open_transactions(kafka) == []
     with pytest.raises(PySparkException, match="write/night was decided with once 200, and is once 4 now"):
         write(rows.limit(4), **NIGHT)
+
+
+def test_nothing_of_a_batch_that_fails_is_readable(spark: Any, servers: str, kafka: Cluster) -> None:
+    """What its other tasks begin while Spark stops them may stay open until its time-out."""
+    from pyspark.errors import PySparkException
+
+    kafka.admin.create_topic("failed", 2)
+    rows = spark.range(0, 200, 1, 4).selectExpr("cast(id as string) as value")
     failing = rows.selectExpr("if(value = '150', raise_error('a task fails'), value) as value")
     with pytest.raises(PySparkException, match="a task fails"):
-        write(failing, transactionTimeout="70s")
-    wait_until(lambda: committed(kafka, "once") == Counter(range(400)) and not open_transactions(kafka), 120, "its end")
+        write_once(failing, servers, "failed", transactionTimeout="70s")
+    wait_until(lambda: not open_transactions(kafka), 120, "the end of its transactions")
+    assert committed(kafka, "failed") == Counter()
+    write_once(rows, servers, "failed")
+    assert committed(kafka, "failed") == Counter(range(200))
 
 
 def test_a_stream_is_written_exactly_once(spark: Any, servers: str, kafka: Cluster, tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_a_batch_that_is_written_again(spark: Any, cluster: LocalCluster) -> Non
     older = {**given, "writeVersion": "6"}
     for rows in (0, 100):
         refused(
-            lambda rows=rows: write(numbers(spark, rows), older), "is at sequence 7, and 6 is below it.*new sinkId or"
+            lambda rows=rows: write(numbers(spark, rows), older), "is at sequence 7, and 6 is below it.*new writeId"
         )
         write(numbers(spark, rows), {**older, "skipOlder": "true"})
     assert values(cluster, name) == once(100)
