@@ -96,7 +96,7 @@ _DECISIONS = (
     "the_brokers_limit_and_a_time_that_is_too_short",
 )
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
-_DECIDED = "test_write_once.py has what tasks and drivers do, and three of these ends are in the rest"
+_DECIDED = "test_write_once.py has what tasks and drivers do, and two of these ends are in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _PLAN = "test_streaming.py plans any batches and restarts without Spark"
@@ -188,6 +188,10 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_kafka_older.py": "test_spark_kafka.py reads the newest Kafka in the same way",
     "tests/spark/test_spark_places.py": "tests/records/test_compiled_code.py compiles where nothing can be written",
     "tests/spark/test_spark_kills.py": "test_spark_streams.py repeats batches and starts, without a death",
+    "tests/spark/test_spark_once.py::test_a_checkpoint_that_was": "test_write_once.py has the same refusals",
+    "tests/spark/test_spark_once.py::test_a_copied_and_a_moved": "test_write_once.py has the same refusals",
+    "tests/spark/test_spark_once.py::test_two_writes_of": "test_a_batch_that_is_written_again names its batches, too",
+    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[before]": _DECIDED,
     "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[sent]": _DECIDED,
     "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[raises]": _DECIDED,
     "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[stops]": _DECIDED,
@@ -201,6 +205,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_writes.py::test_all_that_a_query_says": "test_a_stream_of_few_rows writes a stream",
     "tests/spark/test_mirror_command.py::test_killed": "test_spark_mirror.py starts mirrors again and again",
     "tests/spark/test_spark_mirror.py::test_fail_over_and_back_under_prefixes": "test_mirror_cores.py has circles",
+    "tests/spark/test_spark_mirror.py::test_fail_over_and_back_under_the": "test_mirror_translation.py has such pairs",
     "tests/spark/test_spark_mirror.py::test_a_group_whose_records": "test_mirror_translation.py has it",
     "tests/spark/test_spark_mirror_kafka.py": "test_spark_mirror.py mirrors between two clusters of ours",
     "tests/spark/test_spark_sinks_agree.py::test_the_same_rows_in_the_same_partitions[kafka]": "ours is written to",

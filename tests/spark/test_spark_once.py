@@ -91,9 +91,13 @@ def test_a_topic_for_each_row_and_a_batch_without_rows(spark: Any, cluster: Loca
 
 
 def test_a_task_that_fails_leaves_nothing(spark: Any, cluster: LocalCluster) -> None:
-    """Its rows are in the log, and no reader of committed records sees one or waits for it."""
+    """Its rows are in the log, and no reader of committed records sees one or waits for it.
+
+    The rows are more than `kafka.buffer.memory`, so that some are acknowledged before the last one fails.
+    """
     name = topic(cluster, "failing")
-    frame = numbers(spark, 5_000, 1).selectExpr("value", "if(value = '4999', raise_error('of the task'), null) as key")
+    fails = "if(value = '11999', raise_error('of the task'), null) as key"
+    frame = numbers(spark, 12_000, 1).selectExpr("concat(repeat('0', 4000), value) as value", fails)
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
     try:
         refused(
