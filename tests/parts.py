@@ -182,6 +182,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_kept_connections.py::test_between_two_micro_batches_brokers": "test_after_a_restart is it",
     "tests/spark/decisions/test_decisions_on_kafka.py::test_a_driver_killed": "test_decision_tables.py kills it, too",
     **{f"{_ON_KAFKA}::test_{name}[3.9.1": "4.3.1 is in the rest" for name in _DECISIONS},
+    "tests/spark/test_spark_kafka.py::test_a_stream_is_written_exactly": "test_spark_once.py repeats a batch",
     "tests/spark/test_spark_kafka.py::test_nothing_of_a_batch_that_fails": "test_decision_tables.py has it",
     "tests/spark/decisions/test_decisions_on_three_kafkas.py": "test_decision_machine.py loses the same answers",
     "tests/spark/test_spark_kafka_situations.py": "the tests of the same names try it with a cluster of ours",
