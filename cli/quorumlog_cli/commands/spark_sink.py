@@ -16,7 +16,7 @@ from quorumlog_cli.commands.spark_sink_view import (
     group_row,
     open_row,
 )
-from quorumlog_cli.commands.transaction_view import description_row, partition_text, utc_text
+from quorumlog_cli.commands.transaction_view import partition_documents, partition_text, partitions_of, utc_text
 from quorumlog_cli.connect import ConfigOption, ProfileOption, ServersOption, connected, find_target
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.output import Format, OutputOption
@@ -127,22 +127,16 @@ def forget(
 
 def _open_rows(cluster: Cluster, groups: list[ListedJointGroup], now_ms: int) -> list[OpenRow]:
     """A child that has ended since the list was made is left out."""
-    from quorumlog.client.errors import RequestFailed
-    from quorumlog.errors import ErrorCode
-
+    ids = [child.transactional_id for group in groups for child in group.open]
+    described = cluster.admin.describe_transactions(ids) if ids else {}
     rows = []
     for group in groups:
         for child in group.open:
-            try:
-                found = cluster.admin.describe_transaction(child.transactional_id)
-            except RequestFailed as error:
-                if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-                    raise
-                continue
-            if found.transaction.state == "Ongoing":
-                rows.append(open_row(group.group_id, child, description_row(found, now_ms).partitions, now_ms))
+            found = described.get(child.transactional_id)
+            if found is not None and found.state == "Ongoing":
+                rows.append(open_row(group.group_id, child, partitions_of(found), now_ms))
     return rows
 
 
 def _open_document(row: OpenRow) -> dict[str, object]:
-    return {**row._asdict(), "partitions": [{"topic": topic, "partition": index} for topic, index in row.partitions]}
+    return {**row._asdict(), "partitions": partition_documents(row.partitions)}

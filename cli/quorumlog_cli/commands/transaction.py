@@ -19,6 +19,7 @@ from quorumlog_cli.commands.transaction_view import (
     PRODUCER_COLUMNS,
     description_row,
     listing_row,
+    partition_documents,
     partition_text,
     producer_row,
     utc_text,
@@ -92,8 +93,7 @@ def _described_cells(row: DescriptionRow) -> list[Any]:
 
 
 def _described_document(row: DescriptionRow) -> dict[str, Any]:
-    partitions = [{"topic": topic, "partition": index} for topic, index in row.partitions]
-    return {**row._asdict(), "partitions": partitions}
+    return {**row._asdict(), "partitions": partition_documents(row.partitions)}
 
 
 @app.command("describe-producers")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
     from quorumlog.client.fetch_position import TopicPartition
     from quorumlog.client.hanging import HangingTransaction
-    from quorumlog.messages.transactions import ActiveProducer
+    from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
 
 LIST_COLUMNS = ("TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE", "JOINT-GROUP")
 DESCRIBE_COLUMNS = (
@@ -96,7 +96,7 @@ def description_row(description: TransactionDescription, now_ms: int) -> Descrip
         one.transaction_timeout_ms,
         started_ms,
         None if started_ms is None else max(0, now_ms - started_ms),
-        tuple([(topic.name, index) for topic in one.topics for index in topic.partitions]),
+        partitions_of(one),
         one.joint_group or None,
     )
 
@@ -124,6 +124,14 @@ def hanging_row(one: HangingTransaction, now_ms: int) -> HangingRow:
         max(0, now_ms - producer.last_timestamp_ms),
         one.transactional_id,
     )
+
+
+def partitions_of(described: DescribedTransaction) -> tuple[TopicPartition, ...]:
+    return tuple([(topic.name, index) for topic in described.topics for index in topic.partitions])
+
+
+def partition_documents(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
+    return [{"topic": topic, "partition": index} for topic, index in partitions]
 
 
 def partition_text(partitions: Iterable[TopicPartition]) -> str:
