@@ -21,6 +21,7 @@ from quorumlog_broker.api.handlers.group_admin import handle_list_groups
 from quorumlog_broker.api.handlers.joint import handle_list_joint
 from quorumlog_broker.api.handlers.transaction_admin import handle_list_transactions
 from quorumlog_broker.api.services import Services
+from quorumlog_broker.coordinator.runtime.all_leaders import NoLeader, leaders_of
 from quorumlog_quorum.metadata.features import GROUP_VERSION, JOINT_ENDS, JOINT_VERSION, TRANSACTION_VERSION
 from quorumlog_quorum.metadata.image import Image
 
@@ -104,14 +105,10 @@ async def _check_joint(services: Services, context: Context, image: Image) -> No
 
 def _leaders(image: Image, topic: str, feature: str) -> list[NodeId]:
     """None where the topic was never made: then nothing needs the feature. Raises ApiError(FEATURE_UPDATE_FAILED)."""
-    found = image.topic(topic)
-    leaders: dict[NodeId, None] = {}
-    for index, partition in () if found is None else found.sorted_partitions():
-        leader = image.brokers.get(partition.leader)
-        if leader is None or leader.fenced:
-            raise _unknown(feature, f"{topic}-{index} has no leader now")
-        leaders[leader.broker_id] = None
-    return sorted(leaders)
+    try:
+        return leaders_of(image, topic)
+    except NoLeader as error:
+        raise _unknown(feature, str(error)) from error
 
 
 async def _ask(

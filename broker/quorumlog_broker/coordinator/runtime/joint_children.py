@@ -14,6 +14,7 @@ from quorumlog.ids import NodeId
 from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.transactions import ListedTransaction, ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import RpcError
+from quorumlog_broker.coordinator.runtime.all_leaders import NoLeader, leaders_of
 from quorumlog_broker.coordinator.runtime.peers import Peers
 from quorumlog_quorum.metadata.features import JOINT_ENDS
 from quorumlog_quorum.metadata.image import Image
@@ -42,7 +43,8 @@ class JointChildren:
             return {}
         request = ListTransactionsRequest(producer_id_filters=tuple(sorted(producer_ids)))
         found: dict[int, ListedTransaction] = {}
-        missing = {index for index, _ in _partitions(image)}
+        topic = image.topic(TRANSACTION_STATE)
+        missing = set() if topic is None else set(topic.partitions)
         for broker in _leaders(image):
             response = await self._ask(broker, request)
             missing.difference_update(response.partitions)
@@ -61,19 +63,10 @@ class JointChildren:
 
 def _leaders(image: Image) -> list[NodeId]:
     """Raises ApiError(COORDINATOR_NOT_AVAILABLE)."""
-    leaders: set[NodeId] = set()
-    for index, broker in _partitions(image):
-        leader = image.brokers.get(broker)
-        if leader is None or leader.fenced:
-            raise _unknown(f"{TRANSACTION_STATE}-{index} has no leader now")
-        leaders.add(broker)
-    return sorted(leaders)
-
-
-def _partitions(image: Image) -> list[tuple[int, NodeId]]:
-    """Each with its leader."""
-    topic = image.topic(TRANSACTION_STATE)
-    return [] if topic is None else [(index, partition.leader) for index, partition in topic.sorted_partitions()]
+    try:
+        return leaders_of(image, TRANSACTION_STATE)
+    except NoLeader as error:
+        raise _unknown(str(error)) from error
 
 
 def _unknown(why: str) -> ApiError:
