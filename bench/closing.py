@@ -16,14 +16,14 @@ from bench.report import Row
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_broker.logdirs.closing import close_logs
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.worker import ThreadWorker
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 DIRECTORIES = 2
 TOPIC_ID = bytes(15) + b"1"

@@ -25,11 +25,11 @@ from bench.log_engine import make_batch
 from bench.report import Row
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_cli.server.cleaner_process import CleanerProcess
-from quorumlog_storage.batch import stamped_batches
 from quorumlog_storage.cleaning.spec import RoundDone, RoundSpec
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 RECORD_BYTES, BATCH_RECORDS = 1024, 16
 RECORDS, QUICK_RECORDS = 400_000, 60_000

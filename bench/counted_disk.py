@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quorumlog_storage.disk import Buffer, Disk, File
+from quorumlog_storage.files.disk import Buffer, Disk, File
 
 FILES, DIRECTORIES = "file", "directory"
 Counts = Counter[tuple[str, int]]  # by what was synced and the second; each step is one operation of a dict
 
 
 class CountedFile:
-    """`quorumlog_storage.disk.File`."""
+    """`quorumlog_storage.files.disk.File`."""
 
     __slots__ = ("_counts", "_file", "begin_sync", "close", "drop_cached", "pread", "reserve", "size", "truncate")
 
@@ -40,7 +40,7 @@ class CountedFile:
 
 
 class CountedDisk:
-    """`quorumlog_storage.disk.Disk`."""
+    """`quorumlog_storage.files.disk.Disk`."""
 
     def __init__(self, disk: Disk, counts: Counts) -> None:
         self._disk, self._counts, self.resources = disk, counts, disk.resources

@@ -26,8 +26,8 @@ from bench.peer import START_TIMEOUT_S, remaining
 from quorumlog_cli.server.cleaner_process import CleanerProcess
 from quorumlog_storage.cleaning.spec import GroupCleaned
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 WARM_UP = 2  # copies that each cleaner takes first
 CLEAN_TIMEOUT_S = 300.0

@@ -23,10 +23,10 @@ from bench.report import Row
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_broker.fetch.time_search import FirstSince, LatestTime, TimeSearch
-from quorumlog_storage.batch import StoredBatch, stamped_batches
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 BATCH_BYTES = 64 * 1024
 BATCHES_PER_TURN = 16

@@ -23,11 +23,11 @@ from pathlib import Path
 from bench.report import Row
 from quorumlog.records import Record, encode_batch, headers, verify_crc
 from quorumlog.records.batch import BATCH_OVERHEAD, parse_header
-from quorumlog_storage.batch import StoredBatch, stamped_batches
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.writer import AppendJob, DirectoryWriter
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.writer import AppendJob, DirectoryWriter
 
 BATCH_BYTES = 64 * 1024
 BATCHES_PER_TURN = 16

@@ -15,7 +15,7 @@ def recovered_state(world: World) -> str:
 
 
 def _state_of(log: object) -> str:
-    from quorumlog_storage.log import Log
+    from quorumlog_storage.log.log import Log
 
     assert isinstance(log, Log)
     did = "cut" if log.recovery.cut_bytes else "scanned" if log.recovery.scanned_bytes else "trusted"

@@ -15,14 +15,14 @@ from jepsen.crash.world import World
 from quorumlog.ids import Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, encode_control
-from quorumlog_storage.batch import stamped_batches
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundSpec
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.segment import Segment
 
 PATHS = (f"{DATA}/c-0", f"{DATA}/c-1")
 KEYS, BATCHES = 3, 11

@@ -36,7 +36,7 @@ from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.produce.import_path import ImportPath
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_quorum.metadata.registration import IMPORTING
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
 
 NODE: NodeId = 1
 FIRST, START = 42, 43  # of the source: base of its first segment, and its log start, inside the first batch

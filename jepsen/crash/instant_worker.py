@@ -1,4 +1,4 @@
-"""`quorumlog_storage.worker.Worker` without a loop and without a thread: each job is a turn, done when `submit`
+"""`quorumlog_storage.writer.worker.Worker` without a loop and without a thread: each job is a turn, done when `submit`
 returns.
 """
 
@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from quorumlog_storage.stall_watch import OpenCall
-from quorumlog_storage.worker import Answer, run_read
-from quorumlog_storage.writer import DirectoryWriter, Job
+from quorumlog_storage.writer.stall_watch import OpenCall
+from quorumlog_storage.writer.worker import Answer, run_read
+from quorumlog_storage.writer.writer import DirectoryWriter, Job
 
 
 class InstantWorker:

@@ -15,13 +15,13 @@ from jepsen.crash.process import CONFIG, DATA, FREE_STEP_BYTES
 from jepsen.crash.world import BATCH_RECORDS, FIRST_MS, PRODUCER_ID, World
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.batch import StoredBatch, stamped_batches
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.moves import promotion
 from quorumlog_storage.moves.fates import Fate, fate_of
 from quorumlog_storage.moves.future_log import FutureLog, future_name
 from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, StartOver, next_step, span_of
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 
 M, LINE = "m", ("m", 0)
 OTHER = "/other"

@@ -16,12 +16,12 @@ from jepsen.crash.process import Process, config_of
 from jepsen.crash.retention import STEP_BYTES
 from jepsen.crash.world import UNIQUE, World
 from quorumlog.ids import Offset
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.names import DELETE
-from quorumlog_storage.partition_directories import FoundPartitions
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.writer import CallJob, Outcome
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.partition_directories import FoundPartitions
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.names import DELETE
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.writer.writer import CallJob, Outcome
 
 SUCCESSOR = 4  # the number of the id that a topic has after its deletion
 

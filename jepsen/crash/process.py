@@ -20,14 +20,14 @@ from quorumlog_quorum.metadata_directory import MetadataDirectory
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, MetadataLog
 from quorumlog_quorum.raft import QuorumState
 from quorumlog_quorum.snapshots.opening import OpenedSnapshots
-from quorumlog_storage.directory import LockedDirectory
-from quorumlog_storage.directory_life import Generation
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import STRAY
-from quorumlog_storage.partition_directories import FoundPartitions, PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.writer import CallJob, DirectoryWriter, Job, Outcome
+from quorumlog_storage.directory.directory import LockedDirectory
+from quorumlog_storage.directory.partition_directories import FoundPartitions, PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.names import STRAY
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import Generation
+from quorumlog_storage.writer.writer import CallJob, DirectoryWriter, Job, Outcome
 
 DATA = "/data"
 SEGMENT_BYTES = 580  # three batches

@@ -14,7 +14,7 @@ from quorumlog_quorum.raft.quorum_state import (
     read_quorum_state,
     renew_quorum_state,
 )
-from quorumlog_storage.epochs import CHECKPOINT_NAME
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME
 
 
 def metadata(world: World) -> None:

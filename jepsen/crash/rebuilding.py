@@ -15,14 +15,14 @@ from jepsen.crash.process import DATA
 from jepsen.crash.world import FIRST_MS, World
 from quorumlog.records import BatchHeader, headers
 from quorumlog.records.batch import BATCH_OVERHEAD
-from quorumlog_storage.disk import name_of
-from quorumlog_storage.indexes.log_check import LogCheck, mend
-from quorumlog_storage.indexes.time_lookup import first_since
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_view import LogView
-from quorumlog_storage.names import TIME_INDEX_SUFFIX, index_name, partition_directory, time_index_name
-from quorumlog_storage.offset_index import ENTRY_BYTES
+from quorumlog_storage.checks.log_check import LogCheck, mend
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.files.disk import name_of
+from quorumlog_storage.files.names import TIME_INDEX_SUFFIX, index_name, partition_directory, time_index_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_view import LogView
+from quorumlog_storage.log.time_lookup import first_since
+from quorumlog_storage.segment.offset_index import ENTRY_BYTES
 
 T, U = "t", "u"
 _OFFSET_ENTRY, _TIME_ENTRY = Struct(">ii"), Struct(">qi")  # as FORMATS 4.4 and 4.5 have them

@@ -24,10 +24,10 @@ from quorumlog_quorum.lost_majority import RecoveryRefused
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 LOG = f"/meta/{METADATA_DIRECTORY}"
 ADOPTED_INTO = ClusterIncarnation(1, bytes([7]) * 16)

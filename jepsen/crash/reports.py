@@ -14,8 +14,8 @@ from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.registry import Registry
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 
 class ToldAsError(Exception):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from jepsen.crash.world import World
 from quorumlog.ids import Offset
-from quorumlog_storage.retention.retired import Freeing
+from quorumlog_storage.segment.retired import Freeing
 
 STEP_BYTES = 100  # less than a segment
 

@@ -16,9 +16,9 @@ from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
 from jepsen.crash.workloads import WORKLOADS, Workload
 from jepsen.crash.world import World
 from quorumlog_cli.server.directories import DirectoryProblem
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 UNEXPECTED = "unexpected exception"  # what is broken where no promise is named
 HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang

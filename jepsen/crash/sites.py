@@ -1,5 +1,5 @@
-"""Every place in the production code that calls a method of `quorumlog_storage.disk`'s Disk or File, found from the
-syntax tree.
+"""Every place in the production code that calls a method of `quorumlog_storage.files.disk`'s Disk or File, found from
+the syntax tree.
 
 A call counts by its receiver:
 
@@ -10,9 +10,9 @@ A call counts by its receiver:
    its receiver is. So a new way to hold a Disk or a File cannot slip through.
 4. A Disk's or File's method that is not called where it is named (a bound method) is ambiguous, too.
 
-Looked at is every file of storage/, and each file of the other packages that names quorumlog_storage.disk or something
-called a disk: the others can hold none. `quorumlog_storage/edge` implements the two Protocols and is left out. So is
-`quorumlog_storage/audit`: it reads the files of stopped nodes, and a crash of it leaves what was there.
+Looked at is every file of storage/, and each file of the other packages that names quorumlog_storage.files.disk or
+something called a disk: the others can hold none. `quorumlog_storage/edge` implements the two Protocols and is left
+out. So is `quorumlog_storage/audit`: it reads the files of stopped nodes, and a crash of it leaves what was there.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pathlib import Path
 from jepsen.tree import ROOT
 
 FOLDERS = ("storage", "quorum", "broker", "cli", "quorumlog")
-SEAM = "storage/quorumlog_storage/disk.py"
-SEAM_MODULE = "quorumlog_storage.disk"
+SEAM = "storage/quorumlog_storage/files/disk.py"
+SEAM_MODULE = "quorumlog_storage.files.disk"
 DISKS = ("disk", "_disk")
 FILES = ("file", "_file", "source", "target", "copy")
 WRITE_FULLY = "write_fully"
@@ -122,7 +122,7 @@ def production_sites() -> Sites:
 
 
 def find_sites(root: Path) -> Sites:
-    """root: of a tree that holds quorumlog_storage/disk.py and what calls it."""
+    """root: of a tree that holds quorumlog_storage/files/disk.py and what calls it."""
     methods = protocol_methods((root / SEAM).read_text())
     found: list[Site] = []
     ambiguous: list[str] = []
@@ -144,7 +144,7 @@ def find_sites(root: Path) -> Sites:
 
 
 def protocol_methods(seam: str) -> dict[str, frozenset[str]]:
-    """The names of the methods of Disk and of File, from the text of quorumlog_storage/disk.py."""
+    """The names of the methods of Disk and of File, from the text of quorumlog_storage/files/disk.py."""
     classes = [node for node in ast.parse(seam).body if isinstance(node, ast.ClassDef)]
     return {
         one.name: frozenset(item.name for item in one.body if isinstance(item, ast.FunctionDef))

@@ -26,8 +26,8 @@ from quorumlog_quorum.snapshots import (
     snapshot_path,
 )
 from quorumlog_quorum.snapshots.removing import free_deleted, set_deleted
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.writer import CallJob, Outcome
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.writer.writer import CallJob, Outcome
 
 PATH = f"{DATA}/{METADATA_DIRECTORY}"
 UNIQUE = "5eed"

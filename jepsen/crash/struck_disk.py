@@ -20,7 +20,7 @@ from jepsen.sim.machine.disk import SimDisk, SimFile
 from jepsen.sim.machine.disk_faults import Fail, Operation, ShortWrite
 from jepsen.sim.machine.lock import SimLock
 from jepsen.tree import ROOT
-from quorumlog_storage.disk import Buffer, DiskError, FileMissing
+from quorumlog_storage.files.disk import Buffer, DiskError, FileMissing
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class Strike:
 
 
 class StruckDisk:
-    """`quorumlog_storage.disk.Disk`. Calls are noted, and may be struck, only while they are watched."""
+    """`quorumlog_storage.files.disk.Disk`. Calls are noted, and may be struck, only while they are watched."""
 
     def __init__(self, disk: SimDisk) -> None:
         self.disk, self.resources = disk, disk.resources
@@ -78,7 +78,7 @@ class StruckDisk:
         self.ended = True
         self.release.set()
 
-    # --- quorumlog_storage.disk.Disk ---
+    # --- quorumlog_storage.files.disk.Disk ---
 
     def open(self, path: str, create: bool = False) -> StruckFile:
         return StruckFile(self, path, self.call("open", path, lambda: self.disk.open(path, create)))
@@ -175,7 +175,7 @@ class StruckDisk:
 
 
 class StruckFile:
-    """`quorumlog_storage.disk.File`."""
+    """`quorumlog_storage.files.disk.File`."""
 
     def __init__(self, disk: StruckDisk, path: str, file: SimFile) -> None:
         self._disk, self._path, self._file = disk, path, file

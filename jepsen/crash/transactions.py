@@ -18,12 +18,12 @@ from jepsen.crash.world import FIRST_MS, World
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction, encode_entries
-from quorumlog_storage.log import Log
-from quorumlog_storage.names import partition_directory, transaction_index_name
+from quorumlog_storage.files.names import partition_directory, transaction_index_name
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.transactions import NEVER
-from quorumlog_storage.writer import AppendJob
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.transaction_index import AbortedTransaction, encode_entries
+from quorumlog_storage.writer.writer import AppendJob
 
 X = "x"
 PRODUCERS = {"a": 11, "b": 12, "c": 13}

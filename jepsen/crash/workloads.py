@@ -28,9 +28,9 @@ from jepsen.crash.process import DATA
 from jepsen.crash.reports import describe_directories
 from jepsen.crash.world import BATCH_RECORDS, World
 from quorumlog.ids import Offset
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
-from quorumlog_storage.epochs import CHECKPOINT_NAME
-from quorumlog_storage.names import LOG_SUFFIX, cut_suffix, log_name, partition_directory
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.files.names import LOG_SUFFIX, cut_suffix, log_name, partition_directory
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME
 
 T, U = "t", "u"
 BATCHES = 8

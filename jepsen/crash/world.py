@@ -15,20 +15,20 @@ from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.raft import AppendLeaderChange, AppendValues, QuorumState, VoterKey
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.directory import format_directory
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.directory import format_directory
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
 from quorumlog_storage.retention.policy import Policy
-from quorumlog_storage.retention.retired import Freeing
-from quorumlog_storage.writer import AppendJob
+from quorumlog_storage.rules.fetch_rule import SnapshotId
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.retired import Freeing
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.writer import AppendJob
 
 SECTOR_BYTES = 48  # smaller than a batch, so that a power cut tears batches
 BATCH_RECORDS = 3

@@ -14,8 +14,8 @@ from jepsen.checkers.findings import Finding
 from quorumlog_cli.offline.audit_metadata import check_metadata_files, compacted_topics, image_in
 from quorumlog_storage.audit.audit import AuditReport, audit
 from quorumlog_storage.audit.directory_audit import Options
-from quorumlog_storage.disk import DirectoryLocked, DiskError
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
+from quorumlog_storage.files.disk import DirectoryLocked, DiskError
 
 AUDIT = "audit"
 MOST_TOLD = 50

@@ -15,7 +15,7 @@ from jepsen.live.plan import DISK_BLOWS, Blow
 from jepsen.live.ways import SPACE_BLOWS, DiskFault
 from quorumlog.ids import NodeId
 from quorumlog.testing.nodes import NodeState
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 
 
 @dataclass(slots=True)

@@ -12,8 +12,8 @@ from pathlib import Path
 from jepsen.live.edge_control import STRUCK, Order, read_order, write_whole
 from jepsen.live.plan import Blow
 from jepsen.live.steps import Step
-from quorumlog_storage.disk import Buffer, DiskError, File
 from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.files.disk import Buffer, DiskError, File
 
 POLL_S = 0.05
 HANG_POLL_S = 0.02
@@ -69,7 +69,7 @@ class Strikes:
 
 
 class StruckFile:
-    """`quorumlog_storage.disk.File`."""
+    """`quorumlog_storage.files.disk.File`."""
 
     def __init__(self, strikes: Strikes, path: str, file: File) -> None:
         self._strikes, self._path, self._file = strikes, path, file

@@ -24,8 +24,8 @@ from quorumlog_quorum.metadata_log import MetadataLog, OnError
 from quorumlog_quorum.snapshot_loading import SnapshotLoading, SnapshotUnreadable
 from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import CorruptSnapshot, SnapshotId
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.worker import WorkerFull
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.writer.worker import WorkerFull
 
 CHUNK_BYTES = 1 << 20  # of one read; one batch is read even if it is larger
 WRONG_CONTENT = (WrongState, BadRecord, ReplayError)  # of a snapshot whose checksums are good

@@ -62,13 +62,13 @@ from quorumlog_quorum.request_check import check_request
 from quorumlog_quorum.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_taker import Slices
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.offset_files import OffsetFile
-from quorumlog_storage.worker import Worker, WorkerClosed, WorkerFull
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.directory.offset_files import OffsetFile
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.worker import Worker, WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import Outcome
 
 
 class Driver:

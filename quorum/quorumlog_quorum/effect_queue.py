@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from quorumlog_quorum.raft import RaftEffect
-from quorumlog_storage.worker import WorkerFull
+from quorumlog_storage.writer.worker import WorkerFull
 
 RETRY_MS = 5  # until an effect that met a full worker queue is tried again
 

@@ -38,11 +38,11 @@ from quorumlog_quorum.raft.quorum_state import (
     read_quorum_state,
     write_quorum_state,
 )
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.segment.batch import received_batches
 
 INTENT_NAME = "cluster-recovery"
 MAX_INTENT_BYTES = 2048  # some 150 are usual

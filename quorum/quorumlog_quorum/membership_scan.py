@@ -15,9 +15,9 @@ from quorumlog.records.batch import CONTROL
 from quorumlog.records.control import KRaftVersion, Voters, decode_control
 from quorumlog_quorum.raft import BOOTSTRAP, MembershipRecord
 from quorumlog_quorum.snapshots import CorruptSnapshot, SnapshotHeading, SnapshotReader, list_snapshots, snapshot_path
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.log import Log
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 SCAN_BYTES = 1 << 20  # of one read
 _START_OF_HEADER = Struct(">qiibIhi")  # base offset, length, epoch, magic, checksum, attributes, last offset delta

@@ -23,16 +23,16 @@ from quorumlog_quorum.raft import MembershipRecord, QuorumState
 from quorumlog_quorum.raft.quorum_state import QUORUM_STATE_NAME, read_quorum_state, write_quorum_state
 from quorumlog_quorum.snapshots import list_snapshots
 from quorumlog_quorum.snapshots.opening import OpenedSnapshots, open_snapshots
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.disk import Disk, DiskError
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import is_back_pressure
-from quorumlog_storage.log_file import holds_records
-from quorumlog_storage.offset_files import LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
-from quorumlog_storage.worker import Worker, WorkerClosed, WorkerFull
-from quorumlog_storage.writer import CallJob, Outcome
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import Disk, DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import is_back_pressure
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.log_file import holds_records
+from quorumlog_storage.writer.worker import Worker, WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import CallJob, Outcome
 
 _log = logging.getLogger("quorumlog.quorum")
 

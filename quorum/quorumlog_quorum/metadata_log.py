@@ -20,12 +20,12 @@ from quorumlog_quorum.membership_scan import members_of
 from quorumlog_quorum.raft import AppendControl, AppendFetched, AppendLeaderChange, AppendValues, EpochSpan
 from quorumlog_quorum.snapshots import SnapshotId
 from quorumlog_quorum.snapshots.removing import raise_log_start
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.log_view import OffsetOutOfRange
-from quorumlog_storage.offset_files import OffsetFile
-from quorumlog_storage.worker import Worker, WorkerClosed, WorkerFull
-from quorumlog_storage.writer import AppendJob, CallJob, Outcome
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import OffsetFile
+from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.writer.worker import Worker, WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import AppendJob, CallJob, Outcome
 
 METADATA_PARTITION = (METADATA_TOPIC, 0)
 METADATA_DIRECTORY = f"{METADATA_TOPIC}-0"

@@ -29,9 +29,9 @@ from quorumlog_quorum.snapshots import (
     snapshot_path,
     values_of,
 )
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.names import LOG_SUFFIX, log_name, parse_segment_name
-from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.files.names import LOG_SUFFIX, log_name, parse_segment_name
 
 
 class MetadataGap(Exception):

@@ -68,7 +68,7 @@ from quorumlog_quorum.raft import (
 from quorumlog_quorum.served_snapshots import ServedSnapshots
 from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.writer.writer import Outcome
 
 LAST_VOTE_MS = 200  # a leader that has resigned stays so long at most to vote for its successor
 ON_DISK = (

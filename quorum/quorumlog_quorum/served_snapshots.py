@@ -14,7 +14,7 @@ from collections.abc import Callable
 from quorumlog.clock import Clock
 from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, snapshot_path
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.writer.writer import Outcome
 
 _log = logging.getLogger("quorumlog.quorum")
 

@@ -18,7 +18,7 @@ from quorumlog_quorum.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, StoredSnapshot, snapshots_to_drop
 from quorumlog_quorum.snapshots.removing import free_deleted, set_deleted
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.writer.writer import Outcome
 
 
 class SnapshotKeeper:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from quorumlog_quorum.listener import RaftListener, SnapshotLoad, Steps
 from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, SnapshotReader
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.writer.writer import Outcome
 
 
 class SnapshotUnreadable(Exception):

@@ -28,10 +28,10 @@ from quorumlog_quorum.snapshots import (
     verify_snapshot,
 )
 from quorumlog_quorum.snapshots.opening import set_aside
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
-from quorumlog_storage.failure_rule import Consequence, consequence_of
-from quorumlog_storage.worker import Answer, Worker, WorkerClosed, WorkerFull
-from quorumlog_storage.writer import CallJob, Outcome
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
+from quorumlog_storage.writer.worker import Answer, Worker, WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import CallJob, Outcome
 
 _log = logging.getLogger("quorumlog.quorum")
 

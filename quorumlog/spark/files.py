@@ -32,17 +32,17 @@ from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by
 from quorumlog.spark.reading import after_loss
 from quorumlog.spark.splitting import DescribedLog
 from quorumlog.topic_name import METADATA_TOPIC
-from quorumlog_storage.disk import Disk, DiskError, FileMissing, name_of, parent_of
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS
+from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing, name_of, parent_of
+from quorumlog_storage.files.names import BadDirectoryName, parse_directory
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 from quorumlog_storage.foreign.log_directory import LogDirectory, look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes, Part
 from quorumlog_storage.foreign.source import CLEANED
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.names import BadDirectoryName, parse_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS
-from quorumlog_storage.partition_metadata import BadPartitionMetadata
-from quorumlog_storage.producers.aborted import transactional
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.log.aborted import transactional
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 READ_BYTES = 2 << 20  # of a file at once, or one batch
 MAX_VIEWS = 10  # of a log that a broker changes meanwhile, without a step forward

@@ -21,11 +21,11 @@ from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_quorum.metadata.dump import describe_record
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, read_frame, type_name
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
-from quorumlog_storage.disk import Disk
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
+from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.foreign.log_directory import LogDirectory
 from quorumlog_storage.foreign.log_reader import Hole, Part
-from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 KEY = (METADATA_TOPIC, 0)
 ANOTHER_NODE = "read the directory of another node"  # this table has no option that leaves a place out

@@ -50,7 +50,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.subscription import ActiveController, MetadataListener
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)
 OUTSIDE = Listener(name="OUTSIDE", address=Address("127.0.0.1", 9192), internal=False)

@@ -60,10 +60,10 @@ from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 from quorumlog_quorum.metadata.registration import UNASSIGNED
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
-from quorumlog_storage.log import Log
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 T = TypeVar("T")
 TOPIC_ID = bytes([7]) * 16

@@ -15,9 +15,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.nursery import Nursery
 from quorumlog_broker.directory_return import TOLD_WAIT_MS, DirectoryReturn
 from quorumlog_broker.logdirs.log_directory import LogDirectory
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 PATH, ID = "/d0", bytes([7]) * 16
 

@@ -18,15 +18,15 @@ from quorumlog.records.coordinator import GROUP_TYPES, encode_key
 from quorumlog.records.coordinator.offsets import OffsetCommitValue, OffsetKey
 from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.directory import CLEAN_SHUTDOWN, format_directory
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, format_directory
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.names import log_name
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.files.names import log_name
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 TIME_MS = 1_700_000_000_000
 TOPIC_ID = bytes([5]) * 16
@@ -141,8 +141,8 @@ def test_a_directory_in_use_is_refused(data: Path, capsys: pytest.CaptureFixture
 
 
 def test_no_node_can_start_on_a_directory_that_is_verified(data: Path) -> None:
-    from quorumlog_storage.disk import DirectoryLocked
     from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
+    from quorumlog_storage.files.disk import DirectoryLocked
 
     (data / ".lock").touch()
     held = ReadOnlyDisk().lock(str(data / ".lock"))

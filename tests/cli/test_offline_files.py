@@ -18,7 +18,7 @@ from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
-from quorumlog_storage.offset_index import OffsetIndex
+from quorumlog_storage.segment.offset_index import OffsetIndex
 
 TIME_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))

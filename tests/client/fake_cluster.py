@@ -45,7 +45,7 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.records import NO_PRODUCER, headers, stamp
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
-from quorumlog_storage.producer_state import ProducerStates, check
+from quorumlog_storage.producers.producer_state import ProducerStates, check
 
 TOPIC_ID = b"t" * 16
 

@@ -30,7 +30,7 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.records import BatchHeader, headers
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
-from quorumlog_storage.producer_state import ProducerStates
+from quorumlog_storage.producers.producer_state import ProducerStates
 from tests.parts import few
 
 

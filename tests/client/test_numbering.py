@@ -1,6 +1,7 @@
 """The accumulator with sequence numbers, against the worst network: requests overtake, get lost, and arrive late.
 
-The broker is the sequence check of ours and Kafka's (storage/quorumlog_storage/producer_state.py) in front of a list.
+The broker is the sequence check of ours and Kafka's (storage/quorumlog_storage/producers/producer_state.py) in front of
+a list.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
 from quorumlog.client.numbering import MAX_PRODUCER_EPOCH, Identity, Number, Numbering
 from quorumlog.errors import ApiError
 from quorumlog.records import BATCH_OVERHEAD, Buffer, Codec, decode_batch, headers
-from quorumlog_storage.producer_state import ProducerStates, check
+from quorumlog_storage.producers.producer_state import ProducerStates, check
 from tests.parts import few
 
 KEY = ("t", 0)

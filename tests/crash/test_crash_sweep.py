@@ -15,19 +15,18 @@ from jepsen.crash.struck_disk import Strike
 from jepsen.crash.sweep import Chosen, sweep
 from jepsen.crash.world import World
 from quorumlog_quorum.snapshots import PartFile
-from quorumlog_storage import recovery
-from quorumlog_storage.cleaning import swap_files
-from quorumlog_storage.directory_life import DirectoryOffline, Generation
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.indexes.index_pair import IndexPair
-from quorumlog_storage.indexes.transaction_index import TransactionIndexFile
-from quorumlog_storage.log_errors import ChangeGuard, LogUnreadable
-from quorumlog_storage.log_file import LogFile
+from quorumlog_storage.directory.offset_files import OffsetFile
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log_errors import ChangeGuard, LogUnreadable
+from quorumlog_storage.log.unsynced import Unsynced
 from quorumlog_storage.moves import promotion
-from quorumlog_storage.offset_files import OffsetFile
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.unsynced import Unsynced
+from quorumlog_storage.recovery import recovery, swap_files
+from quorumlog_storage.segment.index_pair import IndexPair
+from quorumlog_storage.segment.log_file import LogFile
+from quorumlog_storage.segment.transaction_index import TransactionIndexFile
+from quorumlog_storage.writer.directory_life import DirectoryOffline, Generation
 
 SEED = 1
 
@@ -128,7 +127,7 @@ def test_every_site_can_meet_a_crash_of_each_kind() -> None:
 
 
 def test_a_replay_that_meets_no_call_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sweep(Chosen(site="storage/quorumlog_storage/atomic.py:1:sync", fault=Fault.KILL)) == 1
+    assert sweep(Chosen(site="storage/quorumlog_storage/files/atomic.py:1:sync", fault=Fault.KILL)) == 1
     assert "no call is like that" in capsys.readouterr().out
 
 

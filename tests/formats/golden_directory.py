@@ -23,14 +23,14 @@ from quorumlog.testing.layout import Layout, NodeFiles, node_folder
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.producer_state import check
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.producer_state import check
+from quorumlog_storage.segment.log_config import LogConfig
 
 NODE = 1
 READ_BYTES = 1 << 20

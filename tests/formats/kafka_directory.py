@@ -14,11 +14,11 @@ from typing import Any
 
 from quorumlog.records import BatchHeader, Record, decode_batch, headers
 from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 GOLDEN = Path(__file__).parent / "golden"
 WANT: dict[str, Any] = json.loads((GOLDEN / "kafka-4.3.1-logdir.json").read_text())

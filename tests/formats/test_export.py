@@ -11,9 +11,15 @@ import pytest
 
 from quorumlog.ids import format_uuid
 from quorumlog.testing.cluster import LocalCluster
+from quorumlog_storage.directory.offset_files import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    OffsetFile,
+    parse_offsets,
+)
+from quorumlog_storage.directory.partition_metadata import read_topic_id
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile, parse_offsets
-from quorumlog_storage.partition_metadata import read_topic_id
 from tests.formats.consumed import end_offset, read_all
 from tests.formats.kafka_directory import READ_COMMITTED, READ_UNCOMMITTED, must_be_what_kafka_read, unpack_kafka
 from tests.formats.kafka_dump import dump, files_below, kafka, must_be_sound

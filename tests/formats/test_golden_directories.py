@@ -13,7 +13,7 @@ import pytest
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing.nodes import LocalNodes
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from tests.formats.golden_directory import (
     NODE,
     describe_files,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from quorumlog.records import Codec, Record, encode_batch
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import received_batches
 from tests.formats.golden_directory import unpack
 from tests.formats.kafka_directory import GOLDEN, PARTITIONS, batches_of, open_partition, rows_of, unpack_kafka
 from tests.formats.kafka_dump import SUFFIXES, dump, files_below, kafka, must_be_sound

@@ -8,8 +8,8 @@ import pytest
 
 from quorumlog.records import headers
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.names import LOG_SUFFIX, index_name, parse_segment_name, time_index_name
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.names import LOG_SUFFIX, index_name, parse_segment_name, time_index_name
+from quorumlog_storage.segment.segment import Segment
 from tests.formats.kafka_directory import unpack_kafka
 
 KAFKAS_INTERVAL = 4096  # `rolled` asked for 512; its bytes agree with 4096 as well, a batch is larger

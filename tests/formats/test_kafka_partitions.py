@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog_storage.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
-from quorumlog_storage.names import parse_snapshot_name
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, parse_offsets
-from quorumlog_storage.producer_snapshot import decode_snapshot
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, parse_offsets
+from quorumlog_storage.files.names import parse_snapshot_name
+from quorumlog_storage.producers.producer_snapshot import decode_snapshot
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 from tests.formats.kafka_directory import (
     PARTITIONS,
     WANT,

@@ -13,8 +13,8 @@ import pytest
 from quorumlog.client.committed import committed_batches
 from quorumlog.records import headers
 from quorumlog_broker.fetch.partition_read import told
-from quorumlog_storage.log import Log
-from quorumlog_storage.producer_snapshot import decode_snapshot, encode_snapshot
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.producer_snapshot import decode_snapshot, encode_snapshot
 from tests.formats.kafka_directory import (
     READ_COMMITTED,
     FoundBatch,

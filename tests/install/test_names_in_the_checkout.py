@@ -35,7 +35,7 @@ def test_the_wheel_holds_what_the_checkout_holds(wheel: Wheel) -> None:
     paths = [path for folder in PACKAGE_FOLDERS for path in (ROOT / folder).rglob("*.py")]
     in_checkout = {path.relative_to(next(ROOT / home for home in _homes_first(path))).as_posix() for path in paths}
     assert in_checkout | {COPIED} == set(wheel.sources)
-    assert {"quorumlog_storage/log.py", "quorumlog_cli/main.py"} <= in_checkout
+    assert {"quorumlog_storage/log/log.py", "quorumlog_cli/main.py"} <= in_checkout
 
 
 def _homes_first(path: Path) -> list[str]:
@@ -57,7 +57,7 @@ def test_each_module_has_one_home_in_an_editable_install(wheel: Wheel, editable:
     folders = editable.search_path()
     wrong = [entry for entry in wheel.sources if len(homes_of(entry, folders)) != 1]
     assert wrong == [COPIED]
-    program = "import quorumlog_storage.log as log, quorumlog_cli.main as main; print(log.__file__, main.__file__)"
+    program = "import quorumlog_storage.log.log as log, quorumlog_cli.main as main; print(log.__file__, main.__file__)"
     said = run([editable.python, "-P", "-c", program], "two modules of the checkout", folder=editable.folder)
     assert said.split() == [f"{ROOT}/storage/quorumlog_storage/log.py", f"{ROOT}/cli/quorumlog_cli/main.py"]
 

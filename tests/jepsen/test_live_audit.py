@@ -6,14 +6,14 @@ from pathlib import Path
 
 from jepsen.live.audited import AUDIT, audit_nodes, line_of
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.directory import format_directory
+from quorumlog_storage.directory.directory import format_directory
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 SAME = [b"a", b"b", b"c"]
 

@@ -21,7 +21,7 @@ from jepsen.live.volume import Volume, why_not_mountable
 from jepsen.live.ways import EDGE, STRACE, TMPFS, Ways
 from quorumlog.testing.processes import ProcessId, start, write_pid_file
 from quorumlog.testing.waiting import wait_until
-from quorumlog_storage.disk import DiskError
+from quorumlog_storage.files.disk import DiskError
 
 WAIT_S = 15.0
 

@@ -9,10 +9,10 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.log_truth import LogTruth
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_metadata import write_unsynced_topic_id
+from quorumlog_storage.directory.partition_metadata import write_unsynced_topic_id
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 PATH = "/d/t-0"
 

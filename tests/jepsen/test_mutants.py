@@ -259,7 +259,7 @@ def test_a_change_concerns_the_mutants_of_its_file_their_diffs_and_their_tests()
     def named(*changed: str) -> list[str]:
         return [mutant.name for mutant in touched_by(MUTANTS, frozenset(changed))]
 
-    in_seal = named("storage/quorumlog_storage/partition_log.py")
+    in_seal = named("storage/quorumlog_storage/directory/partition_log.py")
     assert {"250-seal-unsynced", "320-sealed-start-first"} < set(in_seal) and len(in_seal) < len(MUTANTS)
     assert named("jepsen/mutants/01-vote-before-durable.diff") == ["01-vote-before-durable"]
     assert "249-import-at-another-end" in named("tests/broker/produce/test_import_path.py")

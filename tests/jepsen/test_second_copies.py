@@ -12,8 +12,8 @@ from jepsen.sim.invariants.directories import DirectoryInvariants
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.truth.mirrors import Mirrors, log_id
-from quorumlog_storage.moves.mark import MARK_NAME
-from quorumlog_storage.partition_metadata import PARTITION_METADATA, write_unsynced_topic_id
+from quorumlog_storage.directory.mark import MARK_NAME
+from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA, write_unsynced_topic_id
 
 TOPIC_ID, NODE, OTHER = b"t" * 16, 11, 12
 FIRST, SECOND = DIRECTORIES

@@ -39,10 +39,10 @@ from quorumlog.messages.produce import (
 from quorumlog.records import Record, encode_batch
 from quorumlog_broker.partition.partition import Role
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.epochs import EpochStart
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction, encode_entries
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.transactions import Unstable
+from quorumlog_storage.rules.epochs import EpochStart
+from quorumlog_storage.segment.transaction_index import AbortedTransaction, encode_entries
 
 SEED = 1  # of small segments, so that they have index entries, and of tails with room
 

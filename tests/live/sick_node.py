@@ -21,8 +21,8 @@ load_no_more_than_needed()
 
 import quorumlog_cli.server.real_edges  # noqa: E402  # imported after the settings above
 from quorumlog_cli.server.process import main  # noqa: E402
-from quorumlog_storage.disk import Buffer, DiskError  # noqa: E402
 from quorumlog_storage.edge.disk import RealDisk, RealFile  # noqa: E402
+from quorumlog_storage.files.disk import Buffer, DiskError  # noqa: E402
 
 POLL_S = 0.02
 HANG, UNREADABLE = "hang", "unreadable"
@@ -43,7 +43,7 @@ def hang(path: str) -> None:
 
 
 class SickFile:
-    """`quorumlog_storage.disk.File`."""
+    """`quorumlog_storage.files.disk.File`."""
 
     def __init__(self, path: str, file: RealFile) -> None:
         self._path, self._file = path, file
@@ -72,7 +72,7 @@ class SickFile:
 
 
 class SickDisk(RealDisk):
-    """`quorumlog_storage.disk.Disk`."""
+    """`quorumlog_storage.files.disk.Disk`."""
 
     def open(self, path: str, create: bool = False) -> SickFile:  # type: ignore[override]  # it is a File, too
         if create:

@@ -21,7 +21,7 @@ from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
 from quorumlog_quorum.snapshots import list_snapshots, snapshot_name
-from quorumlog_storage.names import LOG_SUFFIX, log_name
+from quorumlog_storage.files.names import LOG_SUFFIX, log_name
 
 WAIT_S = 60.0
 CONFIG = {

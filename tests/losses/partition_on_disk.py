@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers, verify_crc
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.epochs import LeaderEpochCache
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.producer_state import ProducerEntry
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Job, Outcome
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.producer_state import ProducerEntry
+from quorumlog_storage.rules.epochs import LeaderEpochCache
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter, Job, Outcome
 
 DIRECTORY = "/data"
 TOPIC, INDEX = "t", 0

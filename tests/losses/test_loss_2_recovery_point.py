@@ -13,8 +13,8 @@ import pytest
 
 from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.records import CorruptRecords
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.offset_files import RECOVERY_POINTS
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS
+from quorumlog_storage.segment.log_file import CorruptBatch
 from tests.losses.partition_on_disk import DIRECTORY, INDEX, PATH, TOPIC, Partition, batch, new_disk
 from tests.losses.promises import promised
 

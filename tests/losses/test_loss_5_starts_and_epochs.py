@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog_storage.fetch_rule import Diverging, FetchAnswer, Records, fetch_answer, truncation_point
+from quorumlog_storage.rules.fetch_rule import Diverging, FetchAnswer, Records, fetch_answer, truncation_point
 from tests.losses.cluster_world import NotPrepared, files_of, world
 from tests.losses.partition_on_disk import Partition, batch, new_disk
 from tests.losses.promises import promised

@@ -8,9 +8,9 @@ import zlib
 from jepsen.sim.settings import DATA
 from quorumlog.errors import ApiError
 from quorumlog.records.control import EndTxnMarker, control_batch
-from quorumlog_storage.names import log_name
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, parse_offsets
-from quorumlog_storage.producer_state import check
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, parse_offsets
+from quorumlog_storage.files.names import log_name
+from quorumlog_storage.producers.producer_state import check
 from tests.losses.cluster_world import files_of, world
 from tests.losses.partition_on_disk import FIRST_MS, PATH, Partition, batch, new_disk, stored
 from tests.losses.promises import promised

@@ -25,7 +25,7 @@ from quorumlog_quorum.snapshots import (
     values_of,
     write_snapshot,
 )
-from quorumlog_storage.partition_metadata import render_partition_metadata
+from quorumlog_storage.directory.partition_metadata import render_partition_metadata
 from tests.losses.cluster_world import World, files_of, overwrite, world
 from tests.losses.promises import promised
 

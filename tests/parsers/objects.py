@@ -67,21 +67,21 @@ def rows(size: int) -> Callable[[bytes], int]:
     return lambda data: len(data) // size + 1
 
 
-CHECKPOINT = "storage/quorumlog_storage/text_checkpoint.py MAX_CHECKPOINT_BYTES"
-PROPERTIES = "storage/quorumlog_storage/properties.py MAX_PROPERTIES_BYTES"
+CHECKPOINT = "storage/quorumlog_storage/files/text_checkpoint.py MAX_CHECKPOINT_BYTES"
+PROPERTIES = "storage/quorumlog_storage/files/properties.py MAX_PROPERTIES_BYTES"
 MESSAGE = "quorumlog/rpc/transport.py MAX_MESSAGE_BYTES_DEFAULT"  # socket.request.max.bytes
 DECOMPRESSED = "quorumlog/records/compression.py DEFAULT_MAX_DECOMPRESSED_BYTES"
-INDEX = "storage/quorumlog_storage/log_config.py segment_index_bytes"
+INDEX = "storage/quorumlog_storage/segment/log_config.py segment_index_bytes"
 
 OBJECTS: dict[str, Objects] = {
-    "storage/quorumlog_storage/epochs.py LeaderEpochCache.parse": Objects(lines, 160, CHECKPOINT),
-    "storage/quorumlog_storage/offset_files.py parse_offsets": Objects(lines, 400, CHECKPOINT),
-    "storage/quorumlog_storage/properties.py parse_properties": Objects(lines, 400, PROPERTIES),
-    "storage/quorumlog_storage/meta_properties.py MetaProperties.parse": Objects(lines, 400, PROPERTIES),
-    "storage/quorumlog_storage/indexes/transaction_index.py decode_entries": Objects(rows(ABORTED_ROW), 300, INDEX),
-    "storage/quorumlog_storage/producer_snapshot.py decode_snapshot": Objects(rows(SNAPSHOT_ROW), 700, INDEX),
+    "storage/quorumlog_storage/rules/epochs.py LeaderEpochCache.parse": Objects(lines, 160, CHECKPOINT),
+    "storage/quorumlog_storage/directory/offset_files.py parse_offsets": Objects(lines, 400, CHECKPOINT),
+    "storage/quorumlog_storage/files/properties.py parse_properties": Objects(lines, 400, PROPERTIES),
+    "storage/quorumlog_storage/directory/meta_properties.py MetaProperties.parse": Objects(lines, 400, PROPERTIES),
+    "storage/quorumlog_storage/segment/transaction_index.py decode_entries": Objects(rows(ABORTED_ROW), 300, INDEX),
+    "storage/quorumlog_storage/producers/producer_snapshot.py decode_snapshot": Objects(rows(SNAPSHOT_ROW), 700, INDEX),
     "storage/quorumlog_storage/audit/entries.py read_snapshot": Objects(rows(SNAPSHOT_ROW), 450, INDEX),
-    "storage/quorumlog_storage/batch.py received_batches": Objects(batches, 900, MESSAGE),
+    "storage/quorumlog_storage/segment/batch.py received_batches": Objects(batches, 900, MESSAGE),
     "quorum/quorumlog_quorum/metadata_log.py checked_spans": Objects(batches, 900, MESSAGE),
     "quorumlog/records/batch.py headers": Objects(batches, 600, MESSAGE),
     "quorumlog/records/produced.py validate_produced": Objects(batches, 900, MESSAGE),

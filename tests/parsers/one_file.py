@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.disk import FileMissing
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import FileMissing
 
 
 class OneFile:
-    """The part of `quorumlog_storage.disk.Disk` that such parsers call."""
+    """The part of `quorumlog_storage.files.disk.Disk` that such parsers call."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files, self.resources = files, LogResources()

@@ -86,33 +86,33 @@ from quorumlog_storage.audit.entries import (
     read_entries,
     read_snapshot,
 )
-from quorumlog_storage.batch import received_batches
 from quorumlog_storage.cleaning.record_table import RecordTable
-from quorumlog_storage.directory import CleanShutdown, LockedDirectory
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.directory.directory import CleanShutdown, LockedDirectory
+from quorumlog_storage.directory.mark import PromotionMark, parse_mark, render_mark
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.directory.offset_files import parse_offsets, render_offsets
+from quorumlog_storage.directory.partition_metadata import (
+    BadPartitionMetadata,
+    parse_partition_metadata,
+    render_partition_metadata,
+)
+from quorumlog_storage.files.properties import BadProperties, parse_properties, render_properties
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint, parse_checkpoint
 from quorumlog_storage.foreign.kafka_metadata import _Settings
-from quorumlog_storage.indexes.index_file import CorruptIndex
-from quorumlog_storage.indexes.time_entries import TimeEntries
-from quorumlog_storage.indexes.transaction_index import (
+from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from quorumlog_storage.producers.producer_state import ProducerEntry, Remembered
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.fetch_rule import SnapshotId
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.segment.index_file import CorruptIndex
+from quorumlog_storage.segment.offset_index import OffsetIndex
+from quorumlog_storage.segment.time_entries import TimeEntries
+from quorumlog_storage.segment.transaction_index import (
     AbortedTransaction,
     CorruptTransactionIndex,
     decode_entries,
     encode_entries,
 )
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
-from quorumlog_storage.moves.mark import PromotionMark, parse_mark, render_mark
-from quorumlog_storage.offset_files import parse_offsets, render_offsets
-from quorumlog_storage.offset_index import OffsetIndex
-from quorumlog_storage.partition_metadata import (
-    BadPartitionMetadata,
-    parse_partition_metadata,
-    render_partition_metadata,
-)
-from quorumlog_storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from quorumlog_storage.producer_state import ProducerEntry, Remembered
-from quorumlog_storage.properties import BadProperties, parse_properties, render_properties
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint
 from tests.parsers.damage import with_batch_crcs, with_entry_crc, with_snapshot_crc
 from tests.parsers.one_file import OneFile
 from tests.records.coordinator_samples import GROUP_SAMPLES, JOINT_SAMPLES, TRANSACTION_SAMPLES
@@ -362,36 +362,36 @@ PARSERS: dict[str, Parser] = {
     "quorumlog/records/coordinator/offset_bytes.py read_value": Parser(
         call=read_value, seeds=tuple(map(write_value, OFFSET_VALUES)), errors=(CorruptRecords,), again=write_value,
     ),
-    "storage/quorumlog_storage/epochs.py LeaderEpochCache.parse": Parser(
+    "storage/quorumlog_storage/rules/epochs.py LeaderEpochCache.parse": Parser(
         call=lambda data: LeaderEpochCache.parse("/e", data).entries, seeds=(EPOCHS, b"0\n0\n", b""),
         errors=(CorruptCheckpoint,), again=lambda entries: LeaderEpochCache(entries).render(),
     ),
-    "storage/quorumlog_storage/text_checkpoint.py parse_checkpoint": Parser(
+    "storage/quorumlog_storage/files/text_checkpoint.py parse_checkpoint": Parser(
         call=lambda data: sum(map(len, parse_checkpoint("/c", data))),
         seeds=(EPOCHS, LINES),
         errors=(CorruptCheckpoint,),
     ),
-    "storage/quorumlog_storage/offset_files.py parse_offsets": Parser(
+    "storage/quorumlog_storage/directory/offset_files.py parse_offsets": Parser(
         call=lambda data: parse_offsets("/o", data), seeds=(LINES, b"0\n"), errors=(CorruptCheckpoint,),
         again=render_offsets,
     ),
-    "storage/quorumlog_storage/moves/mark.py parse_mark": Parser(
+    "storage/quorumlog_storage/directory/mark.py parse_mark": Parser(
         call=lambda data: parse_mark("/m", data), seeds=(render_mark(PromotionMark("t.x", 3, bytes(range(16)), 77)),),
         errors=(CorruptCheckpoint,), again=render_mark,
     ),
-    "storage/quorumlog_storage/offset_index.py OffsetIndex.decode": Parser(
+    "storage/quorumlog_storage/segment/offset_index.py OffsetIndex.decode": Parser(
         call=lambda data: OffsetIndex.decode(data, 1 << 30)._columns, seeds=(_index(), b""), errors=(CorruptIndex,),
     ),
-    "storage/quorumlog_storage/indexes/time_entries.py TimeEntries.decode": Parser(
+    "storage/quorumlog_storage/segment/time_entries.py TimeEntries.decode": Parser(
         call=lambda data: TimeEntries.decode(data)._columns, seeds=(TIMES, b""), errors=(CorruptIndex,),
     ),
-    "storage/quorumlog_storage/indexes/transaction_index.py decode_entries": Parser(
+    "storage/quorumlog_storage/segment/transaction_index.py decode_entries": Parser(
         call=decode_entries, seeds=(ABORTED, b""), errors=(CorruptTransactionIndex,), again=encode_entries,
     ),
     "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read": Parser(
         call=_each_batch(_table), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
     ),
-    "storage/quorumlog_storage/producer_snapshot.py decode_snapshot": Parser(
+    "storage/quorumlog_storage/producers/producer_snapshot.py decode_snapshot": Parser(
         call=lambda data: decode_snapshot("/s", data), seeds=(encode_snapshot(ENTRIES), encode_snapshot({})),
         errors=(CorruptSnapshot,), mend=with_snapshot_crc,
     ),
@@ -411,22 +411,22 @@ PARSERS: dict[str, Parser] = {
     "storage/quorumlog_storage/foreign/kafka_metadata.py _Settings.take": Parser(
         call=lambda data: _Settings().take(data, 0), seeds=(KAFKAS,), errors=(), mend=with_batch_crcs,
     ),
-    "storage/quorumlog_storage/partition_metadata.py parse_partition_metadata": Parser(
+    "storage/quorumlog_storage/directory/partition_metadata.py parse_partition_metadata": Parser(
         call=lambda data: parse_partition_metadata("/p", data), seeds=(render_partition_metadata(bytes([5]) * 16),),
         errors=(BadPartitionMetadata,), again=render_partition_metadata,
     ),
-    "storage/quorumlog_storage/properties.py parse_properties": Parser(
+    "storage/quorumlog_storage/files/properties.py parse_properties": Parser(
         call=lambda data: parse_properties("/m", data), seeds=(META.render("today"), b"a\\\n  b = c\\u00e9\\t\n"),
         errors=(BadProperties,), again=lambda found: render_properties(found),
     ),
-    "storage/quorumlog_storage/meta_properties.py MetaProperties.parse": Parser(
+    "storage/quorumlog_storage/directory/meta_properties.py MetaProperties.parse": Parser(
         call=lambda data: MetaProperties.parse("/m", data), seeds=(META.render("today"),), errors=(BadProperties,),
         again=lambda meta: meta.render(),
     ),
-    "storage/quorumlog_storage/directory.py LockedDirectory.open": Parser(
+    "storage/quorumlog_storage/directory/directory.py LockedDirectory.open": Parser(
         call=_marker, seeds=(b'{"version":0,"brokerEpoch":12}', b""), errors=(),
     ),
-    "storage/quorumlog_storage/batch.py received_batches": Parser(
+    "storage/quorumlog_storage/segment/batch.py received_batches": Parser(
         call=received_batches, seeds=BATCHES, errors=(CorruptRecords,), mend=with_batch_crcs,
     ),
     "quorum/quorumlog_quorum/lost_majority.py read_intent": Parser(
@@ -524,9 +524,9 @@ ELSEWHERE: dict[str, str] = {
     "quorum/quorumlog_quorum/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
     "storage/quorumlog_storage/edge/cleaner.py decode_spec": "a line that the node writes to its own cleaner",
     "storage/quorumlog_storage/foreign/export.py Export.take": "received_batches",
-    "storage/quorumlog_storage/indexes/index_file.py IndexFile.decode": "the interface of the next two",
-    "storage/quorumlog_storage/indexes/time_index.py TimeIndexFile.decode": "TimeEntries.decode",
-    "storage/quorumlog_storage/offset_index.py OffsetIndexFile.decode": "OffsetIndex.decode",
+    "storage/quorumlog_storage/segment/index_file.py IndexFile.decode": "the interface of the next two",
+    "storage/quorumlog_storage/segment/time_index.py TimeIndexFile.decode": "TimeEntries.decode",
+    "storage/quorumlog_storage/segment/offset_index.py OffsetIndexFile.decode": "OffsetIndex.decode",
     "quorumlog/records/columnar/decode.py decode_columns": "tests/records/test_columnar_codec.py damages every byte",
     "quorumlog/records/compression.py _Room.take": "counts bytes",
     "quorumlog/records/record_check.py _Walk.take": "check_records",

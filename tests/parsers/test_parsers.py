@@ -13,10 +13,10 @@ from quorumlog.records.batch import BATCH_OVERHEAD
 from quorumlog_quorum.lost_majority import RecoveryRefused
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction, encode_entries
-from quorumlog_storage.producer_snapshot import encode_snapshot
-from quorumlog_storage.producer_state import ProducerEntry, Remembered
-from quorumlog_storage.text_checkpoint import render_checkpoint
+from quorumlog_storage.files.text_checkpoint import render_checkpoint
+from quorumlog_storage.producers.producer_snapshot import encode_snapshot
+from quorumlog_storage.producers.producer_state import ProducerEntry, Remembered
+from quorumlog_storage.segment.transaction_index import AbortedTransaction, encode_entries
 from tests.parsers.damage import with_batch_crcs, with_snapshot_crc
 from tests.parsers.fuzz import Tally, fuzz, one_input
 from tests.parsers.objects import OBJECTS
@@ -25,7 +25,7 @@ from tests.parsers.registry import BATCHES, ELSEWHERE, EMPTY, PARSERS, ROOT, Par
 INPUTS = 600  # of each parser; ./dev fuzz-parsers runs a million
 # Parsers whose file is an argument by name: found_parsers cannot see the bytes.
 BY_FILE = (
-    "storage/quorumlog_storage/directory.py LockedDirectory.open",
+    "storage/quorumlog_storage/directory/directory.py LockedDirectory.open",
     "quorum/quorumlog_quorum/lost_majority.py read_intent",
 )
 
@@ -66,7 +66,7 @@ def test_mended_checksums_are_right() -> None:
     damaged[BATCH_OVERHEAD] ^= 1
     assert with_batch_crcs(bytes(damaged)) != bytes(damaged)
     assert with_batch_crcs(BATCHES[0] + BATCHES[1]) == BATCHES[0] + BATCHES[1]
-    seed = PARSERS["storage/quorumlog_storage/producer_snapshot.py decode_snapshot"].seeds[0]
+    seed = PARSERS["storage/quorumlog_storage/producers/producer_snapshot.py decode_snapshot"].seeds[0]
     assert with_snapshot_crc(seed) == seed
 
 
@@ -80,13 +80,13 @@ def _batch_of(records: int, codec: Codec = Codec.NONE) -> bytes:
 
 # As many entries as a parser can be given in some 50 to 100 KB.
 DENSE: list[tuple[str, bytes]] = [
-    ("storage/quorumlog_storage/epochs.py LeaderEpochCache.parse", _lines("{0} {0}")),
-    ("storage/quorumlog_storage/text_checkpoint.py parse_checkpoint", _lines("{0} {0}")),
-    ("storage/quorumlog_storage/offset_files.py parse_offsets", _lines("t {0} 9")),
-    ("storage/quorumlog_storage/moves/mark.py parse_mark", _lines("t {0} 9")),
-    ("storage/quorumlog_storage/properties.py parse_properties", b"".join(b"%x\n" % number for number in range(9_000))),
-    (
-        "storage/quorumlog_storage/indexes/time_entries.py TimeEntries.decode",
+    ("storage/quorumlog_storage/rules/epochs.py LeaderEpochCache.parse", _lines("{0} {0}")),
+    ("storage/quorumlog_storage/files/text_checkpoint.py parse_checkpoint", _lines("{0} {0}")),
+    ("storage/quorumlog_storage/directory/offset_files.py parse_offsets", _lines("t {0} 9")),
+    ("storage/quorumlog_storage/directory/mark.py parse_mark", _lines("t {0} 9")),
+    ("storage/quorumlog_storage/files/properties.py parse_properties", b"".join(b"%x\n" % number for number in
+    range(9_000))), (
+        "storage/quorumlog_storage/segment/time_entries.py TimeEntries.decode",
         b"".join(Struct(">qi").pack(n, n) for n in range(8_000)),
     ),
     (
@@ -97,21 +97,21 @@ DENSE: list[tuple[str, bytes]] = [
         ),
     ),
     (
-        "storage/quorumlog_storage/indexes/transaction_index.py decode_entries",
+        "storage/quorumlog_storage/segment/transaction_index.py decode_entries",
         encode_entries([AbortedTransaction(n, 2 * n, 2 * n + 1, 2 * n) for n in range(2_000)]),
     ),
     ("storage/quorumlog_storage/audit/entries.py read_entries", bytes(80_000)),
     *(
         (name, encode_snapshot({n: ProducerEntry(1, (Remembered(4, 9, 2, n),), n) for n in range(2_000)}))
         for name in (
-            "storage/quorumlog_storage/producer_snapshot.py decode_snapshot",
+            "storage/quorumlog_storage/producers/producer_snapshot.py decode_snapshot",
             "storage/quorumlog_storage/audit/entries.py read_snapshot",
         )
     ),
     *(
         (name, EMPTY * 1_000)
         for name in (
-            "storage/quorumlog_storage/batch.py received_batches", "quorumlog/records/batch.py headers",
+            "storage/quorumlog_storage/segment/batch.py received_batches", "quorumlog/records/batch.py headers",
             "quorum/quorumlog_quorum/metadata_log.py checked_spans", "quorumlog/records/produced.py validate_produced",
             "storage/quorumlog_storage/audit/batches.py read_batches", "quorumlog/records/batch.py verify_crc",
         )
@@ -128,7 +128,7 @@ DENSE: list[tuple[str, bytes]] = [
     ),
     ("quorum/quorumlog_quorum/raft/quorum_state.py decode_quorum_state", b"[" + b"[]," * 680 + b"[]]"),
     ("quorum/quorumlog_quorum/lost_majority.py read_intent", b"[" + b"[]," * 680 + b"[]]"),
-    ("storage/quorumlog_storage/directory.py LockedDirectory.open", b"[" + b"{}," * 680 + b"{}]"),
+    ("storage/quorumlog_storage/directory/directory.py LockedDirectory.open", b"[" + b"{}," * 680 + b"{}]"),
 ]  # fmt: skip
 
 

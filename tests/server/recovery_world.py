@@ -19,12 +19,12 @@ from quorumlog_cli.server.recover import Recovered, recover
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.directory import read_meta
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.directory import read_meta
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 LOG = "/meta/__cluster_metadata-0"
 DIRECTORIES = ("/data/a", "/data/b", "/meta")

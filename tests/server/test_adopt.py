@@ -44,14 +44,14 @@ from quorumlog_quorum.metadata.image import EMPTY
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, damaged_name, snapshot_name, write_snapshot
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.directory import LOCK_NAME, read_meta
-from quorumlog_storage.disk import DirectoryLocked
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import log_name, parse_directory
-from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.directory import LOCK_NAME, read_meta
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import DirectoryLocked
+from quorumlog_storage.files.names import log_name, parse_directory
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 ONE, OTHER = ClusterIncarnation(1, b"\1" * 16), ClusterIncarnation(1, b"\2" * 16)
 CHANGE = PartitionChangeRecord(partition=0, topic_id=TOPIC, leader=1)

@@ -13,7 +13,7 @@ from quorumlog_cli.server.directories import NodeDirectories, open_directories
 from quorumlog_cli.server.format import format_node
 from quorumlog_cli.server.left_in_order import left_in_order
 from quorumlog_cli.server.secret import new_secret
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 
 A, B = "/data/a", "/data/b"
 

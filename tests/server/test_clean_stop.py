@@ -14,8 +14,8 @@ from jepsen.sim.settings import DATA, METADATA_LOG
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
-from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 
 MARKER = f"{DATA}/{CLEAN_SHUTDOWN}"
 

@@ -18,14 +18,14 @@ from quorumlog_cli.server.format import format_node
 from quorumlog_cli.server.real_edges import SystemClock
 from quorumlog_cli.server.replica_directories import CannotReturn, DirectoryWorkers
 from quorumlog_cli.server.secret import SECRET_NAME, new_secret
-from quorumlog_storage.directory import LOCK_NAME
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DirectoryLocked
+from quorumlog_storage.directory.directory import LOCK_NAME
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 from quorumlog_storage.edge.worker import ThreadWorker
-from quorumlog_storage.meta_properties import META_PROPERTIES
-from quorumlog_storage.stall_watch import DirectoryStalled
-from quorumlog_storage.worker import Worker
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.files.disk import DirectoryLocked
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.stall_watch import DirectoryStalled
+from quorumlog_storage.writer.worker import Worker
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 PATHS = ("/data/a", "/data/b", "/data/c")
 METADATA, OTHER = PATHS[0], PATHS[1]

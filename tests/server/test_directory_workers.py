@@ -21,17 +21,17 @@ from quorumlog_cli.server.replica_directories import DirectoryWorkers
 from quorumlog_cli.server.secret import new_secret
 from quorumlog_quorum.metadata_directory import MetadataDirectory
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.directory import LOCK_NAME
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.directory_probe import PROBE_NAME
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.file_handle import FileHandle
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
-from quorumlog_storage.worker import Worker
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+from quorumlog_storage.directory.directory import LOCK_NAME
+from quorumlog_storage.directory.directory_probe import PROBE_NAME
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.file_handle import FileHandle
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.worker import Worker
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 DATA, OTHER = "/data/a", "/data/b"
 METADATA = f"{DATA}/__cluster_metadata-0"

@@ -17,12 +17,12 @@ from quorumlog_cli.server.edges import Edges
 from quorumlog_cli.server.format import format_node
 from quorumlog_cli.server.replica_directories import DirectoryWorkers
 from quorumlog_cli.server.secret import new_secret
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.directory import LockedDirectory
-from quorumlog_storage.directory_life import LifeEvent
-from quorumlog_storage.disk import DirectoryLocked
-from quorumlog_storage.meta_properties import META_PROPERTIES, WrongDirectory
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.directory.directory import LockedDirectory
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, WrongDirectory
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import DirectoryLocked
+from quorumlog_storage.writer.directory_life import LifeEvent
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 PATHS = ("/data/a", "/data/b", "/data/c", "/data/d")
 CONFIG = from_values(

@@ -10,7 +10,7 @@ from quorumlog_cli.server.directories import DirectoryProblem, open_directories
 from quorumlog_cli.server.first_level import BOOTSTRAP_NAME, BadFirstLevel, read_first_level, write_first_level
 from quorumlog_cli.server.first_voters import FormatRefused
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_storage.atomic import write_atomically
+from quorumlog_storage.files.atomic import write_atomically
 
 
 @pytest.mark.parametrize("level", range(1, LATEST_LEVEL + 1))

@@ -27,9 +27,9 @@ from quorumlog_cli.server.first_voters import (
 )
 from quorumlog_cli.server.format import Formatted, format_node
 from quorumlog_quorum.snapshots import SnapshotReader, snapshot_path
-from quorumlog_storage.directory import read_meta
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.meta_properties import WrongDirectory
+from quorumlog_storage.directory.directory import read_meta
+from quorumlog_storage.directory.meta_properties import WrongDirectory
+from quorumlog_storage.files.disk import Disk
 
 LOG = "/meta/__cluster_metadata-0"
 IDS = {node: (9_000 + node).to_bytes(16, "big") for node in (1, 2, 3)}

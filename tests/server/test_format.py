@@ -16,8 +16,8 @@ from quorumlog_cli.server.directories import DirectoryProblem, open_directories
 from quorumlog_cli.server.format import Formatted, format_node
 from quorumlog_cli.server.real_edges import random_uuid
 from quorumlog_cli.server.secret import NoSecret, new_secret, read_secret
-from quorumlog_storage.directory import AlreadyFormatted, read_meta
-from quorumlog_storage.meta_properties import WrongDirectory
+from quorumlog_storage.directory.directory import AlreadyFormatted, read_meta
+from quorumlog_storage.directory.meta_properties import WrongDirectory
 
 SECRET = new_secret(bytes(range(32)))
 

@@ -11,10 +11,10 @@ from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.scrub.report import ScrubReport
 from quorumlog_cli.local.ready import LEADERLESS
 from quorumlog_cli.server.health import MAX_BLOCKED, index_checks, is_serving, problems, readiness, who
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
-from quorumlog_storage.indexes.log_fault import LogFault
+from quorumlog_storage.checks.log_fault import LogFault
 from quorumlog_storage.retention.blocked import Blocked
-from quorumlog_storage.stall_watch import DirectoryStalled, OpenCall
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.stall_watch import DirectoryStalled, OpenCall
 
 BROKER, CONTROLLER = "quorumlog.Broker", "quorumlog.Controller"
 

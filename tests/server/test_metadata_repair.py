@@ -10,9 +10,9 @@ from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.metadata_repair import accept_loss, renew
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft.quorum_state import QuorumState, QuorumStateNotRenewed, read_quorum_state
-from quorumlog_storage.directory import CLEAN_SHUTDOWN, LOCK_NAME, NotFormatted
-from quorumlog_storage.disk import DirectoryLocked
-from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, LOCK_NAME, NotFormatted
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.disk import DirectoryLocked
 
 PATH = "/data/a/__cluster_metadata-0"
 

@@ -43,12 +43,12 @@ from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import MetadataGap, survey
 from quorumlog_quorum.raft.quorum_state import QuorumState, encode_quorum_state, read_quorum_state
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.directory import LOCK_NAME, read_meta
-from quorumlog_storage.disk import DirectoryLocked
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_storage.directory.directory import LOCK_NAME, read_meta
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import DirectoryLocked
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 
 def test_the_survivor_is_the_whole_quorum_of_a_new_incarnation() -> None:

@@ -21,14 +21,14 @@ from quorumlog.spark.files import UnreadableLog
 from quorumlog.spark.options import parse_read_options, parse_stream_options, parse_table_options
 from quorumlog.spark.planning import DataLoss
 from quorumlog.spark.source import DefaultSource
-from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.foreign import log_reader
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.formats.kafka_directory import (
     PARTITIONS,
     READ_COMMITTED,

@@ -17,10 +17,10 @@ from quorumlog.spark.files import UnreadableLog
 from quorumlog.spark.options import parse_table_options
 from quorumlog.spark.source import DefaultSource
 from quorumlog_quorum.metadata.frame import encode_record
-from quorumlog_storage.batch import stamped_batches
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.formats.kafka_directory import unpack_kafka
 
 LEVEL = 6  # of metadata.version

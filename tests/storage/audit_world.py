@@ -11,13 +11,13 @@ from quorumlog.records import Codec, Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
 from quorumlog_storage.audit.audit import AuditReport, audit
 from quorumlog_storage.audit.directory_audit import Options
-from quorumlog_storage.batch import received_batches, stamped_batches
-from quorumlog_storage.directory import CLEAN_SHUTDOWN, format_directory
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, format_directory
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.segment.batch import received_batches, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 ROOT = "/data"
 TOPIC_ID = bytes([5]) * 16

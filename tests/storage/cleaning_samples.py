@@ -12,13 +12,13 @@ from quorumlog.ids import Offset
 from quorumlog.records import Codec, Record, decode_batch, encode_batch, headers
 from quorumlog.records.batch import BatchHeader
 from quorumlog.records.control import EndTxnMarker, encode_control
-from quorumlog_storage.batch import stamped_batches
 from quorumlog_storage.cleaning.keys import MakeKeys, PlainKeys
 from quorumlog_storage.cleaning.offset_map import SLOT_BYTES
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone, RoundSpec
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)
 FIRST_MS = 1_700_000_000_000

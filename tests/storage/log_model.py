@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 
 REMEMBERED = 5  # batches of a producer
 KEYS = 5

@@ -8,15 +8,15 @@ from storage_samples import batch, read_all
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.directory.mark import PromotionMark
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.names import DELETE
 from quorumlog_storage.moves import promotion
 from quorumlog_storage.moves.fates import Fate, fate_of
 from quorumlog_storage.moves.future_log import FutureLog, delete_future, future_name
-from quorumlog_storage.moves.mark import PromotionMark
 from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, StartOver, next_step, span_of
-from quorumlog_storage.names import DELETE
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.segment.log_config import LogConfig
 
 T = ("t", 0)
 TOPIC = bytes([1]) * 16

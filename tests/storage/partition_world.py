@@ -10,11 +10,11 @@ from storage_samples import batch, disk_with_data, read_all
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset, Uuid
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import STRAY
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.names import STRAY
+from quorumlog_storage.segment.log_config import LogConfig
 
 T, OTHER = ("t", 0), ("u", 0)
 FIRST, SECOND, NEIGHBOUR = bytes([1]) * 16, bytes([2]) * 16, bytes([3]) * 16  # topic ids

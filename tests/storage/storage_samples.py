@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers
-from quorumlog_storage.batch import StoredBatch, received_batches, stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import StoredBatch, received_batches, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 SMALL = LogConfig(segment_bytes=400, index_interval_bytes=100)
 PATH = "/data/t-0"

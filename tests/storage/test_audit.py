@@ -25,15 +25,15 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_storage.audit.directory_audit import Options
 from quorumlog_storage.audit.finding import MAX_KEPT, Findings, Weight
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.directory import CLEAN_SHUTDOWN, format_directory
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, render_offsets
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.producer_snapshot import decode_snapshot, encode_snapshot
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, format_directory
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, render_offsets
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.producers.index_note import read_note
+from quorumlog_storage.producers.producer_snapshot import decode_snapshot, encode_snapshot
+from quorumlog_storage.segment.batch import stamped_batches
 
 LINE = ("t", 0)
 

@@ -21,8 +21,8 @@ from audit_world import (
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_view import OffsetOutOfRange
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_view import OffsetOutOfRange
 
 # Files of which a changed byte does no harm to what the log serves, or of which one replica alone cannot know it.
 HINTS = {

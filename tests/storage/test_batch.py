@@ -8,8 +8,8 @@ import pytest
 
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import Codec
-from quorumlog_storage.batch import StoredBatch, received_batches, stamped_batches
-from quorumlog_storage.isolation import Isolation, upper_bound
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
+from quorumlog_storage.segment.batch import StoredBatch, received_batches, stamped_batches
 
 TIMES = (1_700_000_000_000, 1_700_000_000_900, 1_700_000_000_300)
 

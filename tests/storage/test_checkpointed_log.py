@@ -6,9 +6,9 @@ import pytest
 from storage_samples import batch, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.segment.log_config import LogConfig
 
 PARTITION = ("t", 0)
 PATH = "/data/t-0"

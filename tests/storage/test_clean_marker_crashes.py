@@ -15,12 +15,12 @@ from quorumlog_cli.server.config import from_values
 from quorumlog_cli.server.directories import open_directories
 from quorumlog_cli.server.format import format_node
 from quorumlog_cli.server.secret import new_secret
-from quorumlog_storage.directory import LockedDirectory
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.directory import LockedDirectory
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 PATHS = ("/data/a", "/data/b")
 EPOCH = 7

@@ -14,8 +14,8 @@ from cleaning_samples import CONFIG, add, entries, last_values, reopened, run_ro
 from storage_samples import disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.epochs import EpochEnd
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.epochs import EpochEnd
 
 UNSYNCED = replace(CONFIG, durable=False)
 

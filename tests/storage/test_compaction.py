@@ -26,14 +26,14 @@ from storage_samples import PATH, disk_with_data
 from quorumlog.records import Codec
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone
-from quorumlog_storage.cleaning.swap import Superseded
-from quorumlog_storage.disk import FileMissing
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.names import CLEANED_SUFFIX
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.files.names import CLEANED_SUFFIX
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.swap import Superseded
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.segment import Segment
 from tests.parts import few
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"", b"long" * 30])

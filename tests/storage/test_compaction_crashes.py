@@ -19,11 +19,11 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import PowerLost
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.segment.segment import Segment
 
 
 def a_log(keys: int = 4) -> Log:

@@ -38,8 +38,8 @@ from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.ids import Offset
 from quorumlog.records import Codec, decode_batch, headers
 from quorumlog_storage.cleaning.spec import RoundDone
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
 
 PRODUCERS = (1, 2)

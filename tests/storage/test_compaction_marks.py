@@ -9,7 +9,7 @@ from cleaning_samples import CONFIG, add, add_marker, batches, entries, run_roun
 from storage_samples import PATH, disk_with_data
 
 from quorumlog_storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks, Page
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 
 WHOLE = replace(CONFIG, segment_bytes=1 << 20)
 

@@ -29,7 +29,7 @@ from quorumlog_storage.cleaning.offset_map import OffsetMap
 from quorumlog_storage.cleaning.outcomes import Outcomes
 from quorumlog_storage.cleaning.record_table import NO_KEY, RecordTable
 from quorumlog_storage.cleaning.retention import LastWrite, has_passed, is_last_write, kept_records
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 
 PRODUCER, OTHER = 1000, 2000
 LATER_MS = FIRST_MS + DELETE_RETENTION_MS

@@ -19,7 +19,7 @@ from quorumlog_storage.cleaning.compiled_keys import CompiledKeys
 from quorumlog_storage.cleaning.key_kernels import hashed
 from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys
 from quorumlog_storage.cleaning.marks import Marks
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 from tests.parts import few
 
 pytestmark = pytest.mark.filterwarnings("error")

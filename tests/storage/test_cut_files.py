@@ -6,9 +6,9 @@ import pytest
 from storage_samples import PATH, append, disk_with_data, open_log, read_all
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.names import CUT_SUFFIX, log_name, parse_segment_name
-from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import CUT_SUFFIX, log_name, parse_segment_name
 
 SEGMENTS, PER_SEGMENT = 3, 4
 

@@ -10,12 +10,12 @@ from storage_samples import PATH
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.indexes import index_pair
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import CACHE_SUFFIXES, INDEX_SUFFIX, TIME_INDEX_SUFFIX, index_name, time_index_name
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.names import CACHE_SUFFIXES, INDEX_SUFFIX, TIME_INDEX_SUFFIX, index_name, time_index_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment import index_pair
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=1_500, index_interval_bytes=200)
 START_MS = 1_700_000_000_000

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_storage.disk import DiskError
 from quorumlog_storage.edge import direct
 from quorumlog_storage.edge.direct import ALIGNMENT, DIRECT_FROM_BYTES
 from quorumlog_storage.edge.disk import RealDisk, RealFile
+from quorumlog_storage.files.disk import DiskError
 
 CONTENT = os.urandom(DIRECT_FROM_BYTES + 3 * ALIGNMENT + 77)
 SIZE = len(CONTENT)

@@ -10,7 +10,7 @@ from storage_samples import batch, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import ClusterIncarnation
-from quorumlog_storage.directory import (
+from quorumlog_storage.directory.directory import (
     CLEAN_SHUTDOWN,
     AlreadyFormatted,
     CaseInsensitive,
@@ -20,17 +20,17 @@ from quorumlog_storage.directory import (
     format_directory,
     read_meta,
 )
-from quorumlog_storage.disk import DirectoryLocked
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.meta_properties import MetaProperties, WrongDirectory, check_directories
-from quorumlog_storage.partition_metadata import (
+from quorumlog_storage.directory.meta_properties import MetaProperties, WrongDirectory, check_directories
+from quorumlog_storage.directory.partition_metadata import (
     BadPartitionMetadata,
     parse_partition_metadata,
     read_topic_id,
     write_unsynced_topic_id,
 )
-from quorumlog_storage.properties import BadProperties
+from quorumlog_storage.files.disk import DirectoryLocked
+from quorumlog_storage.files.properties import BadProperties
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 META = MetaProperties("c1", 3, bytes(range(16)))
 UNIQUE = bytes(range(16, 32))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_storage.directory_life import (
+from quorumlog_storage.writer.directory_life import (
     TRANSITIONS,
     DirectoryLife,
     DirectoryOffline,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog_storage.epochs import EpochEnd, EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.epochs import EpochEnd, EpochStart, LeaderEpochCache
 from tests.parts import few
 
 REPLICAS = 2

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.ids import NO_EPOCH
-from quorumlog_storage.epochs import EpochEnd, EpochStart, LeaderEpochCache
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.rules.epochs import EpochEnd, EpochStart, LeaderEpochCache
 
 Pairs = list[tuple[int, int]]
 

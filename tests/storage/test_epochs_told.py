@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.ids import Offset
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 8)), max_size=5).map(
     lambda pairs: LeaderEpochCache(EpochStart(*pair) for pair in sorted(pairs)).entries

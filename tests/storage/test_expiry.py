@@ -9,11 +9,11 @@ from partition_world import FIRST, NEIGHBOUR, OTHER, UNIQUE, T, World, values
 from storage_samples import batch
 
 from quorumlog.ids import Offset
-from quorumlog_storage.batch import StoredBatch
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
 from quorumlog_storage.retention.policy import Policy
+from quorumlog_storage.segment.batch import StoredBatch
 
 ALL = Policy(retention_ms=0)
 LONG_AFTER = 1_800_000_000_000  # the records are of 1_700_000_000_000

@@ -10,9 +10,9 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.failure_rule import SECOND_FAILURE_MS, Consequence, FailedReplicas, consequence_of
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.rules.failure_rule import SECOND_FAILURE_MS, Consequence, FailedReplicas, consequence_of
 
 REPLICA, DIRECTORY, WAIT = (
     Consequence.REPLICA_OFFLINE,

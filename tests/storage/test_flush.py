@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from storage_samples import SMALL, batch, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import NEVER, LogConfig
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import NEVER, LogConfig
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter
 from tests.parts import few
 
 CACHED = replace(SMALL, durable=False, segment_bytes=100_000)

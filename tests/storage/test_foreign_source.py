@@ -11,11 +11,11 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch, decode_control
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, render_offsets
+from quorumlog_storage.files.names import log_name
 from quorumlog_storage.foreign.examine import Examined, examine
 from quorumlog_storage.foreign.kafka_metadata import topic_settings
 from quorumlog_storage.foreign.source import CLEANED, BadSource, HoleInSource, find_source
-from quorumlog_storage.names import log_name
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, render_offsets
 
 AROUND = "/data/kafka"
 PATH = f"{AROUND}/t-0"

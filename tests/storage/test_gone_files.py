@@ -9,15 +9,15 @@ from cleaning_samples import CONFIG, add, add_marker, reopened, spec_of
 from storage_samples import PATH, SMALL, append, read_all
 
 from jepsen.soak.counting_disk import CountingDisk
-from quorumlog_storage.bounded import LogResources
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone, RoundSpec
-from quorumlog_storage.cleaning.swap import Superseded
-from quorumlog_storage.disk import FileMissing
-from quorumlog_storage.log import Log
-from quorumlog_storage.names import CLEANED_SUFFIX, SWAP_SUFFIX
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.swap import Superseded
 
 
 def counting() -> CountingDisk:

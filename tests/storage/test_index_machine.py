@@ -14,10 +14,10 @@ from storage_samples import PATH
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.names import index_name, time_index_name
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.names import index_name, time_index_name
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
+from quorumlog_storage.segment.segment import Segment
 from tests.parts import few
 
 BASE = 1_000

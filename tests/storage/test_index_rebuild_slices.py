@@ -11,11 +11,11 @@ from storage_samples import PATH
 from test_damaged_indexes import CONFIG, FALLING, START_MS, closed_log, files_of, look_everything_up, stored
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.indexes.rebuild import RebuildNeeded, leaving_rebuilds
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.names import index_name, time_index_name
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.names import index_name, time_index_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.rebuild import RebuildNeeded, leaving_rebuilds
+from quorumlog_storage.segment.segment import Segment
 
 LOOK_UPS: list[tuple[str, Callable[[Segment], object]]] = [
     ("an offset", lambda segment: segment.find(segment.base_offset + 9, segment.size)),

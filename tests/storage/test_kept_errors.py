@@ -15,16 +15,16 @@ from storage_samples import SMALL, append, batch
 import quorumlog_storage
 from jepsen.sim.machine.disk_faults import Fail
 from jepsen.soak.counting_disk import CountingDisk
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.disk import DiskError, FileMissing
 from quorumlog_storage.edge.syncs import SyncPool
-from quorumlog_storage.file_handle import let_go_all, open_below
-from quorumlog_storage.kept_errors import kept, release_frames
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.worker import run_read
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Job, Outcome, RunSyncs, one_by_one
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import DiskError, FileMissing
+from quorumlog_storage.files.file_handle import let_go_all, open_below
+from quorumlog_storage.files.kept_errors import kept, release_frames
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.writer.worker import run_read
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter, Job, Outcome, RunSyncs, one_by_one
 
 LOGS = 6
 

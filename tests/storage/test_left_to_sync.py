@@ -12,9 +12,9 @@ from storage_samples import PATH, append, batch, disk_with_data, read_all
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
-from quorumlog_storage.disk import File
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.files.disk import File
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 VALUE = b"v" * 300
 ONE = batch(0, [VALUE]).size

@@ -11,14 +11,14 @@ from storage_samples import PATH, SMALL, append, batch, disk_with_data, open_log
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Operation, ShortWrite
 from quorumlog.records import headers
-from quorumlog_storage.disk import Disk, DiskError
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.epochs import CHECKPOINT_NAME
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
-from quorumlog_storage.log_view import OffsetOutOfRange
-from quorumlog_storage.names import index_name, log_name, time_index_name
+from quorumlog_storage.files.disk import Disk, DiskError
+from quorumlog_storage.files.names import index_name, log_name, time_index_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
+from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME
+from quorumlog_storage.segment.log_config import LogConfig
 
 
 def filled(batches: int = 20, records: int = 3) -> tuple[SimDisk, Log]:

@@ -15,11 +15,11 @@ from transaction_samples import data_batch, marker
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records.batch import parse_header
-from quorumlog_storage.indexes.log_check import LogCheck, mend
-from quorumlog_storage.indexes.segment_check import Outcome
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.names import CACHE_SUFFIXES, index_name, log_name, time_index_name, transaction_index_name
+from quorumlog_storage.checks.log_check import LogCheck, mend
+from quorumlog_storage.checks.segment_check import Outcome
+from quorumlog_storage.files.names import CACHE_SUFFIXES, index_name, log_name, time_index_name, transaction_index_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 TRANSACTIONAL = replace(CONFIG, remembers_producers=True)
 
@@ -194,7 +194,7 @@ def test_a_header_that_cannot_be_read_ends_the_segment(field: int) -> None:
 
 
 def test_a_slice_looks_at_a_bounded_number_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorumlog_storage.indexes.segment_check.SLICE_BATCHES", 2)
+    monkeypatch.setattr("quorumlog_storage.checks.segment_check.SLICE_BATCHES", 2)
     log = Log.open(closed_log(FALLING), PATH, CONFIG, clean=True)
     check, steps = LogCheck(log), []
     while (step := log.look_up(check.step)) is not None:
@@ -206,13 +206,13 @@ def test_a_slice_looks_at_a_bounded_number_of_batches(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("slice_bytes", [64, 150, 151, 1_000])
 def test_slices_need_not_end_where_batches_do(monkeypatch: pytest.MonkeyPatch, slice_bytes: int) -> None:
-    monkeypatch.setattr("quorumlog_storage.indexes.segment_check.SLICE_BYTES", slice_bytes)
+    monkeypatch.setattr("quorumlog_storage.checks.segment_check.SLICE_BYTES", slice_bytes)
     log = Log.open(closed_log(FALLING), PATH, CONFIG, clean=True)
     assert faults_of(log) == []
 
 
 def test_a_segment_that_leaves_meanwhile_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorumlog_storage.indexes.segment_check.SLICE_BATCHES", 2)
+    monkeypatch.setattr("quorumlog_storage.checks.segment_check.SLICE_BATCHES", 2)
     disk = closed_log(RISING)
     log = Log.open(disk, PATH, CONFIG, clean=True)
     put(disk, index_name(log.segment_bases[0]), b"torn")

@@ -11,10 +11,10 @@ from storage_samples import PATH, batch, disk_with_data, open_log, raw, read_all
 
 from quorumlog.records import headers
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import log_name
-from quorumlog_storage.segment_scan import UnknownFormat
+from quorumlog_storage.files.names import log_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.recovery.segment_scan import UnknownFormat
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
 
 GOOD = b"".join(raw(batch(2 * n, [b"%d" % n, b"x"], epoch=1 + n // 2)) for n in range(5))

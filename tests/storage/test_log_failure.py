@@ -9,19 +9,19 @@ import pytest
 from storage_samples import append, batch, disk_with_data, open_log, read_all
 
 from jepsen.sim.machine.disk import SimDisk, SimFile
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import Buffer
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
-from quorumlog_storage.offset_index import OffsetIndexFile
-from quorumlog_storage.segment import Segment
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+from quorumlog_storage.files.disk import Buffer
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
+from quorumlog_storage.segment.offset_index import OffsetIndexFile
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 KINDS = [MemoryError("no memory"), AssertionError("ours"), RuntimeError("?"), KeyboardInterrupt()]
 
 
 def is_same(found: BaseException | None, error: BaseException) -> bool:
-    """What is kept is another object (quorumlog_storage/kept_errors.py)."""
+    """What is kept is another object (quorumlog_storage/files/kept_errors.py)."""
     return type(found) is type(error) and str(found) == str(error)
 
 

@@ -12,12 +12,12 @@ from storage_samples import PATH, SMALL, append, batch, disk_with_data, open_log
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import headers
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import UnexpectedAppend
-from quorumlog_storage.names import index_name, log_name
-from quorumlog_storage.offset_index import MAX_RELATIVE_OFFSET
+from quorumlog_storage.files.names import index_name, log_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import UnexpectedAppend
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from tests.parts import few
 
 

@@ -29,17 +29,17 @@ from jepsen.sim.machine.page_cache import FileNode
 from jepsen.sim.truth.log_mirror import file_at
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import decode_batch, headers
-from quorumlog_storage.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogUnreadable, UnexpectedAppend
-from quorumlog_storage.offset_files import RECOVERY_POINTS, parse_offsets
-from quorumlog_storage.offset_index import MAX_RELATIVE_OFFSET
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, parse_offsets
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable, UnexpectedAppend
 from quorumlog_storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
 from quorumlog_storage.retention.policy import Policy
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from tests.parts import few
 
 TOPIC_ID = bytes([1]) * 16

@@ -17,12 +17,12 @@ from jepsen.sim.machine.disk_faults import Operation, PowerCut, PowerLost, fault
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import NO_SEQUENCE
-from quorumlog_storage.batch import StoredBatch, received_batches, stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import log_name, snapshot_name
-from quorumlog_storage.producer_snapshot import decode_snapshot
-from quorumlog_storage.producer_state import ProducerEntry, ProducerStates, check
+from quorumlog_storage.files.names import log_name, snapshot_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.producer_snapshot import decode_snapshot
+from quorumlog_storage.producers.producer_state import ProducerEntry, ProducerStates, check
+from quorumlog_storage.segment.batch import StoredBatch, received_batches, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)

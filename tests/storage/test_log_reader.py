@@ -17,12 +17,12 @@ from quorumlog.client.committed import committed_batches
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import BatchHeader, Codec, decode_batch, headers
+from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX, index_name, log_name
 from quorumlog_storage.foreign.log_directory import look_into
 from quorumlog_storage.foreign.log_reader import Hole, LogReader, NoSegment, Outcomes
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.names import CLEANED_SUFFIX, SWAP_SUFFIX, index_name, log_name
-from quorumlog_storage.producers.aborted import transactional
+from quorumlog_storage.log.aborted import transactional
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_file import CorruptBatch
 from tests.parts import few
 
 Row = tuple[Offset, int, bytes | None, bytes | None]

@@ -15,10 +15,10 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from quorumlog.ids import Offset
 from quorumlog.records import headers, verify_crc
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import log_name
-from quorumlog_storage.writer import AppendJob, DirectoryWriter
+from quorumlog_storage.files.names import log_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.writer import AppendJob, DirectoryWriter
 
 CUTS = 400
 RECORDS_IN_BATCH = 3

@@ -15,14 +15,14 @@ from transaction_samples import Meaning, data_batch, marker, meaning
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import iter_headers
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction, decode_entries
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import transaction_index_name
+from quorumlog_storage.files.names import transaction_index_name
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.index_note import NAME as NOTE
 from quorumlog_storage.producers.index_note import write_note
 from quorumlog_storage.producers.transactions import NEVER
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.transaction_index import AbortedTransaction, decode_entries
 from tests.parts import few
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100, remembers_producers=True)

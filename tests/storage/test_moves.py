@@ -13,15 +13,15 @@ from transaction_samples import data_batch, marker
 from jepsen.sim.machine.disk_faults import Fault, Operation
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
-from quorumlog_storage.log_errors import LogClosed
+from quorumlog_storage.directory.mark import MARK_NAME, PromotionMark, parse_mark, render_mark
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.log.log_errors import LogClosed
 from quorumlog_storage.moves import promotion
 from quorumlog_storage.moves.fates import Fate, fate_of
-from quorumlog_storage.moves.mark import MARK_NAME, PromotionMark, parse_mark, render_mark
 from quorumlog_storage.moves.promotion import NotReady
 from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, Span, StartOver, next_step
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 from tests.parts import few
 
 

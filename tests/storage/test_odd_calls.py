@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
 from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
 
 Call = Callable[[Disk, str], object]  # the disk, and the directory in which the world lies
 

@@ -12,8 +12,7 @@ from storage_samples import disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, PowerCut, PowerLost
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.offset_files import (
+from quorumlog_storage.directory.offset_files import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     LOST_OFFSETS,
@@ -23,7 +22,8 @@ from quorumlog_storage.offset_files import (
     parse_offsets,
     render_offsets,
 )
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 
 PATH = "/data/some-offset-checkpoint"
 

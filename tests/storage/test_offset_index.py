@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_storage.offset_index import START, CorruptIndex, IndexEntry, OffsetIndex
+from quorumlog_storage.segment.offset_index import START, CorruptIndex, IndexEntry, OffsetIndex
 
 ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=30)
 

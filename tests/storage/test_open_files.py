@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk, SimFile
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.disk import DiskError, FileMissing
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.file_handle import FileHandle
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_view import OffsetOutOfRange
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.segment import Segment
-from quorumlog_storage.writer import AppendJob, DirectoryWriter
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import DiskError, FileMissing
+from quorumlog_storage.files.file_handle import FileHandle
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.writer.writer import AppendJob, DirectoryWriter
 from tests.storage.storage_samples import SMALL, append, batch, disk_with_data, open_log, read_all
 
 MANY_SEGMENTS = LogConfig(segment_bytes=256, index_interval_bytes=60)

@@ -17,10 +17,10 @@ from storage_samples import batch
 
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation, PowerCut, PowerLost
 from quorumlog.ids import Offset, Uuid
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.offset_files import RECOVERY_POINTS
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log_errors import LogUnreadable
 
 
 @dataclass(frozen=True)

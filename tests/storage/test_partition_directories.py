@@ -12,11 +12,11 @@ from storage_samples import disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.topic_name import METADATA_TOPIC
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import DELETE, STRAY, log_name
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import DELETE, STRAY, log_name
+from quorumlog_storage.segment.log_config import LogConfig
 
 TOPIC_ID, UNIQUE = bytes(range(16)), bytes(range(16, 32))
 NAME = f"t-0.{UNIQUE.hex()}-delete"

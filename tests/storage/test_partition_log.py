@@ -10,16 +10,16 @@ from storage_samples import batch, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from quorumlog_storage.directory_life import DirectoryOffline, Generation
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.names import log_name
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog, WrongTopicId
-from quorumlog_storage.partition_metadata import BadPartitionMetadata, read_topic_id
-from quorumlog_storage.writer import CallJob, DirectoryWriter
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog, WrongTopicId
+from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata, read_topic_id
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import log_name
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline, Generation
+from quorumlog_storage.writer.writer import CallJob, DirectoryWriter
 
 T, ID, OTHER_ID, UNIQUE = ("t", 0), bytes([1]) * 16, bytes([2]) * 16, bytes([9]) * 16
 PATH = "/data/t-0"

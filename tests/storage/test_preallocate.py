@@ -11,8 +11,8 @@ from storage_samples import batch
 
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.room import reserve_room
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
 
 SEGMENT_BYTES = 1 << 20
 CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, preallocate=True)

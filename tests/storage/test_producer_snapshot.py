@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.records.crc import crc32c
-from quorumlog_storage.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
-from quorumlog_storage.producer_state import ProducerEntry, Remembered
+from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
+from quorumlog_storage.producers.producer_state import ProducerEntry, Remembered
 
 GOLDEN = bytes.fromhex(
     "00015b5ba59a0000000100000000000003e8000300000004000000000000000e000000040000018bcfe5680000000007ffffffffffffffff"

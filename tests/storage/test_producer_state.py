@@ -13,8 +13,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.records.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog.records.control import EndTxnMarker
-from quorumlog_storage import producer_state
-from quorumlog_storage.producer_state import (
+from quorumlog_storage.producers import producer_state
+from quorumlog_storage.producers.producer_state import (
     NO_OFFSET,
     REMEMBERED_BATCHES,
     SEQUENCES,

@@ -11,9 +11,9 @@ from storage_samples import PATH, append, batch, disk_with_data, open_log, raw, 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.records import decode_batch, headers
-from quorumlog_storage.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
-from quorumlog_storage.names import index_name, log_name
-from quorumlog_storage.segment_scan import UnknownFormat
+from quorumlog_storage.files.names import index_name, log_name
+from quorumlog_storage.recovery.segment_scan import UnknownFormat
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 
 ENTRY = Struct(">qiI")
 

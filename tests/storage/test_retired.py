@@ -9,14 +9,14 @@ import random
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.disk import FileMissing
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_view import OffsetOutOfRange
-from quorumlog_storage.retention.retired import STEP_FILES, Freeing, Retired
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.retired import STEP_FILES, Freeing, Retired
 from tests.storage.storage_samples import batch
 
 PATH = "/d/t-0"

@@ -9,11 +9,11 @@ from storage_samples import PATH
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.roll_rule import ANY_TIME, RollClock
-from quorumlog_storage.roll_sources import RollSources
+from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.roll_rule import ANY_TIME, RollClock
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 HOUR_MS = 3_600_000
 START_MS = 1_700_000_000_000

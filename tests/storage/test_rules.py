@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.ids import NO_EPOCH, Offset
-from quorumlog_storage.commit_rule import high_watermark
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
-from quorumlog_storage.fetch_rule import (
+from quorumlog_storage.rules.commit_rule import high_watermark
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.fetch_rule import (
     BOOTSTRAP,
     Diverging,
     FetchAnswer,

@@ -17,15 +17,15 @@ from jepsen.sim.machine.disk_faults import Fail, Operation
 from quorumlog.records import CorruptRecords
 from quorumlog.records.control import EndTxnMarker, encode_control
 from quorumlog_broker.replication.follower import verified_batches
-from quorumlog_storage.disk import DiskError
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, parse_offsets
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_errors import UnexpectedAppend
-from quorumlog_storage.names import snapshot_name
-from quorumlog_storage.offset_files import RECOVERY_POINTS, parse_offsets
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import snapshot_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import UnexpectedAppend
 from tests.parts import few
 
 PARTITION = ("t", 0)

@@ -12,15 +12,15 @@ from storage_samples import PATH, append, batch, disk_with_data, open_log, read_
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.records import headers
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.file_handle import FileHandle
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.log_view import OffsetOutOfRange, view_of
-from quorumlog_storage.names import index_name, log_name, time_index_name, transaction_index_name
-from quorumlog_storage.segment import Segment
-from quorumlog_storage.segment_file import IndexedBatch, SegmentCache, SegmentFile
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.files.file_handle import FileHandle
+from quorumlog_storage.files.names import index_name, log_name, time_index_name, transaction_index_name
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.log.log_view import OffsetOutOfRange, view_of
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.segment.segment_file import IndexedBatch, SegmentCache, SegmentFile
 
 
 def segment_of(disk: Disk, path: str, values: Sequence[bytes], base: int = 0) -> Segment:

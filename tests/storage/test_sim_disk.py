@@ -9,8 +9,8 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from jepsen.sim.machine.disk_faults import Fail, Operation, PowerCut, PowerLost, ShortWrite, faults_at, faults_by_rate
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.disk import DirectoryLocked, DiskError, FileMissing, write_fully
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import DirectoryLocked, DiskError, FileMissing, write_fully
 
 
 def _file(disk: SimDisk, path: str = "/f", content: bytes = b"") -> SimFile:

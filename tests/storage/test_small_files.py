@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.names import (
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.files.names import (
     BadDirectoryName,
     PartitionName,
     index_name,
@@ -18,7 +18,7 @@ from quorumlog_storage.names import (
     time_index_name,
     transaction_index_name,
 )
-from quorumlog_storage.properties import BadProperties, parse_properties, render_properties
+from quorumlog_storage.files.properties import BadProperties, parse_properties, render_properties
 
 HEX = "0123456789abcdef" * 2
 

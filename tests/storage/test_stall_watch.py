@@ -8,9 +8,9 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Operation
-from quorumlog_storage.disk import DiskError
 from quorumlog_storage.edge.watched_disk import WatchedDisk, open_calls
-from quorumlog_storage.stall_watch import SILENCE_TICKS, TICKS_PER_STALL, DirectoryStalled, OpenCall, StallWatch
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.writer.stall_watch import SILENCE_TICKS, TICKS_PER_STALL, DirectoryStalled, OpenCall, StallWatch
 
 LIMIT_MS = 2_000
 TICK_MS = LIMIT_MS // TICKS_PER_STALL

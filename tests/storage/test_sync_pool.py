@@ -13,10 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from quorumlog_storage.disk import DiskError
 from quorumlog_storage.edge import writeback
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.syncs import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
+from quorumlog_storage.files.disk import DiskError
 
 
 @pytest.fixture

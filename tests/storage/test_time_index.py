@@ -6,10 +6,10 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.indexes.time_entries import TimeEntry
-from quorumlog_storage.names import time_index_name
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.names import time_index_name
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.segment.time_entries import TimeEntry
 
 DIR = "/t-0"
 BASE = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction, TransactionIndexFile, decode_entries
-from quorumlog_storage.log_file import LogFile
+from quorumlog_storage.segment.log_file import LogFile
+from quorumlog_storage.segment.transaction_index import AbortedTransaction, TransactionIndexFile, decode_entries
 
 FIRST, SECOND = AbortedTransaction(7, 1, 4, 5), AbortedTransaction(8, 6, 9, 10)
 PATH = "/d/00000000000000000000.txnindex"

@@ -12,11 +12,11 @@ import pytest
 from storage_samples import batch, disk_with_data, open_log
 
 from jepsen.sim.machine.disk import SimFile
-from quorumlog_storage.disk import Buffer, DiskError
 from quorumlog_storage.edge import uncached
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.uncached import UNCACHED_FROM_BYTES
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.files.disk import Buffer, DiskError
+from quorumlog_storage.segment.log_config import LogConfig
 
 LARGE = bytes(UNCACHED_FROM_BYTES)
 

@@ -8,10 +8,10 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
-from quorumlog_storage.segment import Segment
-from quorumlog_storage.unsynced import Unsynced
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.unsynced import Unsynced
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, LeaderEpochCache
+from quorumlog_storage.segment.segment import Segment
 
 PATH = "/d/t-0"
 

@@ -17,16 +17,16 @@ from storage_samples import SMALL, batch, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.worker import SimWorker
-from quorumlog_storage.directory_life import DirectoryOffline, Generation
-from quorumlog_storage.disk import Disk, DiskError
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.edge.worker import ThreadWorker
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.stall_watch import DirectoryStalled, OpenCall
-from quorumlog_storage.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull, WorkerLimits
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+from quorumlog_storage.files.disk import Disk, DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline, Generation
+from quorumlog_storage.writer.stall_watch import DirectoryStalled, OpenCall
+from quorumlog_storage.writer.worker import JobQueue, Submitted, Worker, WorkerClosed, WorkerFull, WorkerLimits
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter, Outcome
 
 LIMITS = WorkerLimits(queued_jobs=5, queued_bytes=4000, turn_bytes=1000, queued_reads=2)
 

@@ -7,11 +7,11 @@ from storage_samples import SMALL, batch, disk_with_data, read_all
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import UnexpectedAppend
-from quorumlog_storage.writer import AppendJob, CallJob, DirectoryWriter
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import UnexpectedAppend
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter
 
 
 def two_logs(config: LogConfig = SMALL) -> tuple[SimDisk, Log, Log]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog_storage.log_config import NEVER
+from quorumlog_storage.segment.log_config import NEVER
 
 UNKNOWN_MS = -1
 

@@ -11,7 +11,7 @@ from quorumlog_broker.cleaning.choice import Dirt
 from quorumlog_broker.cleaning.manager import CleanerManager, is_compacted
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.log_errors import LogUnreadable
+from quorumlog_storage.log.log_errors import LogUnreadable
 
 
 class Uncleanable(NamedTuple):

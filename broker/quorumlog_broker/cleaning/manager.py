@@ -6,7 +6,7 @@ Rules:
    by one job, and refuses if the log was truncated, closed or shortened since. So nobody has to wait for a round.
 2. The checkpoint moves after the last group was swapped in. A crash in between cleans a part again.
 3. A round that fails concerns its log only, and is tried again with growing pauses. An error of the disk has the
-   consequence that it has everywhere (quorumlog_storage/failure_rule.py).
+   consequence that it has everywhere (quorumlog_storage/rules/failure_rule.py).
 4. A round ends at the next step once its log is paused, truncated, moved, deleted, or not to be compacted any more;
    also when the cleaner's settings change (`live_config.py`), because it was begun with the old ones.
 """
@@ -34,15 +34,15 @@ from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone, RoundSpec
-from quorumlog_storage.cleaning.swap import Superseded
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError, FileMissing
-from quorumlog_storage.failure_rule import Consequence, consequence_of
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable, reading
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError, FileMissing
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable, reading
+from quorumlog_storage.log.swap import Superseded
+from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 HASH_KEY_BYTES = 16
 REPLICAS_A_TURN = 200  # looked at before the loop does something else

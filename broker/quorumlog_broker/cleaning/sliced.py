@@ -10,7 +10,7 @@ from quorumlog_broker.cleaning.runner import Read
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import Moved, RoundSpec, Step
 from quorumlog_storage.cleaning.throttle import Throttle
-from quorumlog_storage.disk import Disk
+from quorumlog_storage.files.disk import Disk
 
 
 class SlicedRunner:

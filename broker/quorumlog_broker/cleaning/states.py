@@ -8,7 +8,7 @@
 | paused n | - | paused n + 1 | - | paused n - 1; none at 0 |
 
 Kafka's `LogCleaningState`. Here nobody has to wait for an aborted round: it changes no live file, and the writer takes
-no group of a log that was truncated, closed or shortened since (quorumlog_storage/cleaning/swap.py). A pause saves the
+no group of a log that was truncated, closed or shortened since (quorumlog_storage/log/swap.py). A pause saves the
 work.
 """
 

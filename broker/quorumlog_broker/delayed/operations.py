@@ -9,7 +9,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import Offset
 from quorumlog_broker.delayed.purgatory import Purgatory, Reason, Waiter
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 Done = Callable[[Reason], None]
 

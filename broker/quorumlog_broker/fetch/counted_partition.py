@@ -19,7 +19,7 @@ from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.isolation import Isolation, upper_bound
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
 
 
 class Enough(NamedTuple):

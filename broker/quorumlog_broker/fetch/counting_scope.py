@@ -19,7 +19,7 @@ from quorumlog_broker.fetch.scope import ChangedPartitions, NamedPartitions, Wak
 from quorumlog_broker.fetch.session import FetchSession
 from quorumlog_broker.fetch.targets import FetchTarget, Key
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 NewCount = Callable[[], FetchCount]
 

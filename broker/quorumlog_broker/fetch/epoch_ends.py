@@ -1,6 +1,6 @@
 """Where an epoch ends in the log of its partition's leader (OffsetForLeaderEpoch, KIP-101, KIP-320): a reader finds out
 by it whether the records that it has read are still in the log. A fetch is answered by the same epochs
-(`quorumlog_storage/fetch_rule.py`)."""
+(`quorumlog_storage/rules/fetch_rule.py`)."""
 
 from __future__ import annotations
 

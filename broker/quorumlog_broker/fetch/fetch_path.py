@@ -45,7 +45,7 @@ from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 
 class FetchParams(NamedTuple):

@@ -1,11 +1,11 @@
 """The isolation of a reader, by what it is and what it asks for: decided here only (Kafka's FetchIsolation).
 
-`quorumlog_storage/isolation.py` turns the isolation into an offset.
+`quorumlog_storage/rules/isolation.py` turns the isolation into an offset.
 """
 
 from __future__ import annotations
 
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1  # isolation levels on the wire
 ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)

@@ -13,8 +13,8 @@ from quorumlog.messages.fetch import ListOffsetsPartitionResponse
 from quorumlog_broker.fetch.search_steps import readable_end, take_steps
 from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.isolation import Isolation
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.isolation import Isolation
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6

@@ -20,7 +20,7 @@ from quorumlog_broker.fetch.range_search import RangeSearch, WantedRanges
 from quorumlog_broker.fetch.search_steps import readable_end, take_steps
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.upcoming import MAX_QUERY_WAIT_MS, UpcomingLeaderships
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 
 class OffsetQueries:

@@ -13,11 +13,11 @@ from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPa
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, TailRead
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.fetch_rule import Diverging, OutOfRange, fetch_answer
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction as Entry
-from quorumlog_storage.isolation import Isolation, upper_bound
-from quorumlog_storage.log import Log
-from quorumlog_storage.producers.aborted import NotInMemory, aborted_for, transactional
+from quorumlog_storage.log.aborted import NotInMemory, aborted_for, transactional
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.fetch_rule import Diverging, OutOfRange, fetch_answer
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
+from quorumlog_storage.segment.transaction_index import AbortedTransaction as Entry
 
 NOTHING = TailRead([], 0, 0, is_cut=False)
 

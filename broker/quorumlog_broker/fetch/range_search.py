@@ -1,13 +1,13 @@
-"""The ranges of a leader's log (quorumlog_storage/log_ranges.py), in slices of its directory's reader thread."""
+"""The ranges of a leader's log (quorumlog_storage/log/log_ranges.py), in slices of its directory's reader thread."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from quorumlog.ids import Offset
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_ranges import OffsetRange, ranges_from
-from quorumlog_storage.log_view import OffsetOutOfRange
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_ranges import OffsetRange, ranges_from
+from quorumlog_storage.log.log_view import OffsetOutOfRange
 
 SLICE_SEGMENTS = 64  # that are asked at once; each may have to read its files first
 SLICE_RANGES = 64  # of a segment; each reads the header of a batch

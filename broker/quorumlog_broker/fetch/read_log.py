@@ -8,12 +8,12 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.isolation import Isolation, upper_bound
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_view import LogPart, OffsetOutOfRange
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.log.log_view import LogPart, OffsetOutOfRange
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 
 async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation: Isolation) -> Buffer | Pieces:

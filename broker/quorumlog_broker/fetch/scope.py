@@ -11,7 +11,7 @@ from quorumlog_broker.fetch.partition_read import PartitionRead
 from quorumlog_broker.fetch.session import FetchSession
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_storage.isolation import Isolation, upper_bound
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
 
 Wake = Callable[[], None]
 Watched = Sequence[tuple[PartitionKey, Offset]]

@@ -9,11 +9,11 @@ from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.isolation import Isolation, upper_bound
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_view import OffsetOutOfRange
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 
 def readable_end(replica: Replica, isolation: Isolation) -> Offset:

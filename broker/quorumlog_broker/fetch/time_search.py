@@ -1,4 +1,4 @@
-"""Finding a record by its time, through the time indexes (quorumlog_storage/indexes/time_lookup.py).
+"""Finding a record by its time, through the time indexes (quorumlog_storage/log/time_lookup.py).
 
 Each slice is one turn of a directory's reader thread, so that searches share that thread and hold up no fetch. Nearly
 every search is one or two slices. Records that are deleted meanwhile are left out: the search goes on at the log's new
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from quorumlog.ids import Offset
 from quorumlog.records import decode_batch
 from quorumlog.records.batch import NO_TIMESTAMP, headers
-from quorumlog_storage.indexes.time_lookup import Latest, first_since, latest_before
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_view import OffsetOutOfRange
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_view import OffsetOutOfRange
+from quorumlog_storage.log.time_lookup import Latest, first_since, latest_before
 
 Found = tuple[int, Offset]  # timestamp in ms, offset
 

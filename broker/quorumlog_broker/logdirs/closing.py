@@ -17,7 +17,7 @@ from typing import Any
 
 from quorumlog.nursery import Nursery
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
 
 LOGS_PER_JOB = 8
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.logdirs.busy import Busy
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.log_errors import LogClosed
-from quorumlog_storage.worker import WorkerClosed, WorkerFull
+from quorumlog_storage.log.log_errors import LogClosed
+from quorumlog_storage.writer.directory_life import DirectoryOffline
+from quorumlog_storage.writer.worker import WorkerClosed, WorkerFull
 
 
 def offline_error(path: str) -> ApiError:

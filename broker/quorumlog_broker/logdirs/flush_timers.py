@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import NEVER
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import NEVER
 
 MAX_FLUSH_MS = 3_600_000  # sooner is allowed, and a timer holds its log, which may be deleted meanwhile
 FLUSH_RETRY_MS = 100  # where the queue was full; not `flush.ms`, which may be 0

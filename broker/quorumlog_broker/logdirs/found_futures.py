@@ -15,15 +15,15 @@ from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
+from quorumlog_storage.directory.mark import PromotionMark, read_mark
+from quorumlog_storage.directory.offset_files import TopicPartition
+from quorumlog_storage.directory.partition_directories import FoundPartitions
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import DELETE, STRAY, parse_directory
 from quorumlog_storage.moves.fates import Fate, fate_of
 from quorumlog_storage.moves.future_directories import FutureDirectories
-from quorumlog_storage.moves.mark import PromotionMark, read_mark
 from quorumlog_storage.moves.promotion import rename_promoted
-from quorumlog_storage.names import DELETE, STRAY, parse_directory
-from quorumlog_storage.offset_files import TopicPartition
-from quorumlog_storage.partition_directories import FoundPartitions
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 _log = logging.getLogger("quorumlog.broker")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 
-from quorumlog_storage.offset_files import TopicPartition
+from quorumlog_storage.directory.offset_files import TopicPartition
 
 
 class HandedOver:

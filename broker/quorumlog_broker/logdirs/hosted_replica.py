@@ -10,8 +10,8 @@ from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.partition import Partition
-from quorumlog_storage.log import Log
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
 
 
 @dataclass(slots=True, eq=False)

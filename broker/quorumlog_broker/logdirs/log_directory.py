@@ -1,7 +1,7 @@
 """A log directory as replicas use it: a queue of changes, reads beside it, and the moment when it fails.
 
 Everything that changes files goes through the directory's worker, in the order of calls; callbacks come back on the
-loop. The first failed write or sync fails the whole directory (quorumlog_storage/directory_life.py).
+loop. The first failed write or sync fails the whole directory (quorumlog_storage/writer/directory_life.py).
 
 A queue that is full holds back. It is no error of the disk: what can wait waits with a deadline, and everything else is
 refused with `Busy`, which clients retry.
@@ -30,16 +30,16 @@ from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.logdirs.handed_over import HandedOver
 from quorumlog_broker.logdirs.read_gate import ReadGate
 from quorumlog_broker.logdirs.taking_over import TakingOver
-from quorumlog_storage.batch import StoredBatch
-from quorumlog_storage.directory_life import DirectoryLife, DirectoryOffline, Generation
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.failure_rule import Consequence, consequence_of
-from quorumlog_storage.indexes.rebuild import RebuildNeeded, leaving_rebuilds
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogUnreadable, is_back_pressure
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.worker import Answer, Worker, WorkerClosed, WorkerFull
-from quorumlog_storage.writer import AppendJob, CallJob, Job, Outcome
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable, is_back_pressure
+from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
+from quorumlog_storage.segment.batch import StoredBatch
+from quorumlog_storage.segment.rebuild import RebuildNeeded, leaving_rebuilds
+from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, Generation
+from quorumlog_storage.writer.worker import Answer, Worker, WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import AppendJob, CallJob, Job, Outcome
 
 T = TypeVar("T")
 OnEnded = Callable[[Exception | None], None]  # None: it went well

@@ -24,13 +24,13 @@ from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.logdirs.preferred import PreferredDirectories
 from quorumlog_broker.logdirs.removals import Removals
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.names import DELETE, STRAY
-from quorumlog_storage.offset_files import TopicPartition
-from quorumlog_storage.partition_directories import FoundPartitions, PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
+from quorumlog_storage.directory.offset_files import TopicPartition
+from quorumlog_storage.directory.partition_directories import FoundPartitions, PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.names import DELETE, STRAY
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 _log = logging.getLogger("quorumlog.broker")
 _Place = tuple[DirectoryQueue, TopicPartition]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.ids import Uuid
-from quorumlog_storage.offset_files import TopicPartition
+from quorumlog_storage.directory.offset_files import TopicPartition
 
 MAX_PREFERRED = 10_000  # partitions; the oldest wish is forgotten
 

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from functools import partial
 
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.failure_rule import Consequence, consequence_of
-from quorumlog_storage.retention.retired import Freeing, RetiredSegment
-from quorumlog_storage.worker import WorkerClosed, WorkerFull
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
+from quorumlog_storage.segment.retired import Freeing, RetiredSegment
+from quorumlog_storage.writer.worker import WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import Outcome
 
 REMOVAL_STEP_BYTES = 8 * 1024 * 1024
 REMOVAL_PAUSE_MS = 20  # at least, after a step that left something

@@ -14,7 +14,7 @@ from quorumlog.errors import ApiError
 from quorumlog.rest import Rest
 from quorumlog_broker.logdirs.free_space import reserve_bytes
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
-from quorumlog_storage.disk import DiskError
+from quorumlog_storage.files.disk import DiskError
 
 REST_INTERVAL_MAX_MS = 8_000  # while nothing is appended
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Callback
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import is_back_pressure
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import is_back_pressure
+from quorumlog_storage.writer.writer import Outcome
 
 MAX_AT_ONCE = 8  # of one job; appends wait behind those of `background_jobs.MAX_UNDER_WAY` jobs
 

@@ -26,15 +26,15 @@ from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.moves.jobs import behind_background_jobs, beside, until_not_busy
 from quorumlog_broker.partition.events import LogFailed
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.failure_rule import Consequence, consequence_of
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.moves import promotion
 from quorumlog_storage.moves.future_log import FutureLog
 from quorumlog_storage.moves.promotion import Frozen, NotReady, SourceFailed
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 REST_BYTES = 8 << 20  # copied at most while nobody can append
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
-from quorumlog_storage.offset_files import TopicPartition
+from quorumlog_storage.directory.offset_files import TopicPartition
 
 T = TypeVar("T")
 

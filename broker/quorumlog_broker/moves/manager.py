@@ -42,8 +42,8 @@ from quorumlog_broker.replicas.directory_report import FutureCopy
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
 from quorumlog_storage.cleaning.throttle import Throttle
+from quorumlog_storage.files.names import DELETE
 from quorumlog_storage.moves.future_log import delete_future, future_name
-from quorumlog_storage.names import DELETE
 
 _log = logging.getLogger("quorumlog.broker")
 

@@ -29,18 +29,18 @@ from quorumlog_broker.moves.progress import MoveProgress, Phase, Rate, eta_s
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
-from quorumlog_storage.batch import StoredBatch
 from quorumlog_storage.cleaning.throttle import Throttle
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
-from quorumlog_storage.log_view import OffsetOutOfRange
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import STRAY
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable, UnexpectedAppend
+from quorumlog_storage.log.log_view import OffsetOutOfRange
 from quorumlog_storage.moves import steps
 from quorumlog_storage.moves.future_log import FutureLog
 from quorumlog_storage.moves.promotion import copied_batches
-from quorumlog_storage.names import STRAY
+from quorumlog_storage.segment.batch import StoredBatch
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 SLICE_BYTES = 1 << 20  # read and appended at once; one batch may be larger
 NOTE_BYTES = 256 << 20  # after which it is noted how far the copy is synced: a restart goes on there

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, Epoch, NodeId, Offset
 from quorumlog_broker.partition.isr_state import Isr
-from quorumlog_storage.log_config import NEVER
 from quorumlog_storage.producers.transactions import STABLE, Unstable
+from quorumlog_storage.segment.log_config import NEVER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

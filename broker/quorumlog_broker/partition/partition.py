@@ -50,9 +50,9 @@ from quorumlog_broker.partition.events import (
 from quorumlog_broker.partition.follower_progress import UNKNOWN, FollowerProgress
 from quorumlog_broker.partition.isr_agreement import IsrAgreement, ProposalStatus
 from quorumlog_broker.partition.isr_state import Committed, IsrState, PendingExpand, PendingShrink
-from quorumlog_storage.commit_rule import high_watermark
-from quorumlog_storage.log_config import NEVER
 from quorumlog_storage.producers.transactions import STABLE
+from quorumlog_storage.rules.commit_rule import high_watermark
+from quorumlog_storage.segment.log_config import NEVER
 
 
 class Role(Enum):

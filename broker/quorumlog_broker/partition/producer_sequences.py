@@ -16,11 +16,18 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, BatchHeader
 from quorumlog.records.control import EndTxnMarker
-from quorumlog_storage.batch import StoredBatch
-from quorumlog_storage.log import Log
-from quorumlog_storage.producer_state import ProducerEntry, Remembered, after, check, check_marker, repeated_by
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.marker import marker_of
+from quorumlog_storage.producers.producer_state import (
+    ProducerEntry,
+    Remembered,
+    after,
+    check,
+    check_marker,
+    repeated_by,
+)
 from quorumlog_storage.producers.verification import Guard, Verifications
+from quorumlog_storage.segment.batch import StoredBatch
 
 
 class ProducerSequences:

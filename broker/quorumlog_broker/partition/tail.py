@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
-from quorumlog_storage.batch import StoredBatch
+from quorumlog_storage.segment.batch import StoredBatch
 
 COPY_BELOW_SHARE = 4  # a chunk smaller than its frame divided by this is copied
 MAX_BATCHES_READ = 4_096  # by one fetch: each costs its time, whatever its size

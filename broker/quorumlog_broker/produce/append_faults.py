@@ -5,8 +5,8 @@ from __future__ import annotations
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import UnexpectedAppend
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import UnexpectedAppend
 
 ACKS_NONE, ACKS_LEADER, ACKS_ALL = ACKS = 0, 1, -1
 

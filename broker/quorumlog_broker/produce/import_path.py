@@ -24,9 +24,9 @@ from quorumlog.records.batch import headers, verify_crc
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.registration import IMPORTING
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.log_errors import UnexpectedAppend
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log_errors import UnexpectedAppend
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
 
 MAX_REQUEST_BYTES = 64 << 20  # of records; one batch may be larger than the importer's usual request
 ASK_ONLY: Offset = -1

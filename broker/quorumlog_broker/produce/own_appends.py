@@ -16,7 +16,7 @@ from quorumlog.records.batch import headers
 from quorumlog_broker.partition.tail import frame_bytes
 from quorumlog_broker.produce.append_faults import ACKS_ALL, append_error, leading_log
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 
 Written = Callable[[ApiError | None], None]
 """Called once for each append: it is in the leader's log (None), or it failed and is not."""

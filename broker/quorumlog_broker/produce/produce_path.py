@@ -50,10 +50,10 @@ from quorumlog_broker.produce.refused_batches import RefusedBatches
 from quorumlog_broker.produce.transactional import EndTransaction, Verified
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.producer_state import Remembered
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.producer_state import Remembered
 from quorumlog_storage.producers.verification import Guard
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 
 OWN_DISK_MS = 5_000  # a disk that takes longer is a hung one (`log.dir.stall.ms`)
 

@@ -14,7 +14,7 @@ from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.opening import Opening
 from quorumlog_broker.replicas.placements import Placements
-from quorumlog_storage.directory_life import DirectoryOffline, LifeEvent
+from quorumlog_storage.writer.directory_life import DirectoryOffline, LifeEvent
 
 
 class DirectoryReturns:

@@ -17,8 +17,8 @@ from functools import partial
 from quorumlog.ids import Offset
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.recovery import RecoveryReport
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.recovery.recovery import RecoveryReport
 
 _log = logging.getLogger("quorumlog.broker")
 

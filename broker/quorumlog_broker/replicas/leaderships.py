@@ -27,13 +27,13 @@ from quorumlog_broker.partition.events import LogFailed, LogReady
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
-from quorumlog_storage.offset_files import TopicPartition
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.offset_files import TopicPartition
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.producers.transactions import Unstable
-from quorumlog_storage.scan_progress import ScanProgress
+from quorumlog_storage.recovery.scan_progress import ScanProgress
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 RETRY_MS = 1_000  # of a log that could not be opened or prepared because too many files are open
 

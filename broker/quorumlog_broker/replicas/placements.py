@@ -40,7 +40,7 @@ from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import LOST
-from quorumlog_storage.names import DELETE, STRAY
+from quorumlog_storage.files.names import DELETE, STRAY
 
 T = TypeVar("T")
 

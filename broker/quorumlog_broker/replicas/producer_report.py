@@ -9,8 +9,8 @@ from quorumlog.messages.transactions import ActiveProducer, ProducersOfPartition
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
-from quorumlog_storage.log import Log
-from quorumlog_storage.producer_state import ProducerEntry
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.producer_state import ProducerEntry
 
 
 class ProducerReport:

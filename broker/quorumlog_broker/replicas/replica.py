@@ -16,9 +16,9 @@ from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.partition import Partition
 from quorumlog_broker.partition.producer_sequences import ProducerSequences
 from quorumlog_broker.partition.tail import Tail
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import MIN_SEGMENT_BYTES, LogConfig
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.log_config import MIN_SEGMENT_BYTES, LogConfig
 
 
 @dataclass(slots=True, eq=False)

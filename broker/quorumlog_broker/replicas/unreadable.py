@@ -14,8 +14,8 @@ from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import LogFailed
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
-from quorumlog_storage.failure_rule import SECOND_FAILURE_MS, FailedReplicas
-from quorumlog_storage.log_errors import LogUnreadable
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.rules.failure_rule import SECOND_FAILURE_MS, FailedReplicas
 
 _log = logging.getLogger("quorumlog.broker")
 

@@ -35,10 +35,10 @@ from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
 from quorumlog_broker.replication.fetch_position import FetchPosition
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.fetch_rule import Diverging, truncation_point
-from quorumlog_storage.log import Log
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.fetch_rule import Diverging, truncation_point
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
 
 T = TypeVar("T")
 Done = Callable[[FetchPosition], None]

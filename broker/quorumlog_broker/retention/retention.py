@@ -24,13 +24,13 @@ from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.replicas.replica import Step as StepReplica
 from quorumlog_broker.retention.passes import RETIRE_SEGMENTS, Find, Note, RetentionPass, Retire, Step
 from quorumlog_broker.retention.schedule import RetentionSchedule
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.retention.blocked import Blocked, find_blocked
 from quorumlog_storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
 from quorumlog_storage.retention.policy import Policy
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 T = TypeVar("T")
 

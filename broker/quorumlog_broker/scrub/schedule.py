@@ -7,7 +7,7 @@ after the start: what was damaged while the node was down need not wait for a da
 from __future__ import annotations
 
 from quorumlog_storage.cleaning.throttle import Throttle
-from quorumlog_storage.log_config import NEVER
+from quorumlog_storage.segment.log_config import NEVER
 
 INITIAL_DELAY_MS = 60_000
 INTERVAL_MS_MIN = 1_000  # between the beginnings of two passes, whatever is configured

@@ -18,12 +18,12 @@ from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.scrub.report import ScrubReport
 from quorumlog_broker.scrub.schedule import ScrubSchedule
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.indexes.log_check import LogCheck, Step, mend
-from quorumlog_storage.indexes.segment_check import Outcome
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.checks.log_check import LogCheck, Step, mend
+from quorumlog_storage.checks.segment_check import Outcome
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 BUSY_RETRY_MS = 1_000
 BUSY_RETRIES = 60  # then the log waits for the next pass

@@ -19,7 +19,7 @@ from quorumlog_cli.progress import Progress
 if TYPE_CHECKING:
     from quorumlog.ids import Epoch, Offset
     from quorumlog.records import BatchHeader
-    from quorumlog_storage.disk import Disk
+    from quorumlog_storage.files.disk import Disk
     from quorumlog_storage.foreign.examine import Examined
 
 PAUSED = "retention.paused"
@@ -132,11 +132,11 @@ def _activate(
 
 def _examine_all(directories: Sequence[Path], *, to_end: bool, accept_gaps: bool) -> list[Examined]:
     """Partitions 0, 1, 2... of one topic, each read whole. Raises CliError."""
-    from quorumlog_storage.disk import DiskError
     from quorumlog_storage.edge.disk import RealDisk
+    from quorumlog_storage.files.disk import DiskError
+    from quorumlog_storage.files.names import BadDirectoryName
     from quorumlog_storage.foreign.examine import examine
     from quorumlog_storage.foreign.source import BadSource, find_source
-    from quorumlog_storage.names import BadDirectoryName
 
     disk = RealDisk()
     try:
@@ -162,8 +162,8 @@ def _settings_of(examined: Examined) -> dict[str, str]:
     """What the metadata log beside the source says, as far as it is a setting here."""
     from quorumlog.errors import ApiError
     from quorumlog.topic_config import validate
-    from quorumlog_storage.disk import parent_of
     from quorumlog_storage.edge.disk import RealDisk
+    from quorumlog_storage.files.disk import parent_of
     from quorumlog_storage.foreign.kafka_metadata import topic_settings
 
     by_topic = topic_settings(RealDisk(), parent_of(examined.source.path))

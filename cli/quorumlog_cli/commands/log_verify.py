@@ -78,8 +78,8 @@ def _audit(
     from quorumlog_cli.offline.audit_metadata import check_assignments, check_metadata_files, compacted_topics, image_in
     from quorumlog_storage.audit.audit import audit
     from quorumlog_storage.audit.directory_audit import Options
-    from quorumlog_storage.disk import DirectoryLocked
     from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
+    from quorumlog_storage.files.disk import DirectoryLocked
 
     try:
         image = image_in(paths)

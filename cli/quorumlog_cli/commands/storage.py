@@ -281,7 +281,7 @@ _INFO = ("cluster_id", "cluster_incarnation", "node_id", "directory_id")
 
 
 def _info(config: NodeConfig) -> list[dict[str, Any]]:
-    from quorumlog_storage.directory import NotFormatted, read_meta
+    from quorumlog_storage.directory.directory import NotFormatted, read_meta
     from quorumlog_storage.edge.disk import RealDisk
 
     rows: list[dict[str, Any]] = []

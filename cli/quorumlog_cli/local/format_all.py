@@ -13,8 +13,8 @@ def format_all(layout: Layout) -> None:
     from quorumlog_cli.server.format_here import format_here
     from quorumlog_cli.server.properties import ConfigError
     from quorumlog_cli.server.secret import SECRET_BYTES, new_secret
-    from quorumlog_storage.directory import CaseInsensitive
-    from quorumlog_storage.disk import DiskError
+    from quorumlog_storage.directory.directory import CaseInsensitive
+    from quorumlog_storage.files.disk import DiskError
 
     secret = new_secret(os.urandom(SECRET_BYTES))
     try:

@@ -20,7 +20,7 @@ from quorumlog_quorum.raft.quorum_state import QUORUM_STATE_NAME, CorruptQuorumS
 from quorumlog_storage.audit.audit import AuditReport
 from quorumlog_storage.audit.directory_audit import DirectoryReport
 from quorumlog_storage.audit.log_audit import LogReport
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
 
 INTERNAL_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 _UNKNOWN_DIRECTORIES = 100  # ids below it are reserved: unassigned, lost, migrating

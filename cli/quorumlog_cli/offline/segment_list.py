@@ -8,8 +8,8 @@ from typing import Any
 from quorumlog.records import BATCH_OVERHEAD, BatchHeader, CorruptRecords, parse_header
 from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.offline.batches import log_files
-from quorumlog_storage.disk import File
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
+from quorumlog_storage.files.disk import File
 
 _ENTRY_BYTES = {".index": 8, ".timeindex": 12, ".txnindex": 34}
 

@@ -22,8 +22,8 @@ from quorumlog_quorum.snapshots import (
     snapshot_name,
     values_of,
 )
-from quorumlog_storage.disk import FileMissing
 from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.files.disk import FileMissing
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import records_beyond, unseen_beyond
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.names import STRAY, marked_directory
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import STRAY, marked_directory
 
 _WHAT_TO_DO = (
     "Its logs may differ from those that will be written under the same epochs. Move its directories away, format it "

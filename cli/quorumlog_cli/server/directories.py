@@ -18,12 +18,12 @@ from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.first_level import BadFirstLevel, read_first_level
 from quorumlog_cli.server.secret import NoSecret, read_secret
 from quorumlog_quorum.lost_majority import INTENT_NAME
-from quorumlog_storage.directory import NO_BROKER_EPOCH, LockedDirectory, NotFormatted, read_meta
-from quorumlog_storage.directory_life import DirectoryLife, DirectoryOffline, LifeEvent
-from quorumlog_storage.directory_probe import DirectoryProbe
-from quorumlog_storage.disk import DirectoryLocked, Disk, DiskError
-from quorumlog_storage.meta_properties import WrongDirectory, check_directories
-from quorumlog_storage.properties import BadProperties
+from quorumlog_storage.directory.directory import NO_BROKER_EPOCH, LockedDirectory, NotFormatted, read_meta
+from quorumlog_storage.directory.directory_probe import DirectoryProbe
+from quorumlog_storage.directory.meta_properties import WrongDirectory, check_directories
+from quorumlog_storage.files.disk import DirectoryLocked, Disk, DiskError
+from quorumlog_storage.files.properties import BadProperties
+from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, LifeEvent
 
 _log = logging.getLogger("quorumlog.node")
 

@@ -2,8 +2,8 @@
 
 A disk that does not answer would hold up a start for ever, and the node's own loop could not say so. So each directory
 is opened by a worker of its own. One that has not been opened within `log.dir.stall.ms` fails, as it does when a call
-hangs later on; time counts as there (quorumlog_storage/stall_watch.py). The node starts with the others, or says why it
-cannot: the metadata directory must answer.
+hangs later on; time counts as there (quorumlog_storage/writer/stall_watch.py). The node starts with the others, or says
+why it cannot: the metadata directory must answer.
 
 A hanging call may return later. What it has opened then is closed again, and until it returns the directory cannot be
 brought back.
@@ -33,10 +33,10 @@ from quorumlog_cli.server.directories import (
     release,
 )
 from quorumlog_cli.server.edges import Edges
-from quorumlog_storage.directory_life import DirectoryLife, DirectoryOffline, Generation
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.stall_watch import OpenCall, StallWatch
-from quorumlog_storage.writer import CallJob, DirectoryWriter, Outcome
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, Generation
+from quorumlog_storage.writer.stall_watch import OpenCall, StallWatch
+from quorumlog_storage.writer.writer import CallJob, DirectoryWriter, Outcome
 
 TOLD_AFTER_MS = 1_000  # of waiting for a directory
 

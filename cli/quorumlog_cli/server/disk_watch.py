@@ -1,4 +1,4 @@
-"""Takes a log directory offline whose disk hangs: the shell around `quorumlog_storage/stall_watch.py`.
+"""Takes a log directory offline whose disk hangs: the shell around `quorumlog_storage/writer/stall_watch.py`.
 
 It runs on the node's loop, beside everything else there. Nothing on the loop waits for a disk, so heartbeats, votes and
 this watch go on while the threads of a directory hang.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from quorumlog.clock import Clock
 from quorumlog_cli.server.replica_directories import DirectoryWorkers
-from quorumlog_storage.directory_life import DirectoryLife
-from quorumlog_storage.stall_watch import StallWatch
-from quorumlog_storage.worker import Worker
+from quorumlog_storage.writer.directory_life import DirectoryLife
+from quorumlog_storage.writer.stall_watch import StallWatch
+from quorumlog_storage.writer.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)

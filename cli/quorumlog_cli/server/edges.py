@@ -14,9 +14,9 @@ from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_cli.server.own_notice import OwnNotice
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.worker import Worker
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.writer.worker import Worker
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,8 @@ from quorumlog_quorum.metadata.features import METADATA_VERSION, SUPPORTED, desc
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, encode_record
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog_quorum.snapshots import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.disk import Disk, FileMissing
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import Disk, FileMissing
 
 BOOTSTRAP_NAME = "bootstrap.checkpoint"
 

@@ -18,10 +18,10 @@ from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.listeners import parse_address
 from quorumlog_cli.server.properties import ConfigError
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.log_file import holds_records
-from quorumlog_storage.names import partition_directory
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import partition_directory
+from quorumlog_storage.rules.fetch_rule import SnapshotId
+from quorumlog_storage.segment.log_file import holds_records
 
 BOOTSTRAP = SnapshotId(0, 0)
 _KRAFT_VERSION = 1

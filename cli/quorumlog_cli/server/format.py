@@ -21,9 +21,9 @@ from quorumlog_cli.server.first_voters import (
     write_first_voters,
 )
 from quorumlog_cli.server.secret import SECRET_NAME, write_secret
-from quorumlog_storage.directory import AlreadyFormatted, NotFormatted, format_directory, read_meta
-from quorumlog_storage.disk import Disk, parent_of
-from quorumlog_storage.meta_properties import MetaProperties, WrongDirectory, check_directories
+from quorumlog_storage.directory.directory import AlreadyFormatted, NotFormatted, format_directory, read_meta
+from quorumlog_storage.directory.meta_properties import MetaProperties, WrongDirectory, check_directories
+from quorumlog_storage.files.disk import Disk, parent_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

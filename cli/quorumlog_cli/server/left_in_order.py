@@ -13,7 +13,7 @@ from collections.abc import Container
 
 from quorumlog_cli.server.config import NodeConfig
 from quorumlog_cli.server.directories import NodeDirectories
-from quorumlog_storage.directory import LockedDirectory
+from quorumlog_storage.directory.directory import LockedDirectory
 
 
 def left_in_order(

@@ -14,11 +14,11 @@ from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.raft.quorum_state import QUORUM_STATE_NAME, QuorumState, renew_quorum_state
 from quorumlog_quorum.snapshots import list_snapshots
 from quorumlog_quorum.snapshots.log_aside import set_log_aside
-from quorumlog_storage.directory import LOCK_NAME, read_meta
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.epochs import CHECKPOINT_NAME, LeaderEpochCache
-from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.directory.directory import LOCK_NAME, read_meta
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, LeaderEpochCache
 
 
 def renew(disk: Disk, config: NodeConfig, others_epoch: Epoch) -> QuorumState:

@@ -55,7 +55,7 @@ from quorumlog_quorum.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS, SU
 from quorumlog_quorum.metadata.image import finalized_levels
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.snapshot_records import slices_of
-from quorumlog_storage.directory_life import DirectoryLife, DirectoryOffline
+from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline
 
 _log = logging.getLogger("quorumlog.node")
 

@@ -29,7 +29,7 @@ from quorumlog_quorum.raft.membership import Membership, MovedVoter
 from quorumlog_quorum.raft.voters import Voter, VoterSet
 from quorumlog_quorum.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotRetention
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.segment.log_config import LogConfig
 
 _TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: DOUBLE, parse_list: LIST}
 

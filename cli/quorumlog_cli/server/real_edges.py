@@ -35,14 +35,14 @@ from quorumlog_cli.server.fail_stop import fail_stop
 from quorumlog_cli.server.named_addresses import Found, NamedAddresses
 from quorumlog_cli.server.own_notice import OwnNotice
 from quorumlog_cli.server.random_uuid import random_uuid
-from quorumlog_storage.bounded import LogResources
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.edge.worker import ThreadWorker
-from quorumlog_storage.roll_sources import RollSources
-from quorumlog_storage.worker import Worker, WorkerLimits
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.writer.worker import Worker, WorkerLimits
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 _OWNER_ONLY = 0o600
 _IPV4_IN_IPV6 = "::ffff:"  # how a listener of both tells an IPv4 address

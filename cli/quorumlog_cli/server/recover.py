@@ -26,12 +26,12 @@ from quorumlog_quorum.lost_majority import (
 )
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
-from quorumlog_storage.atomic import remove_durably, write_atomically
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.directory import LOCK_NAME, read_meta
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties, check_directories
-from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.directory import LOCK_NAME, read_meta
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties, check_directories
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.atomic import remove_durably, write_atomically
+from quorumlog_storage.files.disk import Disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

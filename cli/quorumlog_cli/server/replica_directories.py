@@ -18,13 +18,13 @@ from quorumlog_cli.server.directories import NodeDirectories
 from quorumlog_cli.server.directory_probes import Probed
 from quorumlog_cli.server.edges import Edges
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
-from quorumlog_storage.directory_life import DirectoryOffline, LifeEvent
-from quorumlog_storage.directory_probe import PROBE_NAME, DirectoryProbe
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.file_handle import let_go_all, open_below
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.worker import Worker, WorkerClosed, WorkerFull
-from quorumlog_storage.writer import CallJob, DirectoryWriter, Outcome
+from quorumlog_storage.directory.directory_probe import PROBE_NAME, DirectoryProbe
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.file_handle import let_go_all, open_below
+from quorumlog_storage.writer.directory_life import DirectoryOffline, LifeEvent
+from quorumlog_storage.writer.worker import Worker, WorkerClosed, WorkerFull
+from quorumlog_storage.writer.writer import CallJob, DirectoryWriter, Outcome
 
 
 class CannotReturn(Exception):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from quorumlog_storage.atomic import TEMPORARY_SUFFIX, write_atomically
-from quorumlog_storage.disk import Disk, FileMissing
+from quorumlog_storage.files.atomic import TEMPORARY_SUFFIX, write_atomically
+from quorumlog_storage.files.disk import Disk, FileMissing
 
 SECRET_NAME = "cluster.secret"
 SECRET_BYTES = 32

@@ -50,11 +50,11 @@ from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata_survey import survey
 from quorumlog_quorum.raft import VoterKey
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.directory import read_meta
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.directory import read_meta
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 HALF_MADE = "half-made"  # a topic of the transaction that the lost controllers had begun
 

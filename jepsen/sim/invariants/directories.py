@@ -23,9 +23,9 @@ from jepsen.sim.truth.mirrors import Mirrors, log_id
 from jepsen.sim.truth.places import Place, is_copy, live_name, place_of
 from quorumlog.ids import NodeId
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_storage.directory_life import DirectoryState
-from quorumlog_storage.moves.mark import MARK_NAME
-from quorumlog_storage.partition_metadata import PARTITION_METADATA
+from quorumlog_storage.directory.mark import MARK_NAME
+from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA
+from quorumlog_storage.writer.directory_life import DirectoryState
 
 _OFFLINE = (DirectoryState.FAILED, DirectoryState.VERIFYING)
 FAILED = "directories failed"

@@ -17,7 +17,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 from jepsen.sim.truth.log_mirror import file_at
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.segment.segment import Segment
 
 LOOK_NS = NS_PER_S // 2
 MEND_S = 20  # two intervals and two passes, on a disk that may be slow

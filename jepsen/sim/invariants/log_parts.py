@@ -22,9 +22,9 @@ from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog.ids import Offset
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.epochs import EpochStart
-from quorumlog_storage.log import Log
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.epochs import EpochStart
+from quorumlog_storage.segment.segment import Segment
 
 IsRotten = Callable[[Machine, Segment], bool]
 _Columns = tuple["array[int]", "array[int]"]  # relative offsets and positions of an index

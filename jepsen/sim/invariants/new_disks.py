@@ -24,7 +24,7 @@ from jepsen.sim.truth.log_mirror import topic_id_of
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import place_of
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_storage.partition_metadata import PARTITION_METADATA
+from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA
 
 FILLED = "logs on new disks filled again"
 

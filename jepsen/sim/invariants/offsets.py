@@ -20,7 +20,7 @@ from jepsen.sim.truth.places import place_of
 from quorumlog.ids import Offset
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 
 
 @dataclass(slots=True)

@@ -32,7 +32,7 @@ from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.raft import QuorumState, Raft, RaftRole, VoterKey, VoterSet
 from quorumlog_quorum.raft.voter_records import have_overlapping_majorities, set_of
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 @dataclass(slots=True)

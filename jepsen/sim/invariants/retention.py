@@ -26,7 +26,7 @@ from quorumlog.ids import Offset
 from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_storage.names import DELETED_SUFFIX
+from quorumlog_storage.files.names import DELETED_SUFFIX
 from quorumlog_storage.retention.policy import Policy
 
 REMEMBERED_NS = 30 * NS_PER_S  # a pass that began under an older policy has ended by then, also on a sick disk

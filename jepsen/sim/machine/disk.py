@@ -1,4 +1,4 @@
-"""The simulated disk: `quorumlog_storage.disk.Disk` in memory, with a page cache that is lost in a power cut.
+"""The simulated disk: `quorumlog_storage.files.disk.Disk` in memory, with a page cache that is lost in a power cut.
 
 `crash(rng)` is a power cut of the machine; `kill()` is the end of a process while the machine stays up. Both invalidate
 old handles; using one is an error of the simulation, not of the disk. Faults, latency and trace are functions passed
@@ -29,9 +29,9 @@ from jepsen.sim.machine.hang import Hang
 from jepsen.sim.machine.lock import SimLock
 from jepsen.sim.machine.mounts import Mounts
 from jepsen.sim.machine.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
-from quorumlog_storage.roll_sources import RollSources
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
+from quorumlog_storage.files.roll_sources import RollSources
 
 Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of the bytes written or read
 Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds
@@ -138,7 +138,7 @@ class SimDisk:
         """Bytes of all files together, as readers see them."""
         return self._root.tree_bytes()
 
-    # --- quorumlog_storage.disk.Disk ---
+    # --- quorumlog_storage.files.disk.Disk ---
 
     def open(self, path: str, create: bool = False) -> SimFile:
         self._begin("open", path, op="create" if create else "open")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.page_cache import DirectoryNode, FileNode, Node
-from quorumlog_storage.disk import name_of, parent_of
+from quorumlog_storage.files.disk import name_of, parent_of
 
 
 def exchange(disk: SimDisk, path: str, node: DirectoryNode | None) -> DirectoryNode | None:

@@ -37,10 +37,10 @@ from quorumlog_cli.server.edges import Edges
 from quorumlog_cli.server.format import format_node
 from quorumlog_cli.server.node import Node, build_node
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_storage.directory import CLEAN_SHUTDOWN
-from quorumlog_storage.roll_sources import RollSources
-from quorumlog_storage.worker import Worker, WorkerLimits
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
+from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.writer.worker import Worker, WorkerLimits
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 SHORT_QUEUES = WorkerLimits(queued_jobs=3, queued_beside=2)  # so short that they are full now and then
 LOSING = "losing"  # told of a disk that is about to lose what is not durable, or all that it holds

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.stall_watch import OpenCall
-from quorumlog_storage.worker import (
+from quorumlog_storage.writer.stall_watch import OpenCall
+from quorumlog_storage.writer.worker import (
     Answer,
     JobQueue,
     Submitted,
@@ -25,13 +25,13 @@ from quorumlog_storage.worker import (
     synced_answers,
     written_answers,
 )
-from quorumlog_storage.writer import DirectoryWriter, Job, Outcome
+from quorumlog_storage.writer.writer import DirectoryWriter, Job, Outcome
 
 CallLater = Callable[[int, Callable[[], None]], None]  # delay in virtual ns, callback; equal times run in order
 
 
 class SimWorker:
-    """`quorumlog_storage.worker.Worker` on a scheduler."""
+    """`quorumlog_storage.writer.worker.Worker` on a scheduler."""
 
     def __init__(
         self, disk: SimDisk, writer: DirectoryWriter, call_later: CallLater, limits: WorkerLimits | None = None

@@ -27,7 +27,7 @@ from jepsen.sim.workload.levels import OLD
 from quorumlog.ids import Offset, Uuid
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
 
 
 def metadata_directory_id(machine: Machine) -> Uuid:

@@ -20,8 +20,8 @@ from quorumlog_quorum.metadata.snapshot_records import ImageBuilder
 from quorumlog_quorum.raft import RaftRole
 from quorumlog_quorum.snapshots.codec import values_of
 from quorumlog_quorum.snapshots.names import DAMAGED_SUFFIX, PART_SUFFIX, SUFFIX, parse_snapshot_name
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.names import LOG_SUFFIX
+from quorumlog_storage.files.names import LOG_SUFFIX
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 _CUTS = ("unlink", "rename", "crash")
 

@@ -18,7 +18,7 @@ from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.log_mirror import names_in
 from quorumlog_quorum.raft import VoterKey
 from quorumlog_quorum.snapshots.names import parse_snapshot_name
-from quorumlog_storage.disk import DiskError
+from quorumlog_storage.files.disk import DiskError
 
 _VOTERS_MIN = 3
 _ASKED_NS = 5 * NS_PER_S  # longer than a request is on its way, where no link holds messages

@@ -17,7 +17,7 @@ from jepsen.sim.machine.page_cache import FileNode
 from jepsen.sim.scripts.aimed import Script
 from jepsen.sim.scripts.last_copies import goes_down, logs_on
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorumlog_storage.directory import CLEAN_SHUTDOWN, LOCK_NAME
+from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, LOCK_NAME
 
 DISKS_OF_OTHERS = "starts with another broker's directory"
 _REFUSED_MS = 5_000

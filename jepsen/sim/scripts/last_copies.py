@@ -16,7 +16,7 @@ from jepsen.sim.truth.log_mirror import names_in, topic_id_of
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import live_name
 from quorumlog_quorum.metadata.registration import PartitionRegistration
-from quorumlog_storage.disk import name_of
+from quorumlog_storage.files.disk import name_of
 
 _STOPPED_MS, _HELD_MS = 8_000, 10_000
 

@@ -27,7 +27,7 @@ from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS, disk_of_another
 from jepsen.sim.scripts.last_copies import goes_down, logs_on, others_hold_all
 from jepsen.sim.settings import SECOND_DATA
 from quorumlog.errors import ApiError
-from quorumlog_storage.directory_life import DirectoryState
+from quorumlog_storage.writer.directory_life import DirectoryState
 
 NEW_DISKS, ALL_NEW_DISKS = "log directories with a new disk", "brokers with nothing but new disks"
 NEW_WHILE_RUNNING = "disks replaced under a process"

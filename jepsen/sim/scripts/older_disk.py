@@ -22,8 +22,8 @@ from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.mirrors import METADATA
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft import RaftRole
-from quorumlog_storage.names import CACHE_SUFFIXES, LOG_SUFFIX
-from quorumlog_storage.offset_files import LOG_STARTS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.offset_files import LOG_STARTS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.files.names import CACHE_SUFFIXES, LOG_SUFFIX
 
 OLDER_LOGS, OLDER_DISKS = "voters with an older log", "voters with an older disk"
 SHORT_LOGS = "logs shorter than their recovery point"

@@ -17,7 +17,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import SECOND_DATA
 from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing
 from quorumlog.errors import ApiError
-from quorumlog_storage.directory_life import DirectoryLife, DirectoryState
+from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryState
 
 RETURNED, RESTARTED = "directories brought back", "restarts for a directory"
 _CHANGES = ("pwritev", "sync", "sync_directory", "rename", "open", "unlink", "truncate", "make_directory")

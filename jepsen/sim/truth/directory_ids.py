@@ -5,7 +5,7 @@ from __future__ import annotations
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import file_at
 from quorumlog.ids import Uuid
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
 
 
 def directory_id_of(machine: Machine, directory: str) -> Uuid:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
-from quorumlog_storage.names import LOG_SUFFIX, SNAPSHOT_SUFFIX
-from quorumlog_storage.offset_files import RECOVERY_POINTS
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS
+from quorumlog_storage.files.names import LOG_SUFFIX, SNAPSHOT_SUFFIX
 
 SEGMENTS, REMOVED, CUT = "segments", "segments removed", "segments cut"
 METADATA_SEGMENTS, METADATA_REMOVED = "metadata segments", "metadata segments removed"

@@ -31,8 +31,12 @@ from jepsen.sim.truth.places import is_copy, live_name
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers, verify_crc
-from quorumlog_storage.moves.mark import MARK_NAME
-from quorumlog_storage.partition_metadata import PARTITION_METADATA, BadPartitionMetadata, parse_partition_metadata
+from quorumlog_storage.directory.mark import MARK_NAME
+from quorumlog_storage.directory.partition_metadata import (
+    PARTITION_METADATA,
+    BadPartitionMetadata,
+    parse_partition_metadata,
+)
 
 SEGMENT_SUFFIX = ".log"
 _CHAIN_BYTES = 16

@@ -18,8 +18,8 @@ from jepsen.sim.truth.log_truth import LogTruth
 from jepsen.sim.truth.places import is_copy, live_name, place_of
 from quorumlog.ids import Offset, Uuid
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.moves.mark import MARK_NAME
-from quorumlog_storage.partition_metadata import PARTITION_METADATA
+from quorumlog_storage.directory.mark import MARK_NAME
+from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA
 
 METADATA = METADATA_LOG.rpartition("/")[2]
 _MOVES = ("rename", "remove_tree", "replace")  # kinds after which a directory may hold another log, or none

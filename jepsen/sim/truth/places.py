@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jepsen.sim.settings import DIRECTORIES
-from quorumlog_storage.names import FUTURE
+from quorumlog_storage.files.names import FUTURE
 
 
 class Place(NamedTuple):

@@ -28,7 +28,7 @@ from quorumlog.client.producer import AsyncProducer
 from quorumlog.ids import Offset
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import RpcError
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 
 KEYS, PARTITIONS, REPLICAS = 5, 2, 3
 TOMBSTONES = 0.1  # of the records

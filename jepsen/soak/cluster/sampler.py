@@ -25,7 +25,7 @@ from jepsen.soak.cluster.topics import Part
 from jepsen.soak.counting_disk import CountingDisk
 from jepsen.soak.gauges import Gauges
 from quorumlog_broker.data_plane import DataPlane
-from quorumlog_storage.names import DELETED_SUFFIX
+from quorumlog_storage.files.names import DELETED_SUFFIX
 
 FILES_A_SEGMENT, FILES_A_LOG, FILES_A_NODE = 5, 6, 40
 OPEN_FILES_BESIDE = 8  # of the metadata log, its snapshots and its state; of what was written and is not synced

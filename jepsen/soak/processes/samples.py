@@ -13,7 +13,7 @@ from jepsen.soak.gauges import Gauges
 from jepsen.soak.processes.settings import DELETED_TOPICS_MAX, INDEX_BYTES_MAX, OPEN_FILES_MAX, SNAPSHOTS_MAX
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes, NodeState
-from quorumlog_storage.names import DELETED_SUFFIX
+from quorumlog_storage.files.names import DELETED_SUFFIX
 
 PROC = Path("/proc")
 METADATA_LOG = "__cluster_metadata-0"

@@ -32,9 +32,14 @@ from jepsen.soak.year.topics import (
     RETENTION_CHECK_MS,
     Kind,
 )
-from quorumlog_storage.indexes.time_entries import TIME_ENTRY_BYTES
-from quorumlog_storage.log import Log
-from quorumlog_storage.names import (
+from quorumlog_storage.directory.offset_files import (
+    CLEANER_OFFSETS,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    LOST_OFFSETS,
+    RECOVERY_POINTS,
+)
+from quorumlog_storage.files.names import (
     CUT_SUFFIX,
     DELETE,
     DELETED_SUFFIX,
@@ -45,8 +50,9 @@ from quorumlog_storage.names import (
     STRAY,
     TIME_INDEX_SUFFIX,
 )
-from quorumlog_storage.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS
-from quorumlog_storage.offset_index import ENTRY_BYTES
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.offset_index import ENTRY_BYTES
+from quorumlog_storage.segment.time_entries import TIME_ENTRY_BYTES
 
 SETTLED_MS = 3 * HOUR_MS  # longer than any round of any task
 OFFSET_FILES = (RECOVERY_POINTS, LOG_STARTS, LOST_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)

@@ -6,7 +6,7 @@ import random
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.page_cache import DirectoryNode, FileNode
-from quorumlog_storage.names import CACHE_SUFFIXES
+from quorumlog_storage.files.names import CACHE_SUFFIXES
 
 SHARE = 0.1  # of all index files
 

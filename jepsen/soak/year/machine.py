@@ -37,14 +37,14 @@ from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
-from quorumlog_storage.directory import LockedDirectory, format_directory
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.meta_properties import MetaProperties
-from quorumlog_storage.names import DELETED_SUFFIX, LOG_SUFFIX
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.roll_sources import RollSources
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.directory.directory import LockedDirectory, format_directory
+from quorumlog_storage.directory.meta_properties import MetaProperties
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.files.names import DELETED_SUFFIX, LOG_SUFFIX
+from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 T = TypeVar("T")
 PATHS = ("/d0", "/d1", "/d2")

@@ -9,7 +9,7 @@ from quorumlog.clock import Clock
 from quorumlog_broker.cleaning.runner import CleanerDied, Read
 from quorumlog_broker.cleaning.sliced import SlicedRunner
 from quorumlog_storage.cleaning.spec import RoundSpec, Step
-from quorumlog_storage.disk import Disk
+from quorumlog_storage.files.disk import Disk
 
 
 class CleanerFate:

@@ -24,7 +24,7 @@ from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
 from quorumlog_storage.audit.audit import audit
 from quorumlog_storage.audit.directory_audit import Options
-from quorumlog_storage.directory_life import DirectoryState
+from quorumlog_storage.writer.directory_life import DirectoryState
 
 PARTITIONS = 2
 WRITTEN_SHARE = 0.6  # of the partitions, by one event of the load

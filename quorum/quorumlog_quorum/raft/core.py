@@ -55,7 +55,7 @@ from quorumlog_quorum.raft.roles import (
 from quorumlog_quorum.raft.snapshot_download import SnapshotDownload
 from quorumlog_quorum.raft.voter_history import MembershipRecord, VoterHistory
 from quorumlog_quorum.raft.voters import VoterKey, VoterSet
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 class SplitBrain(AssertionError):

@@ -37,7 +37,7 @@ from quorumlog.messages.quorum import (
 from quorumlog_quorum.raft.log_state import EpochSpan
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.voter_history import MembershipRecord
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 VoterRequest = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
 VoterResponse = AddRaftVoterResponse | RemoveRaftVoterResponse | UpdateRaftVoterResponse

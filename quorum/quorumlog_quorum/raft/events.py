@@ -30,7 +30,7 @@ from quorumlog.messages.quorum import (
 from quorumlog.records.control import Voters
 from quorumlog_quorum.raft.log_state import EpochSpan
 from quorumlog_quorum.raft.voters import VoterKey
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 ReceivedRequest = (
     VoteRequest

@@ -16,7 +16,7 @@ from quorumlog_quorum.raft.outbox import InFlightRequest
 from quorumlog_quorum.raft.read_rounds import NONE_TOLD
 from quorumlog_quorum.raft.roles import FetchState, Follower, Prospective, Unattached
 from quorumlog_quorum.raft.snapshot_fetching import fetch_snapshot_if_due, on_snapshot_offered, on_snapshot_response
-from quorumlog_storage.fetch_rule import Diverging, truncation_point
+from quorumlog_storage.rules.fetch_rule import Diverging, truncation_point
 
 
 class TruncationBelowHighWatermark(Exception):

@@ -27,7 +27,7 @@ from quorumlog_quorum.raft.read_rounds import ReadRounds
 from quorumlog_quorum.raft.replicas import Replica, Replicas
 from quorumlog_quorum.raft.roles import Leader, ParkedFetch
 from quorumlog_quorum.raft.voters import VoterKey
-from quorumlog_storage.fetch_rule import BOOTSTRAP, Diverging, OutOfRange, Records, TakeSnapshot, fetch_answer
+from quorumlog_storage.rules.fetch_rule import BOOTSTRAP, Diverging, OutOfRange, Records, TakeSnapshot, fetch_answer
 
 NEVER_AWAITED = 1 << 62  # as a read round: no read waits for the fetches of observers
 

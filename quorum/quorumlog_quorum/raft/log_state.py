@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog_quorum.raft.voter_history import MembershipRecord
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 class EpochSpan(NamedTuple):

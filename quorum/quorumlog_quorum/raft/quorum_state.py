@@ -18,8 +18,8 @@ from typing import Any
 from quorumlog.ids import NO_NODE, ZERO_UUID, Epoch, NodeId, Uuid, format_uuid, parse_uuid
 from quorumlog.records.crc import crc32c
 from quorumlog_quorum.raft.voters import VoterKey
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.disk import Disk, FileMissing
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import Disk, FileMissing
 
 QUORUM_STATE_NAME = "quorum-state"
 MAX_FILE_BYTES = 2048  # some 200 are usual; JSON makes objects of two bytes each

@@ -84,7 +84,7 @@ from quorumlog_quorum.raft.snapshot_serving import on_snapshot_read
 from quorumlog_quorum.raft.standing import ask_if_due
 from quorumlog_quorum.raft.timers import deadline_ms
 from quorumlog_quorum.raft.voters import VoterKey, VoterSet
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 class Raft:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from quorumlog.ids import NodeId, Offset
 from quorumlog_quorum.raft.voters import VoterKey, VoterSet
-from quorumlog_storage.commit_rule import high_watermark
+from quorumlog_storage.rules.commit_rule import high_watermark
 
 
 @dataclass(slots=True)

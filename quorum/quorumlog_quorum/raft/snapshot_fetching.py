@@ -17,7 +17,7 @@ from quorumlog_quorum.raft.events import SnapshotFinished, SnapshotPieceStored
 from quorumlog_quorum.raft.outbox import InFlightRequest
 from quorumlog_quorum.raft.roles import FetchState, Follower
 from quorumlog_quorum.raft.snapshot_download import SnapshotDownload
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 _START_AGAIN = (ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE)
 

@@ -13,7 +13,7 @@ from quorumlog_quorum.raft.effects import ReadSnapshot
 from quorumlog_quorum.raft.events import SnapshotRead
 from quorumlog_quorum.raft.leading import epoch_refusal, find_replica
 from quorumlog_quorum.raft.roles import Leader
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 def on_fetch_snapshot_request(core: Core, token: int, request: FetchSnapshotRequest, now_ms: int) -> None:

@@ -26,7 +26,7 @@ from quorumlog_quorum.snapshots.reader import (
 )
 from quorumlog_quorum.snapshots.retention import SnapshotRetention, StoredSnapshot, snapshots_to_drop
 from quorumlog_quorum.snapshots.write import write_snapshot
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 __all__ = [
     "CorruptSnapshot",

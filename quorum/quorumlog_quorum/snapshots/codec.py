@@ -25,7 +25,7 @@ from quorumlog.records.control import (
     decode_control,
 )
 from quorumlog.records.values import encode_values
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog_quorum.snapshots.names import DAMAGED_SUFFIX, DELETED_SUFFIX, PART_SUFFIX, parse_snapshot_name
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,16 @@ import contextlib
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, iter_headers
 from quorumlog_quorum.snapshots.listing import list_snapshots
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.epochs import CHECKPOINT_NAME
-from quorumlog_storage.names import CACHE_SUFFIXES, LOG_SUFFIX, cut_suffix, log_name, parse_segment_name
-from quorumlog_storage.offset_files import LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, OffsetFile, TopicPartition
+from quorumlog_storage.directory.offset_files import (
+    LOG_STARTS,
+    LOST_OFFSETS,
+    RECOVERY_POINTS,
+    OffsetFile,
+    TopicPartition,
+)
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.files.names import CACHE_SUFFIXES, LOG_SUFFIX, cut_suffix, log_name, parse_segment_name
+from quorumlog_storage.rules.epochs import CHECKPOINT_NAME
 
 
 def set_log_aside(disk: Disk, path: str, partition: TopicPartition) -> Offset:

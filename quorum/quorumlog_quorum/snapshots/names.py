@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.names import OFFSET_DIGITS
+from quorumlog_storage.files.names import OFFSET_DIGITS
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 EPOCH_DIGITS = 10
 SUFFIX = ".checkpoint"

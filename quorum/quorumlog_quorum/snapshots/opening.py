@@ -23,11 +23,11 @@ from quorumlog_quorum.snapshots.listing import list_snapshots, order, outdated
 from quorumlog_quorum.snapshots.names import damaged_name, snapshot_name
 from quorumlog_quorum.snapshots.reader import CorruptSnapshot, snapshot_path, verify_snapshot
 from quorumlog_quorum.snapshots.retention import StoredSnapshot
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.log import Log
-from quorumlog_storage.offset_files import OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import OffsetFile
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 _log = logging.getLogger("quorumlog.quorum")
 

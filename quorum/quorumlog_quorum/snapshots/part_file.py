@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 
 from quorumlog_quorum.snapshots.names import part_name, snapshot_name
-from quorumlog_storage.disk import Buffer, Disk, FileMissing, write_fully
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.files.disk import Buffer, Disk, FileMissing, write_fully
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 class PartFile:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from quorumlog.records import BATCH_OVERHEAD, CorruptRecords, TruncatedRecords, headers, parse_header
 from quorumlog_quorum.snapshots.codec import SnapshotCheck, SnapshotHeading
 from quorumlog_quorum.snapshots.names import snapshot_name
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 PIECE_BYTES = 1 << 20  # of one read; a batch that is larger is read whole
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from quorumlog_quorum.snapshots.listing import list_snapshots
 from quorumlog_quorum.snapshots.names import deleted_name
 from quorumlog_quorum.snapshots.reader import snapshot_path
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.fetch_rule import SnapshotId
-from quorumlog_storage.offset_files import OffsetFile
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.offset_files import OffsetFile
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 
 def raise_log_start(

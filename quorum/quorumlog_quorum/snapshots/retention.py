@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 DEFAULT_RETENTION_BYTES = 100 << 20
 DEFAULT_RETENTION_MS = 7 * 24 * 3_600_000

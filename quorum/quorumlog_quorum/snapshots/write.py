@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from quorumlog_quorum.snapshots.codec import SnapshotEncoder, SnapshotHeading
 from quorumlog_quorum.snapshots.part_file import PartFile
-from quorumlog_storage.disk import Disk
+from quorumlog_storage.files.disk import Disk
 
 
 def write_snapshot(

@@ -21,9 +21,9 @@ from quorumlog_storage.audit.directory_audit import (
 )
 from quorumlog_storage.audit.finding import Finding, Findings, Weight
 from quorumlog_storage.audit.log_audit import LogReport, Progress, audit_log
-from quorumlog_storage.directory import LOCK_NAME
-from quorumlog_storage.disk import Disk, Lock, name_of, parent_of
-from quorumlog_storage.meta_properties import META_PROPERTIES
+from quorumlog_storage.directory.directory import LOCK_NAME
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES
+from quorumlog_storage.files.disk import Disk, Lock, name_of, parent_of
 
 
 @dataclass(slots=True, kw_only=True)

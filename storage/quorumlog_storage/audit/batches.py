@@ -16,7 +16,7 @@ from quorumlog.records.corrupt import CorruptRecords
 from quorumlog.records.crc import crc32c
 from quorumlog.records.plain import decode_batch
 from quorumlog.records.record import Record
-from quorumlog_storage.disk import File
+from quorumlog_storage.files.disk import File
 
 WINDOW_BYTES = 1 << 20  # read at once
 MAX_HELD_BATCH_BYTES = 128 << 20

@@ -19,7 +19,7 @@ from quorumlog_storage.audit import files as names
 from quorumlog_storage.audit.batches import FoundBatch, read_batches
 from quorumlog_storage.audit.finding import Findings, Weight
 from quorumlog_storage.audit.log_audit import LogReport, Progress
-from quorumlog_storage.disk import Disk, DiskError
+from quorumlog_storage.files.disk import Disk, DiskError
 
 MAX_DIFFERENCES = 20  # told of each pair; the others follow from the first ones, as a rule
 

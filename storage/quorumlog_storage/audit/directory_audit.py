@@ -17,12 +17,18 @@ from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_storage.audit import files as names
 from quorumlog_storage.audit.finding import Findings
 from quorumlog_storage.audit.log_audit import About, LogReport, Progress, audit_log
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
-from quorumlog_storage.meta_properties import META_PROPERTIES, VERSION_OF_ZOOKEEPER, MetaProperties
-from quorumlog_storage.names import BadDirectoryName, PartitionName, parse_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, LOST_OFFSETS, RECOVERY_POINTS, parse_offsets
-from quorumlog_storage.properties import BadProperties, parse_properties
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, VERSION_OF_ZOOKEEPER, MetaProperties
+from quorumlog_storage.directory.offset_files import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    LOST_OFFSETS,
+    RECOVERY_POINTS,
+    parse_offsets,
+)
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.files.names import BadDirectoryName, PartitionName, parse_directory
+from quorumlog_storage.files.properties import BadProperties, parse_properties
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from quorumlog.ids import Epoch, Offset
 from quorumlog_storage.audit.batches import FoundBatch
 from quorumlog_storage.audit.finding import Findings, Weight
-from quorumlog_storage.epochs import LeaderEpochCache
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.rules.epochs import LeaderEpochCache
 
 
 class Start(NamedTuple):

@@ -15,13 +15,13 @@ from quorumlog_storage.audit.log_audit import LogReport, Progress
 from quorumlog_storage.audit.records import record_problem
 from quorumlog_storage.audit.segment_caches import SegmentCaches
 from quorumlog_storage.audit.transactions import OpenTransactions
-from quorumlog_storage.disk import Disk, name_of, parent_of
-from quorumlog_storage.epochs import LeaderEpochCache
-from quorumlog_storage.meta_properties import META_PROPERTIES, MetaProperties
-from quorumlog_storage.offset_files import parse_offsets
-from quorumlog_storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata
-from quorumlog_storage.properties import BadProperties
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
+from quorumlog_storage.directory.offset_files import parse_offsets
+from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata, parse_partition_metadata
+from quorumlog_storage.files.disk import Disk, name_of, parent_of
+from quorumlog_storage.files.properties import BadProperties
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
+from quorumlog_storage.rules.epochs import LeaderEpochCache
 
 TEXTS: dict[str, Callable[[str, bytes], object]] = {
     names.EPOCHS: LeaderEpochCache.parse,

@@ -7,8 +7,8 @@ from quorumlog.records.crc import crc32c
 from quorumlog_storage.audit.entries import TRANSACTION_ENTRY
 from quorumlog_storage.audit.files import TRANSACTION_INDEX, file_name
 from quorumlog_storage.audit.finding import Findings
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_number
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_number
 
 
 def check_index_note(disk: Disk, directory: str, name: str, bases: list[Offset], findings: Findings) -> None:

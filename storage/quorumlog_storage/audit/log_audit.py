@@ -30,8 +30,8 @@ from quorumlog_storage.audit.producers_check import ProducersCheck
 from quorumlog_storage.audit.records import record_problem
 from quorumlog_storage.audit.segment_caches import SegmentCaches
 from quorumlog_storage.audit.transactions import AbortedIndexCheck, OpenTransactions
-from quorumlog_storage.disk import Disk, DiskError, File, FileMissing
-from quorumlog_storage.partition_metadata import BadPartitionMetadata, parse_partition_metadata
+from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata, parse_partition_metadata
+from quorumlog_storage.files.disk import Disk, DiskError, File, FileMissing
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 

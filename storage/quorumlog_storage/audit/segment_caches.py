@@ -9,7 +9,7 @@ from quorumlog_storage.audit.finding import Findings
 from quorumlog_storage.audit.offset_index_check import OffsetIndexCheck
 from quorumlog_storage.audit.time_index_check import TimeIndexCheck
 from quorumlog_storage.audit.transactions import AbortedIndexCheck
-from quorumlog_storage.disk import Disk, DiskError, File
+from quorumlog_storage.files.disk import Disk, DiskError, File
 
 
 class SegmentCaches:

@@ -17,7 +17,7 @@ from quorumlog.ids import Offset
 from quorumlog_storage.audit.batches import FoundBatch
 from quorumlog_storage.audit.entries import TIME_ENTRY, TimeEntry, read_entries
 from quorumlog_storage.audit.finding import Findings
-from quorumlog_storage.disk import File
+from quorumlog_storage.files.disk import File
 
 
 class TimeIndexCheck:

@@ -19,7 +19,7 @@ from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog_storage.audit.batches import FoundBatch
 from quorumlog_storage.audit.entries import TRANSACTION_ENTRY, TRANSACTION_VERSION, AbortedTransaction, read_entries
 from quorumlog_storage.audit.finding import Findings
-from quorumlog_storage.disk import File
+from quorumlog_storage.files.disk import File
 
 MAX_OPEN = 100_000  # transactions at a time; of more, the indexes are not checked
 

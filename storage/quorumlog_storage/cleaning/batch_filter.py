@@ -26,8 +26,8 @@ from quorumlog_storage.cleaning.keys import Keys
 from quorumlog_storage.cleaning.outcomes import Outcomes
 from quorumlog_storage.cleaning.record_table import plain_records, timestamp_delta
 from quorumlog_storage.cleaning.retention import Kept, LastWrite, has_passed, is_last_write
-from quorumlog_storage.disk import Buffer
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction
+from quorumlog_storage.files.disk import Buffer
+from quorumlog_storage.segment.transaction_index import AbortedTransaction
 
 _NOTHING = Kept([], 0, False, 0)
 

@@ -13,9 +13,9 @@ from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import BATCH_OVERHEAD, CRC_START, BatchHeader, parse_header, verify_crc
 from quorumlog.records.crc import crc32c
-from quorumlog_storage.disk import Disk, File
-from quorumlog_storage.log_file import WALK_BYTES, CorruptBatch, LogFile
-from quorumlog_storage.names import log_name
+from quorumlog_storage.files.disk import Disk, File
+from quorumlog_storage.files.names import log_name
+from quorumlog_storage.segment.log_file import WALK_BYTES, CorruptBatch, LogFile
 
 IO_BUFFER_BYTES_DEFAULT = 512 << 10  # log.cleaner.io.buffer.size
 

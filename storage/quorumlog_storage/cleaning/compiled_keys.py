@@ -26,7 +26,6 @@ from quorumlog.records.batch import (
     BatchHeader,
     Codec,
 )
-from quorumlog_storage.batch import StoredBatch
 from quorumlog_storage.cleaning import key_kernels as kernels
 from quorumlog_storage.cleaning.batches import Scanned
 from quorumlog_storage.cleaning.keys import KeysSpec, Sifted
@@ -34,6 +33,7 @@ from quorumlog_storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks
 from quorumlog_storage.cleaning.offset_map import NOT_FOUND, dimensions
 from quorumlog_storage.cleaning.record_table import RecordTable, plain_records
 from quorumlog_storage.cleaning.retention import Kept, has_passed
+from quorumlog_storage.segment.batch import StoredBatch
 
 _KEY = Struct("<QQ")
 _SPECIAL = CODEC_MASK | TRANSACTIONAL | CONTROL

@@ -13,16 +13,16 @@ from collections.abc import Iterator, Sequence
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import parse_header
-from quorumlog_storage.batch import StoredBatch, received_batches
 from quorumlog_storage.cleaning.batch_filter import BatchFilter
 from quorumlog_storage.cleaning.batches import Piece, Scanned, SourceFile
 from quorumlog_storage.cleaning.keys import Keys
 from quorumlog_storage.cleaning.marks import Marks
 from quorumlog_storage.cleaning.output import Output
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundSpec
-from quorumlog_storage.disk import Buffer, Disk
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction
-from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.files.disk import Buffer, Disk
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.transaction_index import AbortedTransaction
 
 Added = tuple[StoredBatch, Sequence[AbortedTransaction]]
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable
 
 from quorumlog.ids import Offset
 from quorumlog_storage.cleaning.batches import SourceFile
-from quorumlog_storage.offset_index import ENTRY_BYTES, MAX_RELATIVE_OFFSET
+from quorumlog_storage.segment.offset_index import ENTRY_BYTES, MAX_RELATIVE_OFFSET
 
 _TIME_ENTRY_BYTES = 12  # the time index has an entry where the offset index has one
 

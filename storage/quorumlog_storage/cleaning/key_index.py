@@ -17,8 +17,8 @@ from quorumlog_storage.cleaning.batches import Piece, SourceFile
 from quorumlog_storage.cleaning.keys import Keys
 from quorumlog_storage.cleaning.marks import Marks, Page
 from quorumlog_storage.cleaning.outcomes import Survey
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 
 class OldBatch(Exception):

@@ -11,12 +11,12 @@ from typing import NamedTuple, Protocol
 
 from quorumlog.ids import Offset
 from quorumlog.records.batch import BatchHeader
-from quorumlog_storage.batch import StoredBatch
 from quorumlog_storage.cleaning.batches import Scan, Scanned
 from quorumlog_storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks
 from quorumlog_storage.cleaning.offset_map import NO_ROOM, NOT_FOUND, OffsetMap
 from quorumlog_storage.cleaning.record_table import NO_KEY, RecordTable
 from quorumlog_storage.cleaning.retention import Kept, has_passed, kept_records, marked_records
+from quorumlog_storage.segment.batch import StoredBatch
 
 
 class KeysSpec(NamedTuple):

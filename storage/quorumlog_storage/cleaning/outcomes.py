@@ -16,9 +16,9 @@ from quorumlog.records.batch import MAGIC, BatchHeader, parse_header
 from quorumlog.records.control import ABORT, COMMIT
 from quorumlog_storage.cleaning.batches import SourceFile
 from quorumlog_storage.cleaning.record_table import RecordTable
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction
-from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.transaction_index import AbortedTransaction
 
 
 class Outcomes:

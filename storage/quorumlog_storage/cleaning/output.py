@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.ids import Offset
-from quorumlog_storage.batch import StoredBatch
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction
-from quorumlog_storage.names import CLEANED_SUFFIX
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import CLEANED_SUFFIX
+from quorumlog_storage.segment.batch import StoredBatch
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.segment.transaction_index import AbortedTransaction
 
 
 class Output:

@@ -23,8 +23,8 @@ from quorumlog_storage.cleaning.offset_map import memory_for
 from quorumlog_storage.cleaning.outcomes import Survey
 from quorumlog_storage.cleaning.retention import LastWrite
 from quorumlog_storage.cleaning.spec import Moved, RoundDone, RoundSpec, Step
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.names import CLEANED_SUFFIX
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import CLEANED_SUFFIX
 
 
 def clean(disk: Disk, spec: RoundSpec, make_keys: MakeKeys = PlainKeys) -> Iterator[Step]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from quorumlog.ids import Offset
 from quorumlog_storage.cleaning.batches import IO_BUFFER_BYTES_DEFAULT
 from quorumlog_storage.cleaning.offset_map import LOAD_FACTOR_DEFAULT
-from quorumlog_storage.offset_index import MAX_POSITION
+from quorumlog_storage.segment.offset_index import MAX_POSITION
 
 DEDUPE_BUFFER_BYTES_DEFAULT = 128 << 20  # log.cleaner.dedupe.buffer.size, of all threads together
 DEDUPE_BUFFER_MAX_BYTES = 2 << 30  # of one thread, as in Kafka

@@ -16,14 +16,14 @@ import sys
 import time
 from typing import Any
 
-from quorumlog_storage.bounded import LogResources
 from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned, Moved, RoundDone, RoundSpec
 from quorumlog_storage.cleaning.throttle import Throttle
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
 from quorumlog_storage.edge.cleaner_form import KeyForms
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.log_file import CorruptBatch
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 NICE = 10
 OPEN_FILES = 64

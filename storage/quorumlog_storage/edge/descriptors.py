@@ -2,7 +2,7 @@
 
 First the segment files that are idle are closed. Where that is not enough, because sockets hold the rest, the open is
 tried again for a while: on the threads of a directory that is back-pressure, everything behind it waits. Then the error
-goes on, and its callers decide (quorumlog_storage/failure_rule.py).
+goes on, and its callers decide (quorumlog_storage/rules/failure_rule.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from quorumlog_storage.bounded import OPEN_FILES_DEFAULT, LogResources
+from quorumlog_storage.files.bounded import OPEN_FILES_DEFAULT, LogResources
 
 T = TypeVar("T")
 

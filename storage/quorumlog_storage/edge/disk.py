@@ -14,13 +14,13 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 
-from quorumlog_storage.bounded import LogResources
-from quorumlog_storage.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
 from quorumlog_storage.edge.descriptors import with_a_descriptor
 from quorumlog_storage.edge.direct import DIRECT_FROM_BYTES, DirectReads, open_direct
 from quorumlog_storage.edge.room import reserve_room
 from quorumlog_storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from quorumlog_storage.edge.writeback import begin_writeback
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _F_FULLFSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -172,7 +172,7 @@ class RealLock:
 
 
 class RealDisk:
-    """`quorumlog_storage.disk.Disk` on the machine's file systems."""
+    """`quorumlog_storage.files.disk.Disk` on the machine's file systems."""
 
     def __init__(self, resources: LogResources | None = None) -> None:
         self.resources = resources or LogResources()

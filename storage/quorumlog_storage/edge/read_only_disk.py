@@ -7,8 +7,8 @@ import fcntl
 import os
 from collections.abc import Sequence
 
-from quorumlog_storage.disk import Buffer, DiskError, FileMissing, Lock
 from quorumlog_storage.edge.disk import AsDiskError, RealDisk, RealFile, locked
+from quorumlog_storage.files.disk import Buffer, DiskError, FileMissing, Lock
 
 
 class ReadOnlyFile(RealFile):
@@ -29,7 +29,7 @@ class NoLock:
 
 
 class ReadOnlyDisk(RealDisk):
-    """`quorumlog_storage.disk.Disk` whose changes all raise DiskError(EROFS)."""
+    """`quorumlog_storage.files.disk.Disk` whose changes all raise DiskError(EROFS)."""
 
     def open(self, path: str, create: bool = False) -> RealFile:
         if create:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 
-from quorumlog_storage.writer import ended
+from quorumlog_storage.writer.writer import ended
 
 SYNC_THREADS = 8  # the caller's included; each is started when it is first needed
 SYNCS_PER_THREAD = 2  # of one thread, before another one helps
@@ -21,7 +21,9 @@ Ended = list[Exception | None]
 
 
 class SyncPool:
-    """`quorumlog_storage.writer.RunSyncs` on threads, for one log directory. threads: the helpers that were started."""
+    """`quorumlog_storage.writer.writer.RunSyncs` on threads, for one log directory. threads: the helpers that were
+    started.
+    """
 
     def __init__(self, path: str) -> None:
         self.threads: list[int] = []

@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from quorumlog_storage.disk import Buffer
+from quorumlog_storage.files.disk import Buffer
 
 UNCACHED_FROM_BYTES = 64 * 1024  # smaller writes stay in the page cache (measured: a gain above 64 KiB only)
 _RWF_DONTCACHE: int = getattr(os, "RWF_DONTCACHE", 0x80)  # not every Python has the name

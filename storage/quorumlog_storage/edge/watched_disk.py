@@ -1,5 +1,5 @@
 """A disk that notes which changing call each thread is in, for the watch on hanging disks
-(quorumlog_storage/stall_watch.py).
+(quorumlog_storage/writer/stall_watch.py).
 
 It stands outside of the disk that it forwards to, so that nothing below it can hang unseen. Calls that change nothing
 go past it: readers pay nothing.
@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from typing import TypeVar
 
-from quorumlog_storage.disk import Buffer, Disk, File
-from quorumlog_storage.stall_watch import OpenCall
+from quorumlog_storage.files.disk import Buffer, Disk, File
+from quorumlog_storage.writer.stall_watch import OpenCall
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ def open_calls(threads: Iterable[int]) -> list[OpenCall]:
 
 
 class WatchedFile:
-    """`quorumlog_storage.disk.File`."""
+    """`quorumlog_storage.files.disk.File`."""
 
     __slots__ = ("_file", "_path", "close", "drop_cached", "past_cache", "pread", "size")
 
@@ -59,7 +59,7 @@ class WatchedFile:
 
 
 class WatchedDisk:
-    """`quorumlog_storage.disk.Disk`."""
+    """`quorumlog_storage.files.disk.Disk`."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk, self.resources = disk, disk.resources

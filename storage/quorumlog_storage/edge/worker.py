@@ -16,8 +16,8 @@ from typing import Any
 
 from quorumlog_storage.edge.syncs import SyncPool
 from quorumlog_storage.edge.watched_disk import open_calls
-from quorumlog_storage.stall_watch import OpenCall
-from quorumlog_storage.worker import (
+from quorumlog_storage.writer.stall_watch import OpenCall
+from quorumlog_storage.writer.worker import (
     Answer,
     Answers,
     JobQueue,
@@ -30,13 +30,15 @@ from quorumlog_storage.worker import (
     synced_answers,
     written_answers,
 )
-from quorumlog_storage.writer import DirectoryWriter, Job
+from quorumlog_storage.writer.writer import DirectoryWriter, Job
 
 Post = Callable[[Callable[[], None]], object]
 
 
 class ThreadWorker:
-    """`quorumlog_storage.worker.Worker` on threads. `post` must accept calls from any thread and keep their order."""
+    """`quorumlog_storage.writer.worker.Worker` on threads. `post` must accept calls from any thread and keep their
+    order.
+    """
 
     def __init__(
         self, writer: DirectoryWriter, post: Post, limits: WorkerLimits | None = None, *, soon: Post | None = None

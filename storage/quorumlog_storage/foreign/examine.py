@@ -14,7 +14,7 @@ from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records import CorruptRecords, decode_batch
 from quorumlog.records.batch import NO_PRODUCER, BatchHeader, headers
 from quorumlog.records.control import EndTxnMarker, control_batch, decode_control
-from quorumlog_storage.disk import Disk
+from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.foreign.source import BadSource, Source, batches
 
 NO_COORDINATOR_EPOCH: Epoch = 0  # of our markers; nobody compares it, because no coordinator knows the transaction

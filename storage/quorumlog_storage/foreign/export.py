@@ -8,14 +8,20 @@ log start where it is not the first segment's base.
 from __future__ import annotations
 
 from quorumlog.ids import Offset, Uuid
-from quorumlog_storage.batch import received_batches
-from quorumlog_storage.disk import Disk
-from quorumlog_storage.log_checkpoints import checkpoint_logs
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.names import partition_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile, TopicPartition
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
+from quorumlog_storage.directory.offset_files import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    OffsetFile,
+    TopicPartition,
+)
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import partition_directory
+from quorumlog_storage.segment.batch import received_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 UNFINISHED = ".unfinished"
 

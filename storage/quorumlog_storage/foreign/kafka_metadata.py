@@ -12,8 +12,8 @@ from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, decode_batch, headers, verify_crc
 from quorumlog.records.flexible import INT8, Reader
 from quorumlog.topic_name import METADATA_TOPIC
-from quorumlog_storage.disk import Disk, DiskError
-from quorumlog_storage.names import LOG_SUFFIX, OFFSET_DIGITS
+from quorumlog_storage.files.disk import Disk, DiskError
+from quorumlog_storage.files.names import LOG_SUFFIX, OFFSET_DIGITS
 
 TOPIC_RESOURCE = 2
 FRAME_VERSION = 1

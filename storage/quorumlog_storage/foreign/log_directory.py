@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorumlog.ids import Offset, Uuid
-from quorumlog_storage.disk import Disk
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, TopicPartition, offsets_at
+from quorumlog_storage.directory.partition_metadata import read_topic_id
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.files.names import BadDirectoryName, PartitionName, parse_directory, partition_directory
 from quorumlog_storage.foreign.log_reader import LogReader, names_in
 from quorumlog_storage.foreign.source import CLEANED
-from quorumlog_storage.names import BadDirectoryName, PartitionName, parse_directory, partition_directory
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, TopicPartition, offsets_at
-from quorumlog_storage.partition_metadata import read_topic_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,20 +25,20 @@ from typing import NamedTuple
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, decode_batch
 from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, BatchHeader, headers, iter_headers, parse_header
-from quorumlog_storage.cleaning.swap_files import whole_swaps
-from quorumlog_storage.disk import Disk, FileMissing
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.files.names import LOG_SUFFIX, SWAP_SUFFIX, parse_segment_name
 from quorumlog_storage.foreign.unfinished import is_unfinished
-from quorumlog_storage.indexes.index_file import CorruptIndex, I, IndexFile
-from quorumlog_storage.indexes.time_lookup import first_since
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_producers import LogProducers
-from quorumlog_storage.log_ranges import OffsetRange, ranges_from
-from quorumlog_storage.log_view import LogView
-from quorumlog_storage.names import LOG_SUFFIX, SWAP_SUFFIX, parse_segment_name
-from quorumlog_storage.offset_index import MAX_POSITION, START
-from quorumlog_storage.producers.aborted import TransactionalBatch
+from quorumlog_storage.log.aborted import TransactionalBatch
+from quorumlog_storage.log.log_ranges import OffsetRange, ranges_from
+from quorumlog_storage.log.log_view import LogView
+from quorumlog_storage.log.time_lookup import first_since
+from quorumlog_storage.producers.log_producers import LogProducers
 from quorumlog_storage.producers.marker import marker_in
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.recovery.swap_files import whole_swaps
+from quorumlog_storage.segment.index_file import CorruptIndex, I, IndexFile
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.offset_index import MAX_POSITION, START
+from quorumlog_storage.segment.segment import Segment
 
 INDEX_INTERVAL_BYTES = 4096  # of indexes that are made again; the topic's own setting is not in these files
 RANGES_AT_ONCE = 1_000

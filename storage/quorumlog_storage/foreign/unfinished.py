@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.records.batch import LENGTH, LENGTH_AT, LOG_OVERHEAD
-from quorumlog_storage.disk import File
+from quorumlog_storage.files.disk import File
 
 READ_BYTES = 1 << 20
 

@@ -18,7 +18,7 @@ from collections.abc import Collection
 from enum import Enum
 
 from quorumlog.ids import Uuid
-from quorumlog_storage.moves.mark import PromotionMark
+from quorumlog_storage.directory.mark import PromotionMark
 
 
 class Fate(Enum):

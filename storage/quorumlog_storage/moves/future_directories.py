@@ -6,8 +6,8 @@ whichever is there, as in Kafka, and stay right when the future log gets its liv
 
 from __future__ import annotations
 
-from quorumlog_storage.offset_files import TopicPartition
-from quorumlog_storage.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.offset_files import TopicPartition
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
 
 
 class FutureDirectories(PartitionDirectories):

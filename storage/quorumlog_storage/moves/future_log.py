@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.ids import Offset, Uuid
-from quorumlog_storage.batch import StoredBatch
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.directory.mark import remove_mark
+from quorumlog_storage.directory.offset_files import TopicPartition
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.names import DELETE, FUTURE, marked_directory
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.moves.future_directories import FutureDirectories
-from quorumlog_storage.moves.mark import remove_mark
-from quorumlog_storage.names import DELETE, FUTURE, marked_directory
-from quorumlog_storage.offset_files import TopicPartition
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.scan_progress import ScanProgress
+from quorumlog_storage.recovery.scan_progress import ScanProgress
+from quorumlog_storage.segment.batch import StoredBatch
+from quorumlog_storage.segment.log_config import LogConfig
 
 
 def future_name(partition: TopicPartition, unique: Uuid) -> str:

@@ -25,20 +25,20 @@ from typing import NamedTuple
 
 from quorumlog.ids import Offset, Uuid
 from quorumlog.records.batch import headers, verify_crc
-from quorumlog_storage.batch import StoredBatch, received_batches
-from quorumlog_storage.checkpointed_log import CheckpointedLog
-from quorumlog_storage.disk import Disk, DiskError, FileMissing
-from quorumlog_storage.epochs import EpochStart
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
+from quorumlog_storage.directory.mark import MARK_NAME, PromotionMark, write_mark
+from quorumlog_storage.directory.offset_files import TopicPartition
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.moves.future_log import FutureLog
-from quorumlog_storage.moves.mark import MARK_NAME, PromotionMark, write_mark
 from quorumlog_storage.moves.steps import CaughtUp, Read, next_step, span_of
-from quorumlog_storage.offset_files import TopicPartition
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.producer_state import ProducerStates
+from quorumlog_storage.producers.producer_state import ProducerStates
 from quorumlog_storage.producers.transactions import Unstable
+from quorumlog_storage.rules.epochs import EpochStart
+from quorumlog_storage.segment.batch import StoredBatch, received_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 COPY_BYTES = 1 << 20  # read and appended at once
 

@@ -1,8 +1,8 @@
 """How a future log becomes equal to its source: the next step, from both logs' spans and epochs. Pure.
 
 A future log copies from its source as a follower does from its leader, by the one fetch rule
-(quorumlog_storage/fetch_rule.py, KIP-101 and KIP-279). So a source that was truncated by a leader change, or lost a
-part that was not synced, cuts its copy where the two parted, also after a restart.
+(quorumlog_storage/rules/fetch_rule.py, KIP-101 and KIP-279). So a source that was truncated by a leader change, or lost
+a part that was not synced, cuts its copy where the two parted, also after a restart.
 
 - What the future log holds before the source's start was deleted there. Where it ends at or before that start, nothing
   of it is needed: it restarts at the source's start.
@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog_storage.epochs import LeaderEpochCache
-from quorumlog_storage.fetch_rule import Diverging, Records, fetch_answer, truncation_point
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.epochs import LeaderEpochCache
+from quorumlog_storage.rules.fetch_rule import Diverging, Records, fetch_answer, truncation_point
 
 
 class Span(NamedTuple):

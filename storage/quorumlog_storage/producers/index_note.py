@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorumlog.ids import Offset
-from quorumlog_storage.atomic import write_atomically
-from quorumlog_storage.disk import Disk, FileMissing
-from quorumlog_storage.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_number, render_checkpoint
+from quorumlog_storage.files.atomic import write_atomically
+from quorumlog_storage.files.disk import Disk, FileMissing
+from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint, parse_checkpoint, parse_number, render_checkpoint
 
 NAME = "transaction-index-checkpoint"
 

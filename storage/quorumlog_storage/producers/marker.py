@@ -6,8 +6,8 @@ from quorumlog.errors import ApiError
 from quorumlog.records import CorruptRecords, decode_batch, parse_header
 from quorumlog.records.batch import NO_PRODUCER
 from quorumlog.records.control import EndTxnMarker, decode_control
-from quorumlog_storage.batch import StoredBatch
-from quorumlog_storage.disk import Buffer
+from quorumlog_storage.files.disk import Buffer
+from quorumlog_storage.segment.batch import StoredBatch
 
 
 def marker_in(data: Buffer) -> EndTxnMarker | None:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from quorumlog.ids import Offset
 from quorumlog.records.batch import NO_PRODUCER
-from quorumlog_storage.indexes.transaction_index import AbortedTransaction
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.producer_state import ProducerStates
 from quorumlog_storage.producers.marker import marker_in
+from quorumlog_storage.producers.producer_state import ProducerStates
 from quorumlog_storage.producers.transactions import NEVER, EndedTransaction
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.segment import Segment
+from quorumlog_storage.segment.transaction_index import AbortedTransaction
 
 
 def follow(segment: Segment, start: Offset, end: Offset, states: ProducerStates) -> Iterator[EndedTransaction]:

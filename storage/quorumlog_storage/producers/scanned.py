@@ -1,7 +1,7 @@
 """The producer state of a log that is scanned after a crash, made from the bytes that the scan reads.
 
-Without it the batches behind the newest snapshot would be read a second time (quorumlog_storage/log_producers.py, rule
-3): in a segment that was written to, all of them.
+Without it the batches behind the newest snapshot would be read a second time
+(quorumlog_storage/producers/log_producers.py, rule 3): in a segment that was written to, all of them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from quorumlog.ids import Offset
 from quorumlog.records.batch import NO_PRODUCER, BatchHeader
-from quorumlog_storage.disk import Buffer, Disk, FileMissing
-from quorumlog_storage.names import parse_snapshot_name, snapshot_name
-from quorumlog_storage.producer_snapshot import CorruptSnapshot, decode_snapshot
-from quorumlog_storage.producer_state import ProducerStates
+from quorumlog_storage.files.disk import Buffer, Disk, FileMissing
+from quorumlog_storage.files.names import parse_snapshot_name, snapshot_name
 from quorumlog_storage.producers.marker import marker_in
+from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot
+from quorumlog_storage.producers.producer_state import ProducerStates
 from quorumlog_storage.producers.replay import replay_all
 from quorumlog_storage.producers.transactions import EndedTransaction
-from quorumlog_storage.segment import Segment
+from quorumlog_storage.segment.segment import Segment
 
 
 class ScannedProducers:

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog_storage.disk import FileMissing
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_view import LogView
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.retention.expiry import Candidate
 from quorumlog_storage.retention.policy import NO_TIMESTAMP
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 AHEAD_MS = 3_600_000  # the default of message.timestamp.after.max.ms: what is allowed is no fault
 LAST_YEAR_MS = 253_402_300_799_000  # the end of the year 9999: later times have no date

@@ -5,8 +5,8 @@
 3. `retire_expired` moves each log's start, and renames the segments before it, some segments at a time.
 
 A log may change between the steps. A start that is noted and was not taken yet is only a plan: a log that is cut below
-it forgets it (quorumlog_storage/partition_log.py), and step 3 leaves out a log that ends before it. A crash after step
-2 deletes what the policy had let go by then.
+it forgets it (quorumlog_storage/directory/partition_log.py), and step 3 leaves out a log that ends before it. A crash
+after step 2 deletes what the policy had let go by then.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog_storage.disk import DiskError, FileMissing
-from quorumlog_storage.failure_rule import Consequence, consequence_of
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_errors import LogUnreadable
-from quorumlog_storage.log_file import CorruptBatch
-from quorumlog_storage.log_view import LogView
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError, FileMissing
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogUnreadable
+from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.retention.policy import Policy, expired
+from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
+from quorumlog_storage.segment.log_file import CorruptBatch
 
 
 class Candidate(NamedTuple):

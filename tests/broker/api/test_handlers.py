@@ -46,7 +46,7 @@ from quorumlog.messages.produce import ProducePartition, ProduceRequest, Produce
 from quorumlog.rpc.transport import Identity, NotDelivered, OutcomeUnknown
 from quorumlog_broker.api.handlers import HANDLERS, describe_configs
 from quorumlog_quorum.metadata import topic_settings
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 
 def ask(fakes: Fakes, request: Any, context: FakeContext | None = None) -> Any:

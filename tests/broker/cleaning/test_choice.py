@@ -14,7 +14,7 @@ from quorumlog_broker.cleaning.states import CleaningStates
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import log_config
 from quorumlog_storage.cleaning.throttle import Throttle
-from quorumlog_storage.log_config import NEVER
+from quorumlog_storage.segment.log_config import NEVER
 
 NOW_MS = 1_000_000
 KEY: PartitionKey = (bytes(16), 0)

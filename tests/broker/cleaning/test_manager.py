@@ -14,8 +14,8 @@ from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.cleaning.spec import UNLIMITED_BYTES_PER_S
-from quorumlog_storage.log import Log
-from quorumlog_storage.offset_files import CLEANER_OFFSETS, parse_offsets
+from quorumlog_storage.directory.offset_files import CLEANER_OFFSETS, parse_offsets
+from quorumlog_storage.log.log import Log
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 SETTINGS = {"cleanup_policy": "compact", "internal_segment_bytes": "400", "min_cleanable_dirty_ratio": "0.01"}

@@ -24,7 +24,7 @@ from quorumlog_broker.fetch.scope import FetchScope, scope_of
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 from tests.parts import few
 
 PARTITIONS = 3

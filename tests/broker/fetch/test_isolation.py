@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from quorumlog_broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED, isolation_of
-from quorumlog_storage.isolation import Isolation, upper_bound
+from quorumlog_storage.rules.isolation import Isolation, upper_bound
 
 
 @dataclass

@@ -23,7 +23,7 @@ from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.read_log import read_from_disk
 from quorumlog_broker.fetch.targets import FetchTarget
-from quorumlog_storage.log_view import LogPart
+from quorumlog_storage.log.log_view import LogPart
 
 LONGEST_MS = 20_000
 BOTH_BYTES = 130  # more than one batch of a short value, fewer than two

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.fetch import FetchPartition
 from quorumlog_broker.fetch.partition_read import position_fault
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
-from quorumlog_storage.fetch_rule import Records, fetch_answer
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.fetch_rule import Records, fetch_answer
 from tests.parts import few
 
 

@@ -16,11 +16,11 @@ from quorumlog.ids import Offset
 from quorumlog.messages.fetch import DescribedRanges
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_broker.fetch.range_search import RangeSearch, WantedRanges
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.isolation import Isolation
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_ranges import OffsetRange
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_ranges import OffsetRange
+from quorumlog_storage.rules.isolation import Isolation
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
 
 PATH = "/t-0"

@@ -13,9 +13,9 @@ from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import with_append_time
 from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime, TimeSearch
-from quorumlog_storage.batch import StoredBatch, stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
 
 PATH = "/t-0"

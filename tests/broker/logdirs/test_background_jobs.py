@@ -13,7 +13,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.metadata_records import RemoveTopicRecord
 from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY, RETRY_MS, BackgroundJobs
-from quorumlog_storage.log_errors import LogClosed
+from quorumlog_storage.log.log_errors import LogClosed
 
 OTHER_ID, NEXT_ID = bytes([8]) * 16, bytes([9]) * 16
 MANY = 60

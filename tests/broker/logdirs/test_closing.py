@@ -14,11 +14,11 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError
 from quorumlog_broker.logdirs.closing import LOGS_PER_JOB, close_logs
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.worker import Answer
-from quorumlog_storage.writer import DirectoryWriter, Job, Outcome
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.worker import Answer
+from quorumlog_storage.writer.writer import DirectoryWriter, Job, Outcome
 
 PARTITIONS = 6
 

@@ -14,16 +14,16 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
-from quorumlog_storage.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.log_errors import LogClosed, LogUnreadable
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
-from quorumlog_storage.stall_watch import OpenCall
-from quorumlog_storage.worker import Answer
-from quorumlog_storage.writer import Job, Outcome
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
+from quorumlog_storage.writer.stall_watch import OpenCall
+from quorumlog_storage.writer.worker import Answer
+from quorumlog_storage.writer.writer import Job, Outcome
 
 PATH = "/d"
 

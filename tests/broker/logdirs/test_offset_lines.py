@@ -8,7 +8,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.ids import Uuid
-from quorumlog_storage.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile
 
 NAMESAKE = bytes([8]) * 16
 MANY = 30  # partitions

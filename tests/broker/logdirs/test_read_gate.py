@@ -13,12 +13,12 @@ from quorumlog.errors import ErrorCode
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.logdirs.read_gate import ReadGate
-from quorumlog_storage.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.worker import ThreadWorker
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.worker import READ_THREADS
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
+from quorumlog_storage.writer.worker import READ_THREADS
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 
 def gate(at_once: int = 2, max_waiting: int = 3, max_wait_ms: int = 10_000) -> ReadGate:

@@ -13,10 +13,10 @@ import pytest
 
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.logdirs.removals import PAUSE_PER_STEP, REMOVAL_PAUSE_MAX_MS, REMOVAL_PAUSE_MS, Removals
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.retention.retired import Retired, RetiredSegment
-from quorumlog_storage.worker import WorkerFull
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.segment.retired import Retired, RetiredSegment
+from quorumlog_storage.writer.worker import WorkerFull
+from quorumlog_storage.writer.writer import Outcome
 
 
 class Loop:

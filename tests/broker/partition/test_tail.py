@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail, TailBudget, TailCount, TailRead, frame_bytes
-from quorumlog_storage.batch import StoredBatch
+from quorumlog_storage.segment.batch import StoredBatch
 from tests.parts import few
 
 

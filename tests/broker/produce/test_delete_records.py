@@ -19,7 +19,7 @@ from quorumlog.messages.metadata_records import (
 from quorumlog_broker.fetch.list_offsets import EARLIEST
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
-from quorumlog_storage.offset_files import LOG_STARTS
+from quorumlog_storage.directory.offset_files import LOG_STARTS
 
 
 def filled(*values: str, **topic: object) -> ReplicaCluster:

@@ -13,7 +13,7 @@ from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.logdirs.busy import Busy
 from quorumlog_broker.produce.append_line import MAX_WAIT_MS, MAX_WAITING, AppendLine
-from quorumlog_storage.worker import WorkerLimits
+from quorumlog_storage.writer.worker import WorkerLimits
 
 
 def led_cluster(**options: Any) -> ReplicaCluster:

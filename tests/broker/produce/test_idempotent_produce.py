@@ -14,7 +14,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.batch import headers
 from quorumlog_broker.produce.pending_append import AppendResult
-from quorumlog_storage.producer_state import ProducerEntry
+from quorumlog_storage.producers.producer_state import ProducerEntry
 
 PRODUCER = 42
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER

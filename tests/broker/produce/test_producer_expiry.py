@@ -12,7 +12,7 @@ from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY
 from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 
 MANY = 40
 OTHER_ID = bytes([8]) * 16

@@ -18,8 +18,8 @@ from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.list_offsets import LATEST, list_offset
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.produce.transactional import EndTransaction, Verified
-from quorumlog_storage.isolation import Isolation
 from quorumlog_storage.producers.verification import Guard
+from quorumlog_storage.rules.isolation import Isolation
 
 P, Q = 41, 42
 COMMITTED = 1

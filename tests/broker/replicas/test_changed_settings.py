@@ -13,8 +13,8 @@ from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.topic_settings import TopicSettings
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, EMPTY, TOPIC_RESOURCE
 from quorumlog_quorum.metadata.registration import BrokerRegistration
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.segment.log_config import LogConfig
 
 REGISTERED = BrokerRegistration(
     broker_id=1,

@@ -6,8 +6,8 @@ from replica_cluster import Node, ReplicaCluster
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import LogDirDescription
-from quorumlog_storage.directory_life import DirectoryState
-from quorumlog_storage.disk import FileMissing
+from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.writer.directory_life import DirectoryState
 
 
 def test_a_missing_directory_is_failed_by_the_report_that_finds_it() -> None:

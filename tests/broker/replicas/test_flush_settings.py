@@ -10,9 +10,9 @@ from replica_cluster import TOPIC_ID, ReplicaCluster
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.logdirs.flush_timers import FLUSH_RETRY_MS
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
-from quorumlog_storage.log import Log
-from quorumlog_storage.worker import Answer, WorkerFull
-from quorumlog_storage.writer import CallJob, Job
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.writer.worker import Answer, WorkerFull
+from quorumlog_storage.writer.writer import CallJob, Job
 
 NODES = (1, 2, 3)
 

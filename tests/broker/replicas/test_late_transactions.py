@@ -11,9 +11,9 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
 from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS, Opener, open_for_long
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 START_MS, MAX_MS = 1_700_000_000_000, 900_000
 LATE_MS = MAX_MS + LATE_BUFFER_MS

@@ -8,7 +8,7 @@ import pytest
 from replica_cluster import Node, ReplicaCluster
 
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from quorumlog_storage.partition_metadata import PARTITION_METADATA
+from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA
 
 PARTITIONS = 4
 

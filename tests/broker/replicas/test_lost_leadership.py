@@ -17,7 +17,7 @@ from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.replication.fetch_position import FetchPosition
 from quorumlog_broker.replication.follower import verified_batches
-from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.segment.batch import stamped_batches
 
 KEY = (TOPIC_ID, 0)
 

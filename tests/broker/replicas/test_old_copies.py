@@ -21,8 +21,8 @@ from quorumlog.messages.metadata_records import (
     PartitionChangeRecord,
 )
 from quorumlog_quorum.metadata.registration import LOST, UNASSIGNED
-from quorumlog_storage.moves.mark import PromotionMark, write_mark
-from quorumlog_storage.names import STRAY
+from quorumlog_storage.directory.mark import PromotionMark, write_mark
+from quorumlog_storage.files.names import STRAY
 
 
 class World:

@@ -15,7 +15,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY
-from quorumlog_storage.log import Log
+from quorumlog_storage.log.log import Log
 
 
 def setting(name: str, value: str, broker: str = CLUSTER_DEFAULT) -> ConfigRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_log import PartitionLog
 
 PARTITIONS = 6
 

@@ -8,9 +8,9 @@ import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
 from quorumlog_quorum.metadata.registration import LOST
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.partition_directories import PartitionDirectories
-from quorumlog_storage.partition_log import PartitionLog
+from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.directory.partition_log import PartitionLog
+from quorumlog_storage.segment.log_config import LogConfig
 
 
 def test_it_is_offline_alone_and_the_controller_moves_its_leader(caplog: pytest.LogCaptureFixture) -> None:

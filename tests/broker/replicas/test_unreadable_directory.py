@@ -8,7 +8,7 @@ import pytest
 from replica_cluster import ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_storage.partition_metadata import PARTITION_METADATA
+from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA
 
 DAMAGED = b"version: 0\ntopic_id: ?"
 

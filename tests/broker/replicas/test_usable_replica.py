@@ -11,7 +11,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.fetch.read_log import read_local
 from quorumlog_broker.partition.events import LogFailed
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 
 def led_replica() -> Replica:

@@ -17,7 +17,7 @@ from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replication.fetch_position import FetchPosition
 from quorumlog_broker.replication.fetcher import Fetcher, OnFetched
 from quorumlog_broker.replication.follower import verified_batches
-from quorumlog_storage.batch import stamped_batches
+from quorumlog_storage.segment.batch import stamped_batches
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 

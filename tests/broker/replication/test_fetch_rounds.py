@@ -13,7 +13,7 @@ from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, 
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.read_log import read_local
 from quorumlog_broker.fetch.targets import FetchTarget
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 MANY = 20
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch, values_of
 
 from quorumlog.records import headers
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 PATH = "/d0/t-0"
 

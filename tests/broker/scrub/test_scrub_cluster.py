@@ -10,8 +10,8 @@ from replica_cluster import INDEX_CHECK_MS, Node, ReplicaCluster, batch
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ErrorCode
-from quorumlog_storage.names import index_name, log_name, time_index_name
-from quorumlog_storage.worker import Answer
+from quorumlog_storage.files.names import index_name, log_name, time_index_name
+from quorumlog_storage.writer.worker import Answer
 
 SMALL = {"internal_segment_bytes": "600", "index_interval_bytes": "0", "file_delete_delay_ms": "500"}
 START_MS = 1_700_000_000_000

@@ -21,7 +21,7 @@ from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP
 from quorumlog_quorum.metadata.loader import MAX_RECORDS_PER_DELTA, MetadataLoader
 from quorumlog_quorum.metadata.snapshot_records import RECORDS_PER_STEP, WrongState, slices_of
 from quorumlog_quorum.snapshots.codec import SnapshotEncoder, SnapshotHeading
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)
 BASE: list[MetadataRecord] = [

@@ -25,8 +25,8 @@ from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
 from quorumlog_quorum.raft import Membership, Voter, VoterSet
 from quorumlog_quorum.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotHeading, values_of
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 MS = 1_000_000  # of virtual nanoseconds
 

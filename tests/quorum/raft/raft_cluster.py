@@ -57,7 +57,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
-from quorumlog_storage.epochs import EpochStart, LeaderEpochCache
+from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 
 ENTRY = Struct(">qqq")  # offset, epoch, value; one entry is one batch
 Entry = tuple[Epoch, int]

@@ -13,7 +13,7 @@ from quorumlog_quorum.raft.events import ConfirmationRequested, TimerFired
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.read_rounds import NONE_TOLD, UNKNOWN
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # LeaderChange is at 10, so the log ends at 11
 

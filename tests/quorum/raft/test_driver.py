@@ -14,9 +14,9 @@ from quorumlog.rpc.transport import Identity
 from quorumlog_quorum.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft import NotLeader, QuorumState
 from quorumlog_quorum.raft.quorum_state import CorruptQuorumState, read_quorum_state
-from quorumlog_storage.directory_life import DirectoryOffline
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
+from quorumlog_storage.segment.log_config import LogConfig
+from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,8 @@ from quorumlog_quorum.snapshots import (
 )
 from quorumlog_quorum.snapshots.log_aside import set_log_aside
 from quorumlog_quorum.snapshots.opening import SnapshotMissing
-from quorumlog_storage.log_config import LogConfig
-from quorumlog_storage.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_storage.directory.offset_files import LOST_OFFSETS, OffsetFile
+from quorumlog_storage.segment.log_config import LogConfig
 
 SMALL = LogConfig(segment_bytes=1_024)
 EVERY_KIB = SnapshotConfig(

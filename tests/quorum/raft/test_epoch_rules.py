@@ -53,7 +53,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import VoterKey
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 OWN = 5
 ROLES: dict[str, Callable[[], Raft]] = {

@@ -20,7 +20,7 @@ from quorumlog_quorum.raft.log_state import EpochSpan
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SPAN = (EpochSpan(5, 10, 12),)

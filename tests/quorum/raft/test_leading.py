@@ -39,7 +39,7 @@ from quorumlog_quorum.raft.events import (
 )
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import Leader, RaftRole
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 LOG: dict[str, Any] = {
     "end": 10,

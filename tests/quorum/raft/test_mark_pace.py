@@ -20,7 +20,7 @@ from quorumlog_quorum.raft.events import (
 from quorumlog_quorum.raft.mark_pace import GAP_MS, RUN, MarkPace
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import Leader
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 

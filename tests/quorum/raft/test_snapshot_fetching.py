@@ -36,8 +36,8 @@ from quorumlog_quorum.raft.log_state import EpochSpan, LogState
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_storage.epochs import EpochStart
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.epochs import EpochStart
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SNAPSHOT = SnapshotId(100, 5)

@@ -24,8 +24,8 @@ from quorumlog_quorum.raft.events import (
 from quorumlog_quorum.raft.log_state import EpochSpan, LogState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_storage.epochs import EpochStart
-from quorumlog_storage.fetch_rule import SnapshotId
+from quorumlog_storage.rules.epochs import EpochStart
+from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 EPOCHS = (EpochStart(1, 0), EpochStart(2, 40), EpochStart(4, 60))
 OLDEST, LATEST = SnapshotId(50, 2), SnapshotId(80, 4)

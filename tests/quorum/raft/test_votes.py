@@ -49,7 +49,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import VoterKey
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epoch 4, offset 10)
 

@@ -33,7 +33,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.voter_history import MembershipRecord
 from quorumlog_quorum.raft.voter_records import record_of, set_of
 from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
-from quorumlog_storage.epochs import EpochStart
+from quorumlog_storage.rules.epochs import EpochStart
 
 LISTENER = "INTERNAL"
 EPOCH = 5

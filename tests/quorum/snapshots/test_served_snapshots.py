@@ -23,8 +23,8 @@ from quorumlog_quorum.snapshots import (
     write_snapshot,
 )
 from quorumlog_quorum.snapshots.reader import PIECE_BYTES
-from quorumlog_storage.disk import DiskError
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.files.disk import DiskError
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 DIRECTORY = "/data"
 OLDER, NEWER = SnapshotId(100, 1), SnapshotId(200, 2)

@@ -10,7 +10,7 @@ import pytest
 
 from quorumlog_quorum.snapshot_loading import SnapshotLoading
 from quorumlog_quorum.snapshots import CorruptSnapshot, SnapshotId
-from quorumlog_storage.writer import Outcome
+from quorumlog_storage.writer.writer import Outcome
 
 PIECES = [b"first", b"second", b""]
 

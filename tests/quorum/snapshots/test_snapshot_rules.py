@@ -17,9 +17,9 @@ from quorumlog_quorum.snapshots import (
     snapshots_to_drop,
 )
 from quorumlog_quorum.snapshots.opening import is_beyond
-from quorumlog_storage.batch import stamped_batches
-from quorumlog_storage.log import Log
-from quorumlog_storage.log_config import LogConfig
+from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.batch import stamped_batches
+from quorumlog_storage.segment.log_config import LogConfig
 
 
 def test_a_directory_is_sorted_by_what_its_names_mean() -> None:

@@ -17,7 +17,7 @@ from quorumlog_quorum.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_taker import ASKED_AGAIN_MS, SnapshotTaker
 from quorumlog_quorum.snapshots import SnapshotId, values_of
 from quorumlog_quorum.snapshots.reader import snapshot_path
-from quorumlog_storage.writer import DirectoryWriter
+from quorumlog_storage.writer.writer import DirectoryWriter
 
 DIRECTORY = "/data"
 EPOCH, TIMESTAMP_MS = 3, 1_700_000_000_000

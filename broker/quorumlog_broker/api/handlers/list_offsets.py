@@ -24,7 +24,7 @@ from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.fetch.isolation import isolation_of
-from quorumlog_storage.isolation import Isolation
+from quorumlog_storage.rules.isolation import Isolation
 
 
 async def handle_list_offsets(services: Services, context: Context, request: ListOffsetsRequest) -> ListOffsetsResponse:

@@ -1,7 +1,7 @@
 """From the committed decision to the last marker: which are still missing, and the record when none is.
 
 Nothing of this is durable. A coordinator that loads a decision has every marker written again; a partition that has it
-already is not harmed (quorumlog_storage/producer_state.py, rule 6).
+already is not harmed (quorumlog_storage/producers/producer_state.py, rule 6).
 
 The Prepare record names the partitions, so a decision that waits for its turn is no more than its id here, however many
 there are. Whoever sends the markers takes as many as it has room for, and may ask again for what is missing.
@@ -24,7 +24,7 @@ from quorumlog_broker.coordinator.transactions.table import (
     partitions_of,
 )
 from quorumlog_broker.produce.transactional import EndTransaction
-from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
 
 
 class DecidedTransaction(NamedTuple):

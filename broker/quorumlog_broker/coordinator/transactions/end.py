@@ -37,7 +37,7 @@ from quorumlog_broker.coordinator.transactions.table import (
     TransactionTable,
 )
 from quorumlog_broker.coordinator.turn import Call
-from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
 
 
 class Ending:

@@ -17,7 +17,7 @@ from quorumlog.records.coordinator.transactions import (
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, MOVES, ONGOING, PREPARED, TransactionTable
 from quorumlog_broker.coordinator.turn import Turn
-from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
 
 FLEXIBLE_VERSION = 1  # transaction.version from which records are of version 1
 

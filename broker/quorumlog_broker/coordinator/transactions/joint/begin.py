@@ -24,7 +24,7 @@ from quorumlog_broker.coordinator.transactions.states import States, Transaction
 from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_quorum.metadata.features import JOINT_BEGINS
-from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
 
 MAX_SLOTS_TRIED = 64  # by one call; 0.1 ms each
 CAUSES: dict[int, str] = {  # newer software may know others

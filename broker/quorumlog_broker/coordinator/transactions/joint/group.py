@@ -16,7 +16,7 @@ from dataclasses import replace
 from quorumlog.ids import Offset
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue, unpack
 from quorumlog.records.coordinator.transactions import NO_PRODUCER_ID, TransactionStatus, TransactionValue
-from quorumlog_storage.producer_state import EPOCH_PER_TRANSACTION
+from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
 
 ONGOING = TransactionStatus.ONGOING
 PREPARE_COMMIT, PREPARE_ABORT = TransactionStatus.PREPARE_COMMIT, TransactionStatus.PREPARE_ABORT

@@ -1,0 +1,1 @@
+"""The check of closed segments while a node runs."""

@@ -1,0 +1,1 @@
+"""A log directory: its own files, and the partitions in it."""

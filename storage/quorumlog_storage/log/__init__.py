@@ -1,0 +1,1 @@
+"""A log: batches in segments, how they are appended, cut and read."""

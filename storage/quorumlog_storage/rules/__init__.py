@@ -1,0 +1,1 @@
+"""What a log decides, as pure functions: commits, fetches, rolls, failures and leader epochs."""
