@@ -38,15 +38,15 @@ from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.lifecycle.lifecycle import Lifecycle
 from quorumlog_broker.lifecycle.shell import LifecycleShell
 from quorumlog_broker.lifecycle.states import LifecycleState
-from quorumlog_cli.server import process
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.internal_requests import internal_handler
-from quorumlog_cli.server.parts import broker_config
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.subscription import ActiveController
+from quorumlog_quorum.metadata.listener import Steps
+from quorumlog_quorum.metadata.subscription import ActiveController
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.config.parts import broker_config
+from quorumlog_server.edge.edges import Edges
+from quorumlog_server.process import process
+from quorumlog_server.process.internal_requests import internal_handler
 
 WAIT_MS, CALL_TIMEOUT_MS, MAX_BYTES = 500, 5_000, 1 << 20
 AGAIN_S = 0.1

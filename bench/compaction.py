@@ -7,7 +7,7 @@
   fixed pace; the 99th percentile while a cleaner is at work, as a share of the one while none is. Both are measured in
   each round.
 
-It is the process that a node starts (quorumlog_cli/server/cleaner_process.py), on real files.
+It is the process that a node starts (quorumlog_server/edge/cleaner_process.py), on real files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from bench.log_engine import make_batch
 from bench.report import Row
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_cli.server.cleaner_process import CleanerProcess
+from quorumlog_server.edge.cleaner_process import CleanerProcess
 from quorumlog_storage.cleaning.spec import RoundDone, RoundSpec
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.log.log import Log

@@ -10,7 +10,7 @@ import compileall
 from pathlib import Path
 
 TREE = Path(__file__).parent.parent
-FOLDERS = ("quorumlog", "storage", "quorum", "broker", "cli")
+FOLDERS = ("quorumlog", "storage", "quorum", "broker", "server", "cli")
 
 
 def compile_tree() -> None:

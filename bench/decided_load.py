@@ -52,7 +52,7 @@ from quorumlog_broker.coordinator.runtime.transaction_coordinators import Transa
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_broker.produce.own_appends import OwnAppends
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_cli.server.freezing import freeze_survivors
+from quorumlog_server.process.freezing import freeze_survivors
 
 COUNT, QUICK_COUNT = 10_000, 2_000
 GOAL_MS = 10.0

@@ -19,7 +19,8 @@ from bench import floor, floor_lane
 from bench.floor import NODES, OPTIONS, READ, checksum_of
 
 READ_BYTES = 2 << 20  # per read: a consumer's default for a partition
-# Nodes keep freed memory (quorumlog_cli/server/allocator.py). The floor does so too, so that the comparison is fair.
+# Nodes keep freed memory (quorumlog_server/process/allocator.py). The floor does so too, so that the comparison is
+# fair.
 ALLOCATOR = {
     "MALLOC_TRIM_THRESHOLD_": str(64 << 20),
     "MALLOC_TOP_PAD_": str(4 << 20),

@@ -23,7 +23,7 @@ from bench.kafka_samples import Samples
 from bench.kafka_tools import Kafka
 from bench.machine import MEGABYTE
 from bench.peer import START_TIMEOUT_S, remaining
-from quorumlog_cli.server.cleaner_process import CleanerProcess
+from quorumlog_server.edge.cleaner_process import CleanerProcess
 from quorumlog_storage.cleaning.spec import GroupCleaned
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.log.log import Log

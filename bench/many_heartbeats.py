@@ -25,7 +25,7 @@ from quorumlog.client.edge import make_transport
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.ports import HOST, PortPicker
-from quorumlog_cli.server.rest import HEARTBEAT_REST_MAX_MS
+from quorumlog_server.config.rest import HEARTBEAT_REST_MAX_MS
 
 BROKERS, QUICK_BROKERS = 500, 100
 OBSERVERS, QUICK_OBSERVERS = 100, 30

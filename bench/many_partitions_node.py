@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 
-from quorumlog_cli.server.lean_start import load_no_more_than_needed
+from quorumlog_server.process.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
-# ruff: noqa: E402  # imported after the settings above, as in quorumlog_cli.server
+# ruff: noqa: E402  # imported after the settings above, as in quorumlog_server
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,10 +21,10 @@ from selectors import BaseSelector
 from bench.counted_disk import CountedDisk, Counts, write_counts
 from bench.long_turns import LongTurns, write_long_turns
 from bench.turns import MeasuredLoop, write_turns
-from quorumlog_cli.server import process
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.node import Node
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.edge.edges import Edges
+from quorumlog_server.process import process
+from quorumlog_server.process.node import Node
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 
-from quorumlog_cli.server.lean_start import load_no_more_than_needed
+from quorumlog_server.process.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
-# ruff: noqa: E402  # imported after the settings above, as in quorumlog_cli.server
+# ruff: noqa: E402  # imported after the settings above, as in quorumlog_server
 from collections.abc import Sequence
 from pathlib import Path
 from selectors import BaseSelector
@@ -21,11 +21,11 @@ from selectors import BaseSelector
 from bench.turns import MeasuredLoop, write_turns
 from jepsen.light_broker import LightBroker
 from quorumlog_broker.replicas.reconciler import changes_of
-from quorumlog_cli.server import process
-from quorumlog_cli.server.node import Node
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.listener import Steps
+from quorumlog_server.process import process
+from quorumlog_server.process.node import Node
 
 COMPLETE = "--complete"
 

@@ -26,14 +26,14 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.nursery import Nursery
 from quorumlog_broker.replicas.reconciler import changes_of
-from quorumlog_cli.server.freezing import Freezer
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, SnapshotReader, parse_snapshot_name, write_snapshot
+from quorumlog_server.process.freezing import Freezer
 from quorumlog_storage.edge.disk import RealDisk
 
 PARTITIONS, QUICK_PARTITIONS = 200_000, 20_000

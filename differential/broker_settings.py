@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from differential.compare import ABSENT, Difference
-from quorumlog_cli.server.foreign_keys import foreign
+from quorumlog_server.config.foreign_keys import foreign
 
 # Of a broker. Kafka does not have them, or does not tell of them.
 OURS = frozenset((

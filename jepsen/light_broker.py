@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from quorumlog.messages.common import Endpoint
 from quorumlog_broker.node import Broker
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.listener import Steps
 
 
 class LightBroker(Broker):

@@ -1,7 +1,7 @@
 """Settings of a broker's cleaner that can be changed while brokers run (Kafka's `LogCleaner.RECONFIGURABLE_CONFIGS`).
 
 They are set for one broker or for all of them (a `broker` resource of IncrementalAlterConfigs), and stored under the
-names of a broker's file. Names, defaults and ranges are those of the file (`quorumlog_cli/server/keys.py`).
+names of a broker's file. Names, defaults and ranges are those of the file (`quorumlog_server/config/keys.py`).
 """
 
 from __future__ import annotations

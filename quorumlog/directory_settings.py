@@ -1,7 +1,7 @@
 """Settings of a broker's log directories that can be changed while brokers run.
 
 They are set for one broker, never for all: they name paths of its `log.dirs` (KIP-1066; so is it in Kafka's
-`DynamicBrokerConfig.PerBrokerConfigs`). Stored under the names of a broker's file (`quorumlog_cli/server/keys.py`).
+`DynamicBrokerConfig.PerBrokerConfigs`). Stored under the names of a broker's file (`quorumlog_server/config/keys.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Settings of a broker that can be changed while it runs, beside those of its cleaner, directories and throttles.
 
-Stored under the names of a broker's file (`quorumlog_cli/server/keys.py`), for one broker or for all. `IDLE` are taken
-because Kafka takes them at run time and its tools set them: nothing here reads them, nor their keys in a file
-(`quorumlog_cli/server/foreign_keys.py`). Source: Kafka's `DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS`.
+Stored under the names of a broker's file (`quorumlog_server/config/keys.py`), for one broker or for all. `IDLE` are
+taken because Kafka takes them at run time and its tools set them: nothing here reads them, nor their keys in a file
+(`quorumlog_server/config/foreign_keys.py`). Source: Kafka's `DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS`.
 """
 
 from __future__ import annotations

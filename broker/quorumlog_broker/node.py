@@ -1,6 +1,6 @@
 """One broker, put together: the data plane, the lifecycle towards the controller, and the handlers of its APIs.
 
-It knows the quorum only as a subscription to committed metadata; the composition root (quorumlog_cli/server) owns
+It knows the quorum only as a subscription to committed metadata; the composition root (quorumlog_server) owns
 listeners, directories and the quorum itself.
 """
 
@@ -51,12 +51,12 @@ from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.partition.events import HighWatermarkMoved
 from quorumlog_broker.produce.own_appends import OwnAppends
 from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.subscription import MetadataSubscription
+from quorumlog_quorum.metadata.listener import Steps
+from quorumlog_quorum.metadata.subscription import MetadataSubscription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -369,7 +369,7 @@ class Broker:
 
     def _on_controller_change(self) -> None:
         """Where the log has no place for this broker's ranges, the new active controller learns them from a
-        registration: it must know them to raise the level (quorumlog_quorum/controller/announced.py)."""
+        registration: it must know them to raise the level (quorumlog_quorum/controller/engine/announced.py)."""
         image = self._subscription.image
         known = image.offset > 0 and self._subscription.active_controller is not None
         if known and not has_field(RegisterBrokerRecord, "features", image.metadata_version):

@@ -14,9 +14,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from quorumlog_cli import output
-from quorumlog_cli.errors import report
-from quorumlog_cli.server.lean_start import leave_out
+from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import report
+from quorumlog_server.process.lean_start import leave_out
 
 
 class Verb(NamedTuple):
@@ -32,64 +32,84 @@ class Verb(NamedTuple):
 LOCAL, DATA, CLUSTER, FILES, SETTINGS = "On this machine", "Records", "The cluster", "Nodes and files", "Settings"
 
 VERBS = (
-    Verb("up", "quorumlog_cli.commands.up", "Start a cluster of three nodes here, in one command.", LOCAL),
-    Verb("status", "quorumlog_cli.commands.status", "Show the local nodes and the health of the cluster.", LOCAL),
-    Verb("logs", "quorumlog_cli.commands.logs", "Show the logs of the local nodes.", LOCAL),
-    Verb("kill", "quorumlog_cli.commands.kill", "Kill a local node at once, like kill -9.", LOCAL),
-    Verb("pause", "quorumlog_cli.commands.pause", "Freeze a local node: silent, but not dead.", LOCAL),
-    Verb("resume", "quorumlog_cli.commands.resume", "Continue a frozen local node.", LOCAL),
+    Verb("up", "quorumlog_cli.commands.nodes.up", "Start a cluster of three nodes here, in one command.", LOCAL),
+    Verb("status", "quorumlog_cli.commands.nodes.status", "Show the local nodes and the health of the cluster.", LOCAL),
+    Verb("logs", "quorumlog_cli.commands.nodes.logs", "Show the logs of the local nodes.", LOCAL),
+    Verb("kill", "quorumlog_cli.commands.nodes.kill", "Kill a local node at once, like kill -9.", LOCAL),
+    Verb("pause", "quorumlog_cli.commands.nodes.pause", "Freeze a local node: silent, but not dead.", LOCAL),
+    Verb("resume", "quorumlog_cli.commands.nodes.resume", "Continue a frozen local node.", LOCAL),
     Verb(
-        "restart", "quorumlog_cli.commands.restart", "Shut a local node down cleanly, if it runs, and start it.", LOCAL
+        "restart",
+        "quorumlog_cli.commands.nodes.restart",
+        "Shut a local node down cleanly, if it runs, and start it.",
+        LOCAL,
     ),
-    Verb("down", "quorumlog_cli.commands.down", "Stop the local cluster; its data stays.", LOCAL),
-    Verb("purge", "quorumlog_cli.commands.purge", "Stop the local cluster and delete its data.", LOCAL),
-    Verb("topic", "quorumlog_cli.commands.topic", "Create, list, change and delete topics.", DATA),
-    Verb("produce", "quorumlog_cli.commands.produce", "Send lines of standard input as records.", DATA),
-    Verb("consume", "quorumlog_cli.commands.consume", "Print the records of topics, alone or in a group.", DATA),
-    Verb("group", "quorumlog_cli.commands.group", "Show consumer groups and their lag; reset their offsets.", DATA),
+    Verb("down", "quorumlog_cli.commands.nodes.down", "Stop the local cluster; its data stays.", LOCAL),
+    Verb("purge", "quorumlog_cli.commands.nodes.purge", "Stop the local cluster and delete its data.", LOCAL),
+    Verb("topic", "quorumlog_cli.commands.topics.topic", "Create, list, change and delete topics.", DATA),
+    Verb("produce", "quorumlog_cli.commands.records.produce", "Send lines of standard input as records.", DATA),
+    Verb(
+        "consume", "quorumlog_cli.commands.records.consume", "Print the records of topics, alone or in a group.", DATA
+    ),
+    Verb(
+        "group", "quorumlog_cli.commands.groups.group", "Show consumer groups and their lag; reset their offsets.", DATA
+    ),
     Verb(
         "transaction",
-        "quorumlog_cli.commands.transaction",
+        "quorumlog_cli.commands.transactions.transaction",
         "Show transactions of producers; end those that hang.",
         DATA,
     ),
-    Verb("spark", "quorumlog_cli.commands.spark", "Load topics into Parquet by Spark; show its pins.", DATA),
-    Verb("txn", "quorumlog_cli.commands.transaction", "The same as transaction.", DATA, hidden=True),
-    Verb("quorum", "quorumlog_cli.commands.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
+    Verb("spark", "quorumlog_cli.commands.spark_jobs.spark", "Load topics into Parquet by Spark; show its pins.", DATA),
+    Verb("txn", "quorumlog_cli.commands.transactions.transaction", "The same as transaction.", DATA, hidden=True),
+    Verb("quorum", "quorumlog_cli.commands.cluster.quorum", "Show the metadata quorum: leader, epoch, lag.", CLUSTER),
     Verb(
         "broker",
-        "quorumlog_cli.commands.broker",
+        "quorumlog_cli.commands.brokers.broker",
         "Show brokers and what they hold; empty one, forget one that is gone.",
         CLUSTER,
     ),
     Verb(
         "feature",
-        "quorumlog_cli.commands.feature",
+        "quorumlog_cli.commands.cluster.feature",
         "Show and change the levels of features, after an upgrade.",
         CLUSTER,
     ),
     Verb(
-        "partition", "quorumlog_cli.commands.partition", "Move, drain and balance partitions; elect leaders.", CLUSTER
+        "partition",
+        "quorumlog_cli.commands.partitions.partition",
+        "Move, drain and balance partitions; elect leaders.",
+        CLUSTER,
     ),
     Verb(
         "log-dirs",
-        "quorumlog_cli.commands.log_dirs",
+        "quorumlog_cli.commands.brokers.log_dirs",
         "Show log directories; bring a repaired one back online.",
         CLUSTER,
     ),
-    Verb("config", "quorumlog_cli.commands.config", "Show and change settings of topics and brokers.", CLUSTER),
-    Verb("metadata", "quorumlog_cli.commands.metadata", "Read the cluster's metadata log from its files.", CLUSTER),
-    Verb("log", "quorumlog_cli.commands.log", "Read segments and indexes from their files.", FILES),
-    Verb("storage", "quorumlog_cli.commands.storage", "Format a node's directories and show their owner.", FILES),
-    Verb("server", "quorumlog_cli.commands.server", "Run one node in the foreground; check its configuration.", FILES),
-    Verb("profile", "quorumlog_cli.commands.profile", "Choose the cluster that commands use.", SETTINGS),
+    Verb("config", "quorumlog_cli.commands.cluster.config", "Show and change settings of topics and brokers.", CLUSTER),
+    Verb(
+        "metadata",
+        "quorumlog_cli.commands.cluster.metadata",
+        "Read the cluster's metadata log from its files.",
+        CLUSTER,
+    ),
+    Verb("log", "quorumlog_cli.commands.log_files.log", "Read segments and indexes from their files.", FILES),
+    Verb("storage", "quorumlog_cli.commands.nodes.storage", "Format a node's directories and show their owner.", FILES),
+    Verb(
+        "server",
+        "quorumlog_cli.commands.nodes.server",
+        "Run one node in the foreground; check its configuration.",
+        FILES,
+    ),
+    Verb("profile", "quorumlog_cli.commands.nodes.profile", "Choose the cluster that commands use.", SETTINGS),
     Verb(
         "completion",
-        "quorumlog_cli.commands.completion",
+        "quorumlog_cli.commands.nodes.completion",
         "Print a script with which a shell completes commands.",
         SETTINGS,
     ),
-    Verb("version", "quorumlog_cli.commands.version", "Show the versions to name in a bug report.", SETTINGS),
+    Verb("version", "quorumlog_cli.commands.nodes.version", "Show the versions to name in a bug report.", SETTINGS),
 )
 _HOMES = {verb.name: verb.home for verb in VERBS}
 
@@ -111,7 +131,7 @@ class LazyGroup(TyperGroup):
 
 def load(name: str) -> Any:
     """The command of a verb, with its examples."""
-    from quorumlog_cli.examples import show_in_help
+    from quorumlog_cli.terminal.examples import show_in_help
 
     home = _HOMES[name]
     command = typer.main.get_command(importlib.import_module(home).app)

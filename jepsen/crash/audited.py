@@ -5,7 +5,7 @@ from __future__ import annotations
 from jepsen.crash.check import require
 from jepsen.crash.process import DATA
 from jepsen.crash.world import World
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
 from quorumlog_storage.audit.directory_audit import audit_directory
 
 

@@ -12,7 +12,7 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.page_cache import FileNode, Node
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import CorruptRecords, decode_batch, headers, verify_crc
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_file import CorruptBatch

@@ -35,11 +35,17 @@ UNREACHED: dict[tuple[str, str], str] = {
     ("storage/quorumlog_storage/directory/directory_probe.py", "DirectoryProbe._identity"): _PROBES,
     ("storage/quorumlog_storage/directory/directory_probe.py", "DirectoryProbe._make_a_file"): _PROBES,
     (
-        "cli/quorumlog_cli/server/metadata_repair.py",
+        "server/quorumlog_server/directories/metadata_repair.py",
         "_stopped",
     ): "a command's lock, on a node that does not run; it changes nothing",
-    ("cli/quorumlog_cli/server/metadata_repair.py", "_last_epoch"): "a command's reading, on a node that does not run",
-    ("cli/quorumlog_cli/server/recover.py", "metadata_log_in"): "a command's reading, on a node that does not run",
+    (
+        "server/quorumlog_server/directories/metadata_repair.py",
+        "_last_epoch",
+    ): "a command's reading, on a node that does not run",
+    (
+        "server/quorumlog_server/directories/recover.py",
+        "metadata_log_in",
+    ): "a command's reading, on a node that does not run",
     (
         "quorum/quorumlog_quorum/snapshots/reader.py",
         "SnapshotReader._read_large",

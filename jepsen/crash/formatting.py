@@ -8,13 +8,13 @@ import random
 from jepsen.crash.check import require
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.crash.world import World
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.directories import NodeDirectories, open_directories
-from quorumlog_cli.server.first_voters import FirstVoters
-from quorumlog_cli.server.format import Formatted, format_node
-from quorumlog_cli.server.secret import new_secret
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
-from quorumlog_quorum.metadata_survey import survey
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.offline.metadata_survey import survey
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.directories import NodeDirectories, open_directories
+from quorumlog_server.directories.first_voters import FirstVoters
+from quorumlog_server.directories.format import Formatted, format_node
+from quorumlog_server.directories.secret import new_secret
 
 CLUSTER = "crash-sweep"
 SECRET = new_secret(bytes(range(32)))

@@ -16,8 +16,8 @@ from jepsen.crash.instant_worker import InstantWorker
 from jepsen.crash.struck_disk import StruckDisk
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset, Uuid
-from quorumlog_quorum.metadata_directory import MetadataDirectory
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, MetadataLog
+from quorumlog_quorum.disk.metadata_directory import MetadataDirectory
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, MetadataLog
 from quorumlog_quorum.raft import QuorumState
 from quorumlog_quorum.snapshots.opening import OpenedSnapshots
 from quorumlog_storage.directory.directory import LockedDirectory

@@ -6,7 +6,7 @@ import random
 
 from jepsen.crash.process import DATA
 from jepsen.crash.world import BATCH_RECORDS, World
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
 from quorumlog_quorum.raft.quorum_state import (
     QUORUM_STATE_NAME,
     CorruptQuorumState,

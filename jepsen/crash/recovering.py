@@ -17,13 +17,13 @@ from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.records.values import encode_values
-from quorumlog_cli.server.adopt import adopt
-from quorumlog_cli.server.directories import open_directories
-from quorumlog_cli.server.recover import recover
-from quorumlog_quorum.lost_majority import RecoveryRefused
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata.frame import encode_record
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
-from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
+from quorumlog_quorum.offline.lost_majority import RecoveryRefused
+from quorumlog_quorum.offline.metadata_survey import MetadataSurvey, survey
+from quorumlog_server.directories.adopt import adopt
+from quorumlog_server.directories.directories import open_directories
+from quorumlog_server.directories.recover import recover
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.segment.batch import received_batches

@@ -15,7 +15,7 @@ from jepsen.crash.reports import ToldAsError
 from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
 from jepsen.crash.workloads import WORKLOADS, Workload
 from jepsen.crash.world import World
-from quorumlog_cli.server.directories import DirectoryProblem
+from quorumlog_server.directories.directories import DirectoryProblem
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.writer.directory_life import DirectoryOffline

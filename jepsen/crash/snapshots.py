@@ -13,9 +13,9 @@ from collections.abc import Callable
 from jepsen.crash.check import check, require
 from jepsen.crash.process import DATA, StoppedClock
 from jepsen.crash.world import FIRST_MS, World
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
-from quorumlog_quorum.served_snapshots import ServedSnapshots
-from quorumlog_quorum.snapshot_store import SnapshotStore
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.snapshot_service.served_snapshots import ServedSnapshots
+from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import (
     PartFile,
     SnapshotEncoder,

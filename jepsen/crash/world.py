@@ -13,7 +13,7 @@ from jepsen.crash.process import DATA, Process, config_of
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.raft import AppendLeaderChange, AppendValues, QuorumState, VoterKey
 from quorumlog_storage.directory.directory import format_directory
 from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs

@@ -11,20 +11,20 @@ import sys
 import threading
 from pathlib import Path
 
-from quorumlog_cli.server.lean_start import load_no_more_than_needed
+from quorumlog_server.process.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
-import quorumlog_cli.server.real_edges  # noqa: E402  # imported after the settings above
+import quorumlog_server.edge.real_edges  # noqa: E402  # imported after the settings above
 from jepsen.live.struck_disk import Strikes, StruckDisk  # noqa: E402
-from quorumlog_cli.server.process import main  # noqa: E402
+from quorumlog_server.process.process import main  # noqa: E402
 
 
 def run(arguments: list[str]) -> int:
     """arguments: the folder of the orders, then the node's own arguments. Returns the node's exit code."""
     strikes = Strikes(Path(arguments[0]))
     StruckDisk.strikes = strikes
-    vars(quorumlog_cli.server.real_edges)["RealDisk"] = StruckDisk  # the node is built with it
+    vars(quorumlog_server.edge.real_edges)["RealDisk"] = StruckDisk  # the node is built with it
     threading.Thread(target=strikes.follow, name="orders", daemon=True).start()
     return main(arguments[1:])
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from jepsen.tree import ROOT
 
 MUTANTS = ROOT / "jepsen" / "mutants"
-FOLDERS = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen")
+FOLDERS = ("quorumlog", "storage", "quorum", "broker", "server", "cli", "jepsen")
 KINDS = ("sim", "crash", "soak", "test")
 
 

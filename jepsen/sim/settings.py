@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorumlog.ids import NodeId
-from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_server.config.config import NodeConfig, from_values
 
 CONTROLLERS: dict[str, NodeId] = {"c1": 1, "c2": 2, "c3": 3}  # by host
 BROKERS: dict[str, NodeId] = {"b1": 11, "b2": 12, "b3": 13}

@@ -1,4 +1,4 @@
-"""The nodes of a cluster on this machine: real processes, each started by `python -P -m quorumlog_cli.server -c FILE`
+"""The nodes of a cluster on this machine: real processes, each started by `python -P -m quorumlog_server -c FILE`
 alone.
 
 Used by `quorumlog up` and related commands and by the test kit. All state is in files (layout.py), so that one process
@@ -256,7 +256,7 @@ class LocalNodes:
 
     def command(self, node: NodeFiles) -> list[str]:
         """What starts the node's process."""
-        return [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(node.config)]
+        return [sys.executable, "-P", "-m", "quorumlog_server", "-c", str(node.config)]
 
     def _start(self, node: NodeFiles) -> None:
         child, process = start(self.command(node), node.log, _environment(), self._picker.locks)

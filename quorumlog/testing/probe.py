@@ -48,7 +48,7 @@ def ask_ready(admin_port: int, pid: int) -> Readiness:
 def ask_findings(admin_port: int, pid: int, kind: str) -> list[str]:
     """What this process tells of its disks, a text for each finding; empty where it does not answer.
 
-    kind: "recovery", "offline", "problems", "opening" or "index_checks", see `quorumlog_cli.server.health.who`.
+    kind: "recovery", "offline", "problems", "opening" or "index_checks", see `quorumlog_server.process.health.who`.
     """
     try:
         node = _parse(_get(admin_port, "/node")[1])

@@ -54,11 +54,11 @@ from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.registration import UNASSIGNED
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.log.log import Log

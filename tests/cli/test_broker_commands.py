@@ -18,13 +18,19 @@ from quorumlog.messages.cluster import ClusterBroker, DescribeClusterResponse, P
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.rpc.transport import NotDelivered
-from quorumlog_cli.commands import broker as command
-from quorumlog_cli.commands import broker_unregister
-from quorumlog_cli.commands.broker_unregister import check, holdings
-from quorumlog_cli.commands.broker_view import Directories, broker_row, directory_rows, listeners_of, shown_state
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.commands.brokers import broker as command
+from quorumlog_cli.commands.brokers import broker_unregister
+from quorumlog_cli.commands.brokers.broker_unregister import check, holdings
+from quorumlog_cli.commands.brokers.broker_view import (
+    Directories,
+    broker_row,
+    directory_rows,
+    listeners_of,
+    shown_state,
+)
 from quorumlog_cli.main import main
-from quorumlog_cli.profile import Target
+from quorumlog_cli.profiles.profile import Target
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 TARGET = Target(bootstrap_servers="h:1", origin="-b")
 

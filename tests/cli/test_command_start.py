@@ -18,8 +18,8 @@ from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog.testing.layout import LayoutError, NotThere
 from quorumlog.testing.waiting import TimedOut
 from quorumlog_broker.cleaning.runner import CleanerDied
-from quorumlog_cli.errors import _BY_CLASS, CliError, Exit, exit_code, report
 from quorumlog_cli.main import VERBS, main
+from quorumlog_cli.terminal.errors import _BY_CLASS, CliError, Exit, exit_code, report
 from quorumlog_quorum.raft.events import NotLeader
 from quorumlog_storage.foreign.source import BadSource
 
@@ -64,7 +64,7 @@ OF_A_NODE = (
     "asyncio",
     "quorumlog_broker",
     "quorumlog_quorum",
-    "quorumlog_cli.server.process",
+    "quorumlog_server.process.process",
     "quorumlog.client",
 )
 
@@ -105,7 +105,9 @@ def test_no_command_loads_a_test_library() -> None:
 
 def test_up_loads_no_client() -> None:
     """It starts processes and asks for their state; importing a client would add half a second."""
-    program = f"import sys, quorumlog_cli.commands.up\nprint([name for name in {OF_A_NODE} if name in sys.modules])"
+    program = (
+        f"import sys, quorumlog_cli.commands.nodes.up\nprint([name for name in {OF_A_NODE} if name in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
-from quorumlog_cli.server.foreign_keys import foreign
-from quorumlog_cli.server.keys import COARSER, all_keys
+from quorumlog_cli.terminal.errors import Exit
+from quorumlog_server.config.foreign_keys import foreign
+from quorumlog_server.config.keys import COARSER, all_keys
 
 
 def explained(key: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, str]]:

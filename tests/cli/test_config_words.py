@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.client.config_change import Append, ConfigChange, Subtract
-from quorumlog_cli.commands.config import _changes
-from quorumlog_cli.commands.config_values import keys_and_values
-from quorumlog_cli.errors import CliError
+from quorumlog_cli.commands.cluster.config import _changes
+from quorumlog_cli.commands.cluster.config_values import keys_and_values
+from quorumlog_cli.terminal.errors import CliError
 
 CASES: list[tuple[str, str, ConfigChange]] = [
     ("k=v", "k", "v"),

@@ -9,12 +9,12 @@ import pytest
 
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode
-from quorumlog_cli.commands import consume
-from quorumlog_cli.commands.consume import _checked
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.commands.records import consume
+from quorumlog_cli.commands.records.consume import _checked
 from quorumlog_cli.main import main
-from quorumlog_cli.places import Range, parse_places
-from quorumlog_cli.profile import Target
+from quorumlog_cli.profiles.profile import Target
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.places import Range, parse_places
 
 
 @pytest.mark.parametrize(

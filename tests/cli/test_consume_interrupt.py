@@ -11,9 +11,9 @@ import pytest
 
 from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.errors import WokenUp
-from quorumlog_cli.commands import consume
-from quorumlog_cli.places import Range
-from quorumlog_cli.profile import Target
+from quorumlog_cli.commands.records import consume
+from quorumlog_cli.profiles.profile import Target
+from quorumlog_cli.terminal.places import Range
 
 TARGET = Target(bootstrap_servers="b2", origin="the test", options={})
 

@@ -15,12 +15,14 @@ from typing import Any
 import pytest
 
 from quorumlog.ids import parse_uuid
-from quorumlog_cli import connect, spark_session
+from quorumlog_cli import spark_session
 from quorumlog_cli.command_tree import Command, all_commands
-from quorumlog_cli.commands import quorum, up
-from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.examples import LINES
+from quorumlog_cli.commands.cluster import quorum
+from quorumlog_cli.commands.nodes import up
+from quorumlog_cli.connecting import connect
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.examples import LINES
 
 COMMANDS = [command for command in all_commands() if not command.is_group]
 
@@ -68,7 +70,7 @@ def test_a_node_logs_for_programs(words: list[str], want: list[str], monkeypatch
     begun: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda path, command: begun.append(command))
     assert main(["server", "start", "-c", "server.properties", *words]) == 0
-    assert begun == [[sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", "server.properties", *want]]
+    assert begun == [[sys.executable, "-P", "-m", "quorumlog_server", "-c", "server.properties", *want]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.path))

@@ -6,9 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_cli.commands.group_targets import Ends, Goal, Target, duration_ms, read_csv, target, time_ms, write_csv
-from quorumlog_cli.commands.group_topics import read_topic
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.commands.groups.group_targets import (
+    Ends,
+    Goal,
+    Target,
+    duration_ms,
+    read_csv,
+    target,
+    time_ms,
+    write_csv,
+)
+from quorumlog_cli.commands.groups.group_topics import read_topic
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 ENDS = Ends(first=10, end=50, at_time=30)
 TARGETS = [

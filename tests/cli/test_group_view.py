@@ -13,7 +13,7 @@ from quorumlog.messages.groups import (
     DescribedGroup,
     DescribedMember,
 )
-from quorumlog_cli.commands.group_view import (
+from quorumlog_cli.commands.groups.group_view import (
     EPOCH_COLUMNS,
     INSTANCE_COLUMN,
     MEMBER_COLUMNS,

@@ -31,13 +31,13 @@ from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import HOST, NodePorts, NoFreePorts, PortPicker
 from quorumlog.testing.processes import ProcessId, read_pid_file, start, write_pid_file
 from quorumlog.testing.waiting import TimedOut, wait_until
-from quorumlog_cli.commands import up
-from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.local.find import find_root
+from quorumlog_cli.commands.nodes import up
+from quorumlog_cli.connecting.find import find_root
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.log_lines import LogFollower, parse_line
 from quorumlog_cli.main import main
-from quorumlog_cli.server.config import load
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_server.config.config import load
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
@@ -379,7 +379,7 @@ def test_up_stops_the_nodes_that_it_started_and_no_others(
     monkeypatch.setattr(cluster, "stop", lambda nodes, timeout_s: done.append(nodes))
     for step in ("wait_ready", "_quorum", "_tell", "follow", "select_local"):
         monkeypatch.setattr(up, step, ends if step == ending else no_end)
-    monkeypatch.setattr("quorumlog_cli.output.say", say)
+    monkeypatch.setattr("quorumlog_cli.terminal.output.say", say)
     try:
         up.run(cluster, background, "warning")
     except (Ends, OSError):

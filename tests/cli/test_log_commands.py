@@ -16,8 +16,8 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from quorumlog.records import Codec, Record, encode_batch, headers
 from quorumlog.records.coordinator import GROUP_TYPES, encode_key
 from quorumlog.records.coordinator.offsets import OffsetCommitValue, OffsetKey
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, format_directory
 from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from quorumlog_storage.directory.meta_properties import MetaProperties

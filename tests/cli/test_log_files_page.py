@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_log_commands import made_directory
 
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "log-files.md"
 COMMANDS = [

@@ -12,12 +12,12 @@ from quorumlog.testing.layout import Layout, NodeFiles, node_folder, read_layout
 from quorumlog.testing.node_config import properties_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import NodePorts
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.profile_of import select_local
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.config_file import read_config
-from quorumlog_cli.server.properties import ConfigError
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_server.config.config import load
+from quorumlog_server.config.config_file import read_config
+from quorumlog_server.config.properties import ConfigError
 from quorumlog_storage.edge.disk import RealDisk
 
 CASES = [

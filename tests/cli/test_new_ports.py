@@ -14,13 +14,13 @@ from quorumlog.testing import port_holder
 from quorumlog.testing.layout import read_layout
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import HOST, STEP, NodePorts, PortPicker
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local import new_ports
 from quorumlog_cli.local.format_all import format_all
 from quorumlog_cli.local.new_ports import give_ports, with_planned_ports
 from quorumlog_cli.local.place import settle
 from quorumlog_cli.offline.metadata_log import DIRECTORY
-from quorumlog_cli.server.config_file import read_config
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_server.config.config_file import read_config
 
 COUNT = 3
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from quorumlog.rpc.transport import Address
-from quorumlog_cli.errors import Exit
+from quorumlog_cli.connecting.who_answers import ANSWER_TIMEOUT_S, why_no_broker, why_none_answers
 from quorumlog_cli.main import main
-from quorumlog_cli.who_answers import ANSWER_TIMEOUT_S, why_no_broker, why_none_answers
+from quorumlog_cli.terminal.errors import Exit
 from tests.scenarios.one_node import RealNode
 
 HTTP = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -120,7 +120,9 @@ def test_where_the_nodes_hang_a_lost_quorum_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("quorumlog_cli.connect._lost", lambda _target: ("the quorum is lost", "start the others"))
+    monkeypatch.setattr(
+        "quorumlog_cli.connecting.connect._lost", lambda _target: ("the quorum is lost", "start the others")
+    )
     with server(b"", True) as port:
         assert main(["topic", "list", "-b", f"127.0.0.1:{port}"]) == Exit.UNHEALTHY
     said = capsys.readouterr().err

@@ -10,11 +10,11 @@ import pytest
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog_cli.errors import Exit, exit_code
 from quorumlog_cli.main import main
 from quorumlog_cli.offline.batches import Damage, FoundBatch, read_batches
 from quorumlog_cli.offline.index_entries import read_index
 from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
+from quorumlog_cli.terminal.errors import Exit, exit_code
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata

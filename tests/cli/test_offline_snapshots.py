@@ -9,9 +9,9 @@ import pytest
 
 from quorumlog.messages.metadata_records import TopicRecord
 from quorumlog.records import Record, encode_batch
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
 from quorumlog_cli.offline.metadata_log import DIRECTORY, read_image
+from quorumlog_cli.terminal.errors import Exit
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import quorumlog.client.blocking
-import quorumlog_cli.connect
+import quorumlog_cli.connecting.connect
 from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.cluster import ClusterBroker, PartitionMetadata, TopicMetadata
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
-from quorumlog_cli.commands.partition_progress import Copy, left_s, rate, sample, sentence
+from quorumlog_cli.commands.partitions.partition_progress import Copy, left_s, rate, sample, sentence
 from quorumlog_cli.main import main
 
 DONE = PartitionOutcome(ErrorCode.NONE)
@@ -129,10 +129,10 @@ def admin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Admin]:
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(quorumlog_cli.connect, "reach", lambda _target: None)
+    monkeypatch.setattr(quorumlog_cli.connecting.connect, "reach", lambda _target: None)
     monkeypatch.setattr(quorumlog.client.blocking, "Cluster", Cluster)
-    monkeypatch.setattr("quorumlog_cli.commands.partition_carry_out.POLL_S", 0)
-    monkeypatch.setattr("quorumlog_cli.commands.partition_status.SECOND_LOOK_S", 0)
+    monkeypatch.setattr("quorumlog_cli.commands.partitions.partition_carry_out.POLL_S", 0)
+    monkeypatch.setattr("quorumlog_cli.commands.partitions.partition_status.SECOND_LOOK_S", 0)
     monkeypatch.chdir(tmp_path)
     yield found
 
@@ -231,7 +231,7 @@ def test_a_wait_survives_a_broker_that_dies(admin: Admin, capsys: pytest.Capture
 
 
 def test_a_wait_gives_up_where_the_cluster_stays_silent(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorumlog_cli.commands.partition_carry_out.SILENCE_S", 0)
+    monkeypatch.setattr("quorumlog_cli.commands.partitions.partition_carry_out.SILENCE_S", 0)
     admin.targets, admin.failures = {("t", 1): (4, 3)}, [NotDelivered("no controller")]
     assert main(["partition", "status", "--wait", "-b", "h:1"]) == 3
 

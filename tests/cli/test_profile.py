@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.profile import Asked, Profiles, parse_options, parse_profiles, resolve
-from quorumlog_cli.profile_file import read_project, user_file, with_current, with_profile, without_profile, write_text
+from quorumlog_cli.profiles.profile import Asked, Profiles, parse_options, parse_profiles, resolve
+from quorumlog_cli.profiles.profile_file import (
+    read_project,
+    user_file,
+    with_current,
+    with_profile,
+    without_profile,
+    write_text,
+)
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 USER = Profiles(
     "home", {"home": {"bootstrap_servers": ["h:1", "h:2"], "client_id": "me"}, "other": {"bootstrap_servers": "o:1"}}

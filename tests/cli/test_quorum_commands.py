@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorumlog.records.control import KRaftVersion, LeaderChange, Voter, VoterEndpoint, Voters, control_batch
-from quorumlog_cli.commands.quorum_verify import document, offsets_in_common
+from quorumlog_cli.commands.cluster.quorum_verify import document, offsets_in_common
 from quorumlog_cli.main import main
 from quorumlog_cli.offline.metadata_log import DIRECTORY
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.client.consumer import ConsumedRecord
-from quorumlog_cli.commands.produce import Shape, record_of
-from quorumlog_cli.errors import CliError
-from quorumlog_cli.places import Range, parse_places
-from quorumlog_cli.records_text import (
+from quorumlog_cli.commands.records.produce import Shape, record_of
+from quorumlog_cli.terminal.errors import CliError
+from quorumlog_cli.terminal.places import Range, parse_places
+from quorumlog_cli.terminal.records_text import (
     BadFormat,
     BadLine,
     compile_format,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.messages.cluster import PartitionMetadata
-from quorumlog_cli.commands.partition_view import partition_row, state_of
-from quorumlog_cli.commands.topic import _state
+from quorumlog_cli.commands.partitions.partition_view import partition_row, state_of
+from quorumlog_cli.commands.topics.topic import _state
 
 SOUND = {"index": 0, "leader_id": 1, "replicas": (1, 2), "isr": (1, 2)}
 STATES = [

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from quorumlog_cli.commands import topic, topic_alter
-from quorumlog_cli.commands.replica_assignment import parse_assignment
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.commands.topics import topic, topic_alter
+from quorumlog_cli.commands.topics.replica_assignment import parse_assignment
 from quorumlog_cli.main import main
-from quorumlog_cli.profile import Target
+from quorumlog_cli.profiles.profile import Target
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 TARGET = Target(bootstrap_servers="h:1", origin="-b")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.messages.joint import JointFact, ListedJointGroup, OpenJointChild
-from quorumlog_cli.commands.spark_sink_view import GroupRow, group_document, group_row, open_row
+from quorumlog_cli.commands.spark_jobs.spark_sink_view import GroupRow, group_document, group_row, open_row
 
 NOW = 1_700_000_010_000
 

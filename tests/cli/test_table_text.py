@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 
-from quorumlog_cli import output
+from quorumlog_cli.terminal import output
 
 COLUMNS = ("PARTITION", "LEADER", "REPLICAS", "NAME")
 TEXTS = st.one_of(

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from quorumlog.internal_topics import INTERNAL_TOPICS
-from quorumlog_cli.commands import topic as command
-from quorumlog_cli.errors import Exit
+from quorumlog_cli.commands.topics import topic as command
 from quorumlog_cli.main import main
-from quorumlog_cli.profile import Target
+from quorumlog_cli.profiles.profile import Target
+from quorumlog_cli.terminal.errors import Exit
 
 TARGET = Target(bootstrap_servers="h:1", origin="-b")
 

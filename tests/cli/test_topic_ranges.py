@@ -12,7 +12,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
 from quorumlog.messages.quorum import DescribeQuorumResponse
 from quorumlog.rpc.transport import NotDelivered
-from quorumlog_cli.commands.topic_ranges import FIRST_MS, ranges_of
+from quorumlog_cli.commands.topics.topic_ranges import FIRST_MS, ranges_of
 
 LEADERS = (1, 2, -1, 1)
 TOPIC = TopicMetadata(

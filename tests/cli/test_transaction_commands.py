@@ -7,7 +7,7 @@ import pytest
 from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
 from quorumlog.client.hanging import HangingTransaction
 from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction, ListedTransaction, TransactionTopic
-from quorumlog_cli.commands.transaction_view import (
+from quorumlog_cli.commands.transactions.transaction_view import (
     description_row,
     hanging_row,
     listing_row,

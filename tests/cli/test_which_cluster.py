@@ -12,13 +12,13 @@ from quorumlog.testing.layout import Layout, NodeFiles, node_folder
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import NodePorts
 from quorumlog.testing.processes import ProcessId, is_flocked, read_pid_file, write_pid_file
-from quorumlog_cli.connect import connected, find_target
-from quorumlog_cli.errors import CliError, Exit
-from quorumlog_cli.local.find import choose_root
+from quorumlog_cli.connecting.connect import connected, find_target
+from quorumlog_cli.connecting.find import choose_root
 from quorumlog_cli.local.here import FOLDER, read_here
 from quorumlog_cli.local.profile_of import forget_local, free_name, select_local
-from quorumlog_cli.profile import Asked, Here, Profiles, Target, names_another, resolve
-from quorumlog_cli.profile_file import read_user, user_file, write_text
+from quorumlog_cli.profiles.profile import Asked, Here, Profiles, Target, names_another, resolve
+from quorumlog_cli.profiles.profile_file import read_user, user_file, write_text
+from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_storage.edge.disk import RealDisk
 
 HERE = Here(root=Path("/a/.quorumlog"), cluster_id="A", bootstrap_servers="a:1")

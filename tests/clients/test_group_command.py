@@ -12,8 +12,8 @@ from client_matrix import LISTED_SKIPS, Place
 
 from bench import kafka_tools as kafka
 from quorumlog.testing.cluster import LocalCluster
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 
 
 class Command:

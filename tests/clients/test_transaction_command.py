@@ -15,8 +15,8 @@ from bench import kafka_tools as kafka
 from quorumlog import Cluster
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 
 WAIT_S = 20.0
 

@@ -14,7 +14,8 @@ from tests.install.wheel_content import Wheel
 pytestmark = pytest.mark.timeout(TEST_S)
 
 PACKAGE_FOLDERS = (
-    "quorumlog", "storage/quorumlog_storage", "quorum/quorumlog_quorum", "broker/quorumlog_broker", "cli/quorumlog_cli",
+    "quorumlog", "storage/quorumlog_storage", "quorum/quorumlog_quorum", "broker/quorumlog_broker",
+    "server/quorumlog_server", "cli/quorumlog_cli",
 )  # fmt: skip
 COPIED = "pyspark_quorumlog.py"  # hatchling copies a single file, and its checkout is on the path, too
 

@@ -80,7 +80,7 @@ def test_the_environment_of_that_test_held_no_extra(wheel: Wheel, bare: Bare) ->
 
 
 def test_what_runs_as_a_program_runs(environment: Environment) -> None:
-    command = [environment.python, "-P", "-m", "quorumlog_cli.server", "--help"]
+    command = [environment.python, "-P", "-m", "quorumlog_server", "--help"]
     assert "server.properties" in run(command, "the help of a node", folder=environment.folder)
 
 

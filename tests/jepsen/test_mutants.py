@@ -99,14 +99,14 @@ NOT_OF_THE_SWARM = (
     "broker/quorumlog_broker/replicas/directory_returns.py",
     "broker/quorumlog_broker/produce/conversion.py",  # its producers do not compress
     "broker/quorumlog_broker/produce/import_path.py",  # only an operator's command starts an import
-    "cli/quorumlog_cli/local/find.py",  # nobody types commands
+    "cli/quorumlog_cli/connecting/find.py",  # nobody types commands
     "cli/quorumlog_cli/local/place.py",
-    "cli/quorumlog_cli/records_text.py",
-    "cli/quorumlog_cli/server/directory_start.py",  # no disk hangs while a simulated node starts
-    "cli/quorumlog_cli/server/replica_directories.py",
-    "quorum/quorumlog_quorum/controller/imports.py",
-    "quorum/quorumlog_quorum/controller/unregister_broker.py",  # only an operator's command forgets a broker
-    "quorum/quorumlog_quorum/lost_majority.py",  # only an operator's command recovers a lost majority
+    "cli/quorumlog_cli/terminal/records_text.py",
+    "server/quorumlog_server/directories/directory_start.py",  # no disk hangs while a simulated node starts
+    "server/quorumlog_server/directories/replica_directories.py",
+    "quorum/quorumlog_quorum/controller/requests/imports.py",
+    "quorum/quorumlog_quorum/controller/requests/unregister_broker.py",  # only an operator's command forgets a broker
+    "quorum/quorumlog_quorum/offline/lost_majority.py",  # only an operator's command recovers a lost majority
     "quorumlog/client/committed.py",  # its readers do not leave out aborted transactions
     "quorumlog/client/link_proof.py",  # its clients name no cluster
     "quorumlog/records/compression.py",  # its producers do not compress
@@ -115,8 +115,8 @@ NOT_OF_THE_SWARM = (
     "quorumlog/chunk_place.py",
     "quorumlog/client/chunk_stream.py",
     "quorumlog/client/arrow_split.py",  # its producers send no tables
-    "cli/quorumlog_cli/server/named_addresses.py",  # its network has no sockets
-    "cli/quorumlog_cli/server/real_edges.py",
+    "server/quorumlog_server/config/named_addresses.py",  # its network has no sockets
+    "server/quorumlog_server/edge/real_edges.py",
     "quorumlog/rpc/grpc_client.py",
     "quorumlog/rpc/grpc_server.py",
     "quorumlog/rpc/grpc_stream.py",

@@ -10,8 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("quorumlog", "storage", "quorum", "broker", "cli", "jepsen", "bench", "applications", "differential")
-SPEAKERS = ("cli/", "bench/", "jepsen/", "applications/", "differential/")  # may print
+PACKAGES = (
+    "quorumlog",
+    "storage",
+    "quorum",
+    "broker",
+    "server",
+    "cli",
+    "jepsen",
+    "bench",
+    "applications",
+    "differential",
+)
+SPEAKERS = ("cli/", "server/", "bench/", "jepsen/", "applications/", "differential/")  # may print
 EDGES = ("bench/", "jepsen/live/", "applications/", "differential/")
 CORES = (
     "storage/",

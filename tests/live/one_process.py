@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 
 from quorumlog.testing.ports import PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.random_uuid import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.random_uuid import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 30
@@ -49,14 +49,14 @@ def format_alone(config: Path) -> None:
 
 class OneProcess:
     """`with` starts it and waits until it serves. before: of the command. instead: of `python -m
-    quorumlog_cli.server`.
+    quorumlog_server`.
     """
 
     def __init__(self, config: Path, *, before: list[str] | None = None, instead: list[str] | None = None) -> None:
         self._config = config
         self._command = [
             *(before or []),
-            *(instead or [sys.executable, "-P", "-m", "quorumlog_cli.server"]),
+            *(instead or [sys.executable, "-P", "-m", "quorumlog_server"]),
             "-c",
             str(config),
         ]

@@ -94,7 +94,7 @@ class Operator:
     # --- processes
 
     def start(self, node: int) -> None:
-        command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", f"node{node}/server.properties"]
+        command = [sys.executable, "-P", "-m", "quorumlog_server", "-c", f"node{node}/server.properties"]
         with (self.root / f"node{node}.log").open("ab") as log:
             self.processes[node] = subprocess.Popen(
                 command, cwd=self.root, stdout=log, stderr=log, start_new_session=True

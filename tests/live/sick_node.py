@@ -15,12 +15,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from quorumlog_cli.server.lean_start import load_no_more_than_needed
+from quorumlog_server.process.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
-import quorumlog_cli.server.real_edges  # noqa: E402  # imported after the settings above
-from quorumlog_cli.server.process import main  # noqa: E402
+import quorumlog_server.edge.real_edges  # noqa: E402  # imported after the settings above
+from quorumlog_server.process.process import main  # noqa: E402
 from quorumlog_storage.edge.disk import RealDisk, RealFile  # noqa: E402
 from quorumlog_storage.files.disk import Buffer, DiskError  # noqa: E402
 
@@ -90,5 +90,5 @@ class SickDisk(RealDisk):
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    quorumlog_cli.server.real_edges.RealDisk = SickDisk  # type: ignore[misc]  # the node is built with it
+    quorumlog_server.edge.real_edges.RealDisk = SickDisk  # type: ignore[misc]  # the node is built with it
     sys.exit(main(sys.argv[2:]))

@@ -13,10 +13,10 @@ import pytest
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.ports import NodePorts, PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 60
@@ -182,7 +182,7 @@ def test_a_bad_start(
         yard = Yard(tmp_path, ports, cluster.nodes.layout.node(1))
         config = prepare(yard)
         before = yard.files()
-        done = run("quorumlog_cli.server", "-c", str(config))
+        done = run("quorumlog_server", "-c", str(config))
         assert (done.returncode, done.stdout) == (code, ""), done.stderr
         assert [text for text in says if text not in done.stderr] == [], done.stderr
         assert not untouched or yard.files() == before

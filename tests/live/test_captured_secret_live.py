@@ -20,10 +20,10 @@ from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.ports import PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 REPLAY_S = 10.0

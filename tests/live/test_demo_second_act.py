@@ -55,7 +55,7 @@ def test_a_group_that_cannot_finish_is_told_in_time(
         problems = act.run()
         assert any("of 2 flights were counted in 5 s" in problem for problem in problems)
         assert members() == []
-        assert len(processes_of("quorumlog_cli.server")) == 3, "the node that was killed serves again"
+        assert len(processes_of("quorumlog_server")) == 3, "the node that was killed serves again"
 
 
 @pytest.mark.timeout(240)

@@ -26,7 +26,7 @@ from quorumlog_storage.edge.disk import RealDisk
 def free(self, path):
     return max(0, 64 * 2**20 - sum(os.path.getsize(os.path.join(d, f)) for d, _, fs in os.walk(path) for f in fs))
 RealDisk.free_bytes, RealDisk.total_bytes = free, lambda self, path: 64 * 2**20
-from quorumlog_cli.server.process import main
+from quorumlog_server.process.process import main
 sys.exit(main(sys.argv[1:]))
 """
 

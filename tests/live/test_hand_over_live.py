@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quorumlog.testing import LocalCluster
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from quorumlog.testing import node_config
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes, NodeEnded
 from quorumlog.testing.ports import PortPicker
-from quorumlog_cli.server.secret import SECRET_NAME
+from quorumlog_server.directories.secret import SECRET_NAME
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 from tests.live.timed import until
 

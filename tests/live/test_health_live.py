@@ -17,10 +17,10 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from quorumlog.testing.ports import NodePorts, PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 30
@@ -51,7 +51,7 @@ def running(folder: Path, ports: NodePorts, voters: str) -> Iterator[tuple[subpr
         new_uuid=random_uuid,
         protect=lambda name: Path(name).chmod(0o600),
     )
-    command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
+    command = [sys.executable, "-P", "-m", "quorumlog_server", "-c", str(config)]
     with (folder / "node.log").open("w") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None

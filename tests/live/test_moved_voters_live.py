@@ -11,7 +11,7 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.testing.layout import read_layout
 from quorumlog.testing.ports import HOST, STEP, NodePorts
 from quorumlog.testing.waiting import wait_until
-from quorumlog_cli.server.keys import MOVED_VOTERS
+from quorumlog_server.config.keys import MOVED_VOTERS
 from tests.live.free_ports import free_port
 from tests.live.person import Person
 

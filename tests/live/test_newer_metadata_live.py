@@ -83,7 +83,7 @@ def test_a_node_that_meets_newer_metadata_stops_and_says_what_to_do(
     config = formatted(tmp_path, ports)
     directory = write_log(tmp_path, MIN_ISR, newer)
     before = (directory / f"{0:020d}.log").read_bytes()
-    command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
+    command = [sys.executable, "-P", "-m", "quorumlog_server", "-c", str(config)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
     assert done.returncode == 6, done.stderr
     assert says in done.stderr and "Upgrade this node" in done.stderr
@@ -94,7 +94,7 @@ def test_a_node_that_meets_newer_metadata_stops_and_says_what_to_do(
 def test_a_log_without_levels_is_opened_and_stays_at_level_1(tmp_path: Path, ports: NodePorts) -> None:
     config = formatted(tmp_path, ports)
     directory = write_log(tmp_path, MIN_ISR)
-    command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
+    command = [sys.executable, "-P", "-m", "quorumlog_server", "-c", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as node:
         assert node.stdout is not None
         assert any(line.startswith("READY") for line in node.stdout)

@@ -19,7 +19,7 @@ from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
-from quorumlog_cli.errors import Exit
+from quorumlog_cli.terminal.errors import Exit
 
 
 @pytest.fixture

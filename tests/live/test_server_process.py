@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from quorumlog.testing.ports import PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 WAIT_S = 30
@@ -26,7 +26,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 
 def command(config: Path, *options: str) -> list[str]:
-    return [sys.executable, *options, "-P", "-m", "quorumlog_cli.server", "-c", str(config)]
+    return [sys.executable, *options, "-P", "-m", "quorumlog_server", "-c", str(config)]
 
 
 @pytest.fixture

@@ -31,10 +31,10 @@ from quorumlog.records.record import Record
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, RpcError
 from quorumlog.testing.ports import PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ class Nodes:
     processes: dict[NodeId, subprocess.Popen[bytes]]
 
     def start(self, node_id: NodeId) -> None:
-        command = [sys.executable, "-P", "-m", "quorumlog_cli.server", "-c", str(self.root / f"{node_id}.properties")]
+        command = [sys.executable, "-P", "-m", "quorumlog_server", "-c", str(self.root / f"{node_id}.properties")]
         with (self.root / f"{node_id}.log").open("ab") as log:
             self.processes[node_id] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 

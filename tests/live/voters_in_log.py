@@ -11,7 +11,7 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.testing.layout import Layout, NodeFiles
 from quorumlog.testing.nodes import format_layout
 from quorumlog.testing.ports import HOST
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
 from quorumlog_quorum.raft import MAX_LEVEL, Voter, VoterSet
 from quorumlog_quorum.raft.voter_records import record_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot

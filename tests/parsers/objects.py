@@ -82,7 +82,7 @@ OBJECTS: dict[str, Objects] = {
     "storage/quorumlog_storage/producers/producer_snapshot.py decode_snapshot": Objects(rows(SNAPSHOT_ROW), 700, INDEX),
     "storage/quorumlog_storage/audit/entries.py read_snapshot": Objects(rows(SNAPSHOT_ROW), 450, INDEX),
     "storage/quorumlog_storage/segment/batch.py received_batches": Objects(batches, 900, MESSAGE),
-    "quorum/quorumlog_quorum/metadata_log.py checked_spans": Objects(batches, 900, MESSAGE),
+    "quorum/quorumlog_quorum/disk/metadata_log.py checked_spans": Objects(batches, 900, MESSAGE),
     "quorumlog/records/batch.py headers": Objects(batches, 600, MESSAGE),
     "quorumlog/records/produced.py validate_produced": Objects(batches, 900, MESSAGE),
     "quorum/quorumlog_quorum/metadata/frame.py decode_record": Objects(rows(ELEMENT), 80, MESSAGE),

@@ -68,12 +68,12 @@ from quorumlog.records.record import read_record
 from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog.records.varint import Malformed, read_uvarint, read_varint
 from quorumlog.slices import Pace, at_once
-from quorumlog_quorum.lost_majority import INTENT_NAME, Intent, RecoveryRefused, read_intent
+from quorumlog_quorum.disk.metadata_log import checked_spans
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import BadRecord, ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
-from quorumlog_quorum.metadata_log import checked_spans
+from quorumlog_quorum.offline.lost_majority import INTENT_NAME, Intent, RecoveryRefused, read_intent
 from quorumlog_quorum.raft.quorum_state import CorruptQuorumState, QuorumState, decode_quorum_state, encode_quorum_state
 from quorumlog_quorum.raft.voters import VoterKey
 from quorumlog_quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
@@ -429,7 +429,7 @@ PARSERS: dict[str, Parser] = {
     "storage/quorumlog_storage/segment/batch.py received_batches": Parser(
         call=received_batches, seeds=BATCHES, errors=(CorruptRecords,), mend=with_batch_crcs,
     ),
-    "quorum/quorumlog_quorum/lost_majority.py read_intent": Parser(
+    "quorum/quorumlog_quorum/offline/lost_majority.py read_intent": Parser(
         call=_intent, seeds=(INTENT.render(),), errors=(RecoveryRefused,), again=lambda intent: intent.render(),
     ),
     "quorum/quorumlog_quorum/metadata/frame.py decode_record": Parser(
@@ -440,7 +440,7 @@ PARSERS: dict[str, Parser] = {
         call=_partition, seeds=(METADATA[2][len(PARTITION_HEADER) :],),
         errors=(BadRecord, UnsupportedMetadata, ReplayError),
     ),
-    "quorum/quorumlog_quorum/metadata_log.py checked_spans": Parser(
+    "quorum/quorumlog_quorum/disk/metadata_log.py checked_spans": Parser(
         call=checked_spans, seeds=(*CONTROL_BATCHES, *BATCHES), errors=(), mend=with_batch_crcs,
     ),
     "quorum/quorumlog_quorum/raft/quorum_state.py decode_quorum_state": Parser(
@@ -521,7 +521,7 @@ PARSERS: dict[str, Parser] = {
 LANE = "tests/wire/fuzz.py sends damaged frames of every API and version to a listener"
 ANSWERS = "tests/wire/test_wire_schema.py and tests/wire/lane.py; a client trusts its cluster's answers"
 ELSEWHERE: dict[str, str] = {
-    "quorum/quorumlog_quorum/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
+    "quorum/quorumlog_quorum/disk/metadata_log.py MetadataLog.read": "gives bytes of the log to a function",
     "storage/quorumlog_storage/edge/cleaner.py decode_spec": "a line that the node writes to its own cleaner",
     "storage/quorumlog_storage/foreign/export.py Export.take": "received_batches",
     "storage/quorumlog_storage/segment/index_file.py IndexFile.decode": "the interface of the next two",

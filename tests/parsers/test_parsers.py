@@ -10,9 +10,9 @@ import pytest
 from quorumlog.messages.metadata_records import PartitionRecord
 from quorumlog.records import Codec, Record, encode_batch
 from quorumlog.records.batch import BATCH_OVERHEAD
-from quorumlog_quorum.lost_majority import RecoveryRefused
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record
+from quorumlog_quorum.offline.lost_majority import RecoveryRefused
 from quorumlog_storage.files.text_checkpoint import render_checkpoint
 from quorumlog_storage.producers.producer_snapshot import encode_snapshot
 from quorumlog_storage.producers.producer_state import ProducerEntry, Remembered
@@ -26,7 +26,7 @@ INPUTS = 600  # of each parser; ./dev fuzz-parsers runs a million
 # Parsers whose file is an argument by name: found_parsers cannot see the bytes.
 BY_FILE = (
     "storage/quorumlog_storage/directory/directory.py LockedDirectory.open",
-    "quorum/quorumlog_quorum/lost_majority.py read_intent",
+    "quorum/quorumlog_quorum/offline/lost_majority.py read_intent",
 )
 
 
@@ -112,7 +112,8 @@ DENSE: list[tuple[str, bytes]] = [
         (name, EMPTY * 1_000)
         for name in (
             "storage/quorumlog_storage/segment/batch.py received_batches", "quorumlog/records/batch.py headers",
-            "quorum/quorumlog_quorum/metadata_log.py checked_spans", "quorumlog/records/produced.py validate_produced",
+            "quorum/quorumlog_quorum/disk/metadata_log.py checked_spans",
+            "quorumlog/records/produced.py validate_produced",
             "storage/quorumlog_storage/audit/batches.py read_batches", "quorumlog/records/batch.py verify_crc",
         )
     ),
@@ -127,7 +128,7 @@ DENSE: list[tuple[str, bytes]] = [
         )
     ),
     ("quorum/quorumlog_quorum/raft/quorum_state.py decode_quorum_state", b"[" + b"[]," * 680 + b"[]]"),
-    ("quorum/quorumlog_quorum/lost_majority.py read_intent", b"[" + b"[]," * 680 + b"[]]"),
+    ("quorum/quorumlog_quorum/offline/lost_majority.py read_intent", b"[" + b"[]," * 680 + b"[]]"),
     ("storage/quorumlog_storage/directory/directory.py LockedDirectory.open", b"[" + b"{}," * 680 + b"{}]"),
 ]  # fmt: skip
 
@@ -178,7 +179,7 @@ def test_the_fuzz_finds_a_mistake(monkeypatch: pytest.MonkeyPatch, call: object,
 @pytest.mark.parametrize("number", [b"1.5", b'"3"', b"1e999", b"-2", b"true"])
 def test_the_note_of_a_recovery_holds_whole_numbers(number: bytes) -> None:
     """A number that cannot be an offset is no number of a note, whatever Python would make of it."""
-    parser = PARSERS["quorum/quorumlog_quorum/lost_majority.py read_intent"]
+    parser = PARSERS["quorum/quorumlog_quorum/offline/lost_majority.py read_intent"]
     refused = False
     try:
         parser.call(parser.seeds[0].replace(b'"endOffset":10', b'"endOffset":' + number))

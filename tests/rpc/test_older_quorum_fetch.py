@@ -19,7 +19,7 @@ from quorumlog.rpc import grpc_client
 from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, Context, NotDelivered, OutcomeUnknown
-from quorumlog_quorum.peers import Peers
+from quorumlog_quorum.node.peers import Peers
 from quorumlog_quorum.raft import RequestFailed, ResponseReceived, Send
 
 FETCH = QuorumFetchRequest(

@@ -31,11 +31,11 @@ from quorumlog.testing.ports import PortPicker
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog.wire.transport import WireTransport
 from quorumlog_broker.api.handlers import HANDLERS
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.node import Node, build_node
-from quorumlog_cli.server.real_edges import random_uuid, real_edges
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.real_edges import random_uuid, real_edges
+from quorumlog_server.process.node import Node, build_node
 from quorumlog_storage.edge.disk import RealDisk
 
 T = TypeVar("T")

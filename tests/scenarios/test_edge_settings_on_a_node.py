@@ -13,10 +13,10 @@ from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, Incr
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener
 from quorumlog.wire.limits import ConnectionLimits
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.named_addresses import NamedAddresses
-from quorumlog_cli.server.own_notice import OwnNotice
-from quorumlog_cli.server.real_edges import connection_limits
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.config.named_addresses import NamedAddresses
+from quorumlog_server.edge.own_notice import OwnNotice
+from quorumlog_server.edge.real_edges import connection_limits
 from tests.scenarios.one_node import CALL_MS, GRPC, RealNode
 
 BROKER, SET, DELETE = 4, 0, 1

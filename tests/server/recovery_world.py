@@ -13,12 +13,12 @@ from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.records.values import encode_values
-from quorumlog_cli.server.adopt import Adopted, adopt
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.recover import Recovered, recover
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
-from quorumlog_quorum.metadata_survey import MetadataSurvey, survey
+from quorumlog_quorum.offline.metadata_survey import MetadataSurvey, survey
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.adopt import Adopted, adopt
+from quorumlog_server.directories.recover import Recovered, recover
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.directory import read_meta
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile

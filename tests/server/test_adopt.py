@@ -36,14 +36,14 @@ from quorumlog.messages.metadata_records import (
     RemoveTopicRecord,
 )
 from quorumlog.records.values import encode_values
-from quorumlog_cli.server.directories import open_directories
-from quorumlog_quorum.lost_majority import INTENT_NAME, RecoveryRefused
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY
 from quorumlog_quorum.metadata.snapshot_records import slices_of
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.offline.lost_majority import INTENT_NAME, RecoveryRefused
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, damaged_name, snapshot_name, write_snapshot
+from quorumlog_server.directories.directories import open_directories
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.directory import LOCK_NAME, read_meta
 from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile

@@ -13,7 +13,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DATA, METADATA_LOG
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 

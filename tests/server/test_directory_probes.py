@@ -13,7 +13,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DATA
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_MS
-from quorumlog_cli.server.directory_probes import PROBE_INTERVAL_MS
+from quorumlog_server.directories.directory_probes import PROBE_INTERVAL_MS
 from quorumlog_storage.directory.directory_probe import PROBE_NAME
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 

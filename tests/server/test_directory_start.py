@@ -10,14 +10,14 @@ from typing import Any, cast
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.directories import DirectoryProblem, NodeDirectories, open_directories
-from quorumlog_cli.server.directory_start import DirectoryStart
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import SystemClock
-from quorumlog_cli.server.replica_directories import CannotReturn, DirectoryWorkers
-from quorumlog_cli.server.secret import SECRET_NAME, new_secret
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.directories import DirectoryProblem, NodeDirectories, open_directories
+from quorumlog_server.directories.directory_start import DirectoryStart
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.replica_directories import CannotReturn, DirectoryWorkers
+from quorumlog_server.directories.secret import SECRET_NAME, new_secret
+from quorumlog_server.edge.edges import Edges
+from quorumlog_server.edge.real_edges import SystemClock
 from quorumlog_storage.directory.directory import LOCK_NAME
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 from quorumlog_storage.edge.worker import ThreadWorker

@@ -13,14 +13,14 @@ from jepsen.sim.machine.disk_faults import Fail, Operation
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.directories import open_directories
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.replica_directories import DirectoryWorkers
-from quorumlog_cli.server.secret import new_secret
-from quorumlog_quorum.metadata_directory import MetadataDirectory
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_directory import MetadataDirectory
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.directories import open_directories
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.replica_directories import DirectoryWorkers
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.edges import Edges
 from quorumlog_storage.directory.directory import LOCK_NAME
 from quorumlog_storage.directory.directory_probe import PROBE_NAME
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from quorumlog.testing.ports import PortPicker
-from quorumlog_cli.server.config import load
-from quorumlog_cli.server.fail_stop import is_fatal, stop_on_loop_errors
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import load
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.fail_stop import is_fatal, stop_on_loop_errors
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
 
 CASES: list[tuple[str, dict[str, Any], bool]] = [
@@ -69,7 +69,7 @@ def submit_and_fail(self, job, on_written, on_synced):
     submit(self, job, fail if jobs == 5 else on_written, on_synced)
 
 ThreadWorker.submit = submit_and_fail
-from quorumlog_cli.server.process import main
+from quorumlog_server.process.process import main
 sys.exit(main(["-c", sys.argv[1]]))
 """
 

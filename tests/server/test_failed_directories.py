@@ -11,12 +11,12 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.logdirs.offline import offline_ids
-from quorumlog_cli.server.config import from_values
-from quorumlog_cli.server.directories import NodeDirectories, open_directories
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.replica_directories import DirectoryWorkers
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import from_values
+from quorumlog_server.directories.directories import NodeDirectories, open_directories
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.replica_directories import DirectoryWorkers
+from quorumlog_server.directories.secret import new_secret
+from quorumlog_server.edge.edges import Edges
 from quorumlog_storage.directory.directory import LockedDirectory
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES, WrongDirectory
 from quorumlog_storage.files.atomic import write_atomically

@@ -6,10 +6,10 @@ import pytest
 from test_format import format_, make_config
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_cli.server.directories import DirectoryProblem, open_directories
-from quorumlog_cli.server.first_level import BOOTSTRAP_NAME, BadFirstLevel, read_first_level, write_first_level
-from quorumlog_cli.server.first_voters import FormatRefused
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
+from quorumlog_server.directories.directories import DirectoryProblem, open_directories
+from quorumlog_server.directories.first_level import BOOTSTRAP_NAME, BadFirstLevel, read_first_level, write_first_level
+from quorumlog_server.directories.first_voters import FormatRefused
 from quorumlog_storage.files.atomic import write_atomically
 
 

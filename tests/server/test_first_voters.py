@@ -15,9 +15,10 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import ZERO_UUID, format_uuid
 from quorumlog.records.control import Voter, VoterEndpoint
 from quorumlog.rpc.transport import Address
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.directories import open_directories
-from quorumlog_cli.server.first_voters import (
+from quorumlog_quorum.snapshots import SnapshotReader, snapshot_path
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.directories import open_directories
+from quorumlog_server.directories.first_voters import (
     BOOTSTRAP,
     STATIC,
     FirstVoters,
@@ -25,8 +26,7 @@ from quorumlog_cli.server.first_voters import (
     InitialController,
     parse_initial_controllers,
 )
-from quorumlog_cli.server.format import Formatted, format_node
-from quorumlog_quorum.snapshots import SnapshotReader, snapshot_path
+from quorumlog_server.directories.format import Formatted, format_node
 from quorumlog_storage.directory.directory import read_meta
 from quorumlog_storage.directory.meta_properties import WrongDirectory
 from quorumlog_storage.files.disk import Disk

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quorumlog.broker_config import BROKER_CONFIGS, TOPIC_SYNONYMS
-from quorumlog_cli.server.config import from_values, load
-from quorumlog_cli.server.foreign_keys import IDLE, ONLY, PREFIXES, foreign
-from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
-from quorumlog_cli.server.properties import ConfigError
+from quorumlog_server.config.config import from_values, load
+from quorumlog_server.config.foreign_keys import IDLE, ONLY, PREFIXES, foreign
+from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
+from quorumlog_server.config.properties import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "configuration.md"

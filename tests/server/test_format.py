@@ -11,11 +11,11 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.ids import format_uuid
-from quorumlog_cli.server.config import NodeConfig, from_values
-from quorumlog_cli.server.directories import DirectoryProblem, open_directories
-from quorumlog_cli.server.format import Formatted, format_node
-from quorumlog_cli.server.real_edges import random_uuid
-from quorumlog_cli.server.secret import NoSecret, new_secret, read_secret
+from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.directories import DirectoryProblem, open_directories
+from quorumlog_server.directories.format import Formatted, format_node
+from quorumlog_server.directories.secret import NoSecret, new_secret, read_secret
+from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.directory.directory import AlreadyFormatted, read_meta
 from quorumlog_storage.directory.meta_properties import WrongDirectory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from quorumlog_cli.server.freezing import MIN_CHANGES, SETTLE_TICKS, Freezer, freeze_survivors
+from quorumlog_server.process.freezing import MIN_CHANGES, SETTLE_TICKS, Freezer, freeze_survivors
 
 
 class Growth:

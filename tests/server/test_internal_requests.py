@@ -13,8 +13,8 @@ from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
 from quorumlog.rpc.access import INTERNAL_SERVICES
 from quorumlog.rpc.transport import Handler
-from quorumlog_cli.server.internal_requests import TO_QUORUM, internal_handler
-from quorumlog_quorum.controller.requests import RULES
+from quorumlog_quorum.controller.requests.requests import RULES
+from quorumlog_server.process.internal_requests import TO_QUORUM, internal_handler
 
 
 def named(name: str) -> Handler:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.messages.cluster import CreatableTopic
-from quorumlog_cli.server.config import from_values
+from quorumlog_server.config.config import from_values
 
 FILE = {
     "node.id": "1",

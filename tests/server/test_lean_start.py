@@ -8,9 +8,9 @@ import sys
 
 START = """
 import json, runpy, sys
-sys.argv = ["quorumlog_cli.server", "-c", "no/such/file"]
+sys.argv = ["quorumlog_server", "-c", "no/such/file"]
 try:
-    runpy.run_module("quorumlog_cli.server", run_name="__main__", alter_sys=True)
+    runpy.run_module("quorumlog_server", run_name="__main__", alter_sys=True)
 except SystemExit as end:
     assert end.code == 2, end
 from quorumlog.wire.apis import load_newest
@@ -24,7 +24,7 @@ NEVER = (
     # nothing columnar
     "pyarrow", "numpy", "numba", "pandas", "pyspark", "quorumlog.records.columnar",
     # nothing that only the first scrape needs
-    "prometheus_client", "http.server", "wsgiref", "quorumlog_cli.server.metrics",
+    "prometheus_client", "http.server", "wsgiref", "quorumlog_server.process.metrics",
 )  # fmt: skip
 MOST_MODULES = 360  # of libraries: 336 at the time of writing, on Python 3.11; 580 before modules were left out
 MOST_OWN_MODULES = 850  # 808 with joint transactions; a hundred small files of ours load in some 50 ms

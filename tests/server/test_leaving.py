@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from quorumlog_cli.server.leaving import CLOSE_RESERVE_S, STOP_TIMEOUT_S, deadline, stop_timeout_s
+from quorumlog_server.process.leaving import CLOSE_RESERVE_S, STOP_TIMEOUT_S, deadline, stop_timeout_s
 
 PRELUDE = """
 import logging, threading, time
-from quorumlog_cli.server.leaving import deadline, leave_at_the_next_signal
+from quorumlog_server.process.leaving import deadline, leave_at_the_next_signal
 logging.basicConfig(format="%(message)s")
 """
 HANGS = PRELUDE + "with deadline(0.2): threading.Event().wait()"

@@ -6,10 +6,10 @@ import pytest
 from test_format import SECRET, format_, make_config, make_disk
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.metadata_repair import accept_loss, renew
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft.quorum_state import QuorumState, QuorumStateNotRenewed, read_quorum_state
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.directories.metadata_repair import accept_loss, renew
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, LOCK_NAME, NotFormatted
 from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.files.disk import DirectoryLocked

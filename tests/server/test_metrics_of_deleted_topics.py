@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from immutables import Map
 
-from quorumlog_cli.server.metrics import NodeCollector
 from quorumlog_quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, DeletedTopic
 from quorumlog_quorum.metadata.image import EMPTY
+from quorumlog_server.process.metrics import NodeCollector
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from quorumlog_cli.server.metrics import NodeCollector
+from quorumlog_server.process.metrics import NodeCollector
 
 
 def gauges(controller: Any) -> dict[str, float]:

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from quorumlog_cli.server.named_addresses import AGAIN_MS, Found, NamedAddresses
-from quorumlog_cli.server.real_edges import look_up
+from quorumlog_server.config.named_addresses import AGAIN_MS, Found, NamedAddresses
+from quorumlog_server.edge.real_edges import look_up
 
 
 class Names:

@@ -14,14 +14,14 @@ from quorumlog.rpc.transport import Address
 from quorumlog.setting_types import INT
 from quorumlog.topic_config import TOPIC_CONFIGS
 from quorumlog.transaction_config import JointConfig
-from quorumlog_cli.server.config import NodeConfig, from_values, load
-from quorumlog_cli.server.foreign_keys import idle_of
-from quorumlog_cli.server.keys import COARSER, NODE_KEYS, all_keys
-from quorumlog_cli.server.listeners import parse_address
-from quorumlog_cli.server.parts import broker_config, described, metadata_log_config
-from quorumlog_cli.server.properties import ConfigError, from_environment, parse_properties
-from quorumlog_cli.server.values import parse_bytes
 from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
+from quorumlog_server.config.config import NodeConfig, from_values, load
+from quorumlog_server.config.foreign_keys import idle_of
+from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
+from quorumlog_server.config.listeners import parse_address
+from quorumlog_server.config.parts import broker_config, described, metadata_log_config
+from quorumlog_server.config.properties import ConfigError, from_environment, parse_properties
+from quorumlog_server.config.values import parse_bytes
 
 MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 

@@ -32,17 +32,17 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog.records.control import VoterEndpoint
-from quorumlog_cli.server.directories import DirectoryProblem, open_directories
-from quorumlog_quorum.lost_majority import INTENT_NAME, SKIPPED_PRODUCER_IDS, RecoveryRefused
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.records_of import records_of
 from quorumlog_quorum.metadata.snapshot_records import slices_of
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
-from quorumlog_quorum.metadata_survey import MetadataGap, survey
+from quorumlog_quorum.offline.lost_majority import INTENT_NAME, SKIPPED_PRODUCER_IDS, RecoveryRefused
+from quorumlog_quorum.offline.metadata_survey import MetadataGap, survey
 from quorumlog_quorum.raft.quorum_state import QuorumState, encode_quorum_state, read_quorum_state
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
+from quorumlog_server.directories.directories import DirectoryProblem, open_directories
 from quorumlog_storage.directory.directory import LOCK_NAME, read_meta
 from quorumlog_storage.directory.offset_files import LOST_OFFSETS, OffsetFile
 from quorumlog_storage.files.atomic import write_atomically

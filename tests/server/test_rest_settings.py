@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog_cli.server import rest
-from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_server.config import rest
+from quorumlog_server.config.config import NodeConfig, from_values
 
 NODE = {
     "node.id": "1",

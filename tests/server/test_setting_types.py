@@ -10,11 +10,11 @@ from quorumlog import setting_types
 from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.setting_types import INT, LONG, SHORT, TOLD, number_type
-from quorumlog_cli.server.config import from_values
-from quorumlog_cli.server.parts import described
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY
 from quorumlog_quorum.metadata.topic_settings import of_all_brokers
+from quorumlog_server.config.config import from_values
+from quorumlog_server.config.parts import described
 
 KAFKA = [line.split("\t") for line in (Path(__file__).parent / "kafka_broker_keys.tsv").read_text().splitlines()]
 TYPES = {name: getattr(setting_types, kind.upper()) for name, _, _, kind in KAFKA if kind and kind != "password"}

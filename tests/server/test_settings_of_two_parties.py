@@ -9,7 +9,7 @@ from pathlib import Path
 from quorumlog.broker_config import BROKER_NAMES, DECIDED_TOGETHER
 
 ROOT = Path(__file__).parents[2]
-PARTS = ROOT / "cli" / "quorumlog_cli" / "server" / "parts.py"
+PARTS = ROOT / "server" / "quorumlog_server" / "config" / "parts.py"
 OF_BROKERS = ("broker_config", "_replication")
 OF_CONTROLLERS = ("controller_config", "raft_config", "snapshot_config", "metadata_log_config")
 KEYS = {"broker_session_timeout_ms": "broker.session.timeout.ms", "internal_listener": "inter.broker.listener.name"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog_cli.server.watchdog import STALL_MS, LoopWatchdog
+from quorumlog_server.process.watchdog import STALL_MS, LoopWatchdog
 
 
 class World:

@@ -20,10 +20,10 @@ from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.protocol import Ended, Outcome
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.testing import LocalCluster
-from quorumlog_cli import connect
-from quorumlog_cli.commands import spark_load
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.commands.spark_jobs import spark_load
+from quorumlog_cli.connecting import connect
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 RUN_S = 240.0  # Java and Spark start beside a node
 

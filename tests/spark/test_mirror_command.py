@@ -18,9 +18,9 @@ from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.mirror.job import lag_of, why_failed
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
-from quorumlog_cli import connect
-from quorumlog_cli.errors import Exit
+from quorumlog_cli.connecting import connect
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 from tests.spark.mirror_world import contents, offsets_of, records
 
 RUN_S = 240.0  # Java and Spark start beside two nodes
@@ -49,7 +49,7 @@ def without(option: str, *more: str) -> list[str]:
 def test_bad_usage(
     words: list[str], code: Exit, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quorumlog_cli.commands import spark_mirror
+    from quorumlog_cli.commands.spark_jobs import spark_mirror
 
     monkeypatch.setattr(connect, "reach", lambda target: None)
     monkeypatch.setattr(spark_mirror, "spark_for", lambda app, master: pytest.fail("Spark starts"))

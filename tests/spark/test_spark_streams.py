@@ -15,8 +15,8 @@ from quorumlog.client.transactions.errors import ProducerFenced
 from quorumlog.spark import stream_source
 from quorumlog.spark.pins import TOPIC, TRANSACTIONAL_ID, Pins, PinsUnreadable
 from quorumlog.testing import LocalCluster
-from quorumlog_cli.errors import Exit
 from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 from tests.spark.kafka_server import Served
 from tests.spark.query import WAIT_S, Query
 from tests.spark.versions import NEEDS_LIMITS

@@ -11,10 +11,10 @@ from storage_samples import batch
 from jepsen.crash.faults import Fault
 from jepsen.crash.struck_disk import ProcessEnded, Strike, StruckDisk
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_cli.server.config import from_values
-from quorumlog_cli.server.directories import open_directories
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.secret import new_secret
+from quorumlog_server.config.config import from_values
+from quorumlog_server.directories.directories import open_directories
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.secret import new_secret
 from quorumlog_storage.directory.directory import LockedDirectory
 from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
 from quorumlog_storage.directory.partition_directories import PartitionDirectories

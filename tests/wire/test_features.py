@@ -18,7 +18,7 @@ from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.features import Features
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_fixed
-from quorumlog_quorum.controller import update_features
+from quorumlog_quorum.controller.requests import update_features
 
 SUPPORTED = (
     FeatureRange(name="may.be.off", min_level=0, max_level=1),

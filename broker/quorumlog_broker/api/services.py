@@ -36,7 +36,7 @@ from quorumlog_broker.replicas.producer_report import ProducerReport
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.subscription import MetadataSubscription
+from quorumlog_quorum.metadata.subscription import MetadataSubscription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

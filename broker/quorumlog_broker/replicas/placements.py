@@ -36,9 +36,9 @@ from quorumlog_broker.replicas.reconciler import Placed, changes_of, strays
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, new_core
 from quorumlog_broker.replicas.topic_settings import TopicSettings
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, Image
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.registration import LOST
 from quorumlog_storage.files.names import DELETE, STRAY
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 
 def one_of(option: str, given: list[str] | None, allowed: tuple[str, ...]) -> list[str]:

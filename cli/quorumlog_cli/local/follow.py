@@ -11,8 +11,8 @@ from types import FrameType
 
 from quorumlog.ids import NodeId
 from quorumlog.testing.nodes import LocalNodes, NodeState
-from quorumlog_cli import output
 from quorumlog_cli.local.log_lines import LogFollower
+from quorumlog_cli.terminal import output
 
 POLL_S = 0.2
 

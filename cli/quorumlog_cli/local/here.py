@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorumlog.testing.layout import has_cluster, read_layout
-from quorumlog_cli.profile import Here
+from quorumlog_cli.profiles.profile import Here
 
 FOLDER = ".quorumlog"
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 from quorumlog.testing.layout import Layout
 from quorumlog.testing.ports import HOST
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.whole_file import write_whole
-from quorumlog_cli.server.keys import MOVED_VOTERS
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_server.config.keys import MOVED_VOTERS
 
 _LINE = re.compile(rf"^\s*{re.escape(MOVED_VOTERS)}\s*[=:].*\n?", re.MULTILINE)
 
@@ -60,7 +60,7 @@ def drop_spent_lines(layout: Layout) -> None:
 def _listed(layout: Layout) -> list[tuple[int, str]]:
     """Each voter's id with each of its addresses, HOST:PORT, that the log of a node names."""
     from quorumlog_cli.offline.metadata_log import DIRECTORY
-    from quorumlog_quorum.metadata_survey import survey
+    from quorumlog_quorum.offline.metadata_survey import survey
     from quorumlog_quorum.raft.voter_records import set_of
     from quorumlog_storage.edge.disk import RealDisk
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from quorumlog.testing.layout import Layout
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import NodePorts, PortPicker
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.moved_voters import moved_line, with_line
 from quorumlog_cli.local.whole_file import write_whole
-from quorumlog_cli.server.config import NodeConfig, load
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_server.config.config import NodeConfig, load
 
 PLAN = "new-ports.json"
 _PORTS_OF_A_NODE = re.compile(

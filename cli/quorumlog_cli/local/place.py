@@ -14,12 +14,12 @@ from typing import Any
 
 from quorumlog.testing.layout import Layout, LayoutError, has_cluster, read_layout
 from quorumlog.testing.nodes import LocalNodes
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.moved_voters import drop_spent_lines
 from quorumlog_cli.local.new_ports import with_planned_ports
-from quorumlog_cli.profile import Profiles
-from quorumlog_cli.profile_file import read_user
-from quorumlog_cli.server.config_file import read_config
+from quorumlog_cli.profiles.profile import Profiles
+from quorumlog_cli.profiles.profile_file import read_user
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_server.config.config_file import read_config
 
 
 def settle(nodes: LocalNodes) -> str:

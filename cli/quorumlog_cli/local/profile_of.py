@@ -13,9 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.testing.layout import Layout, has_cluster
-from quorumlog_cli.errors import CliError
-from quorumlog_cli.profile import PLACE_KEYS, Profiles, parse_profiles
-from quorumlog_cli.profile_file import read_text, user_file, with_current, with_profile, without_profile, write_text
+from quorumlog_cli.profiles.profile import PLACE_KEYS, Profiles, parse_profiles
+from quorumlog_cli.profiles.profile_file import (
+    read_text,
+    user_file,
+    with_current,
+    with_profile,
+    without_profile,
+    write_text,
+)
+from quorumlog_cli.terminal.errors import CliError
 
 PROFILE_NAME = "local"
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from quorumlog.ids import NodeId
 from quorumlog.testing.nodes import READY_TIMEOUT_S, LocalNodes, NodeEnded, NodeState
 from quorumlog.testing.waiting import wait_until
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.local.log_lines import parse_line
+from quorumlog_cli.terminal.errors import CliError, Exit
 
 LEADERLESS = "the leader of the quorum is unknown"  # as a node says at /readyz
 ELECTION_S = 5.0  # how long a node may be without a leader although one can be elected

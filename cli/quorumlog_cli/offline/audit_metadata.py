@@ -10,9 +10,9 @@ from pathlib import Path
 from quorumlog.ids import format_uuid
 from quorumlog.records import CorruptRecords
 from quorumlog.topic_name import METADATA_TOPIC
-from quorumlog_cli.errors import CliError
 from quorumlog_cli.offline.metadata_log import read_image
 from quorumlog_cli.offline.snapshots import find_snapshots
+from quorumlog_cli.terminal.errors import CliError
 from quorumlog_quorum.metadata.frame import BadRecord, ReplayError
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata

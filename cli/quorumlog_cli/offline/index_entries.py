@@ -10,7 +10,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_storage.audit.entries import OFFSET_ENTRY, TIME_ENTRY, TRANSACTION_ENTRY, read_entries
 from quorumlog_storage.audit.file_audit import audit_file
 from quorumlog_storage.audit.finding import Finding

@@ -9,10 +9,10 @@ from pathlib import Path
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record
 from quorumlog.records.control import ControlRecord, decode_control, describe_control
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.offline.batches import Damage, FoundBatch, log_files, read_batches
 from quorumlog_cli.offline.describe import Plain
 from quorumlog_cli.offline.snapshots import image_before
+from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.dump import describe_record
 from quorumlog_quorum.metadata.frame import decode_record

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.records import BATCH_OVERHEAD, BatchHeader, CorruptRecords, parse_header
-from quorumlog_cli.errors import CliError, Exit
 from quorumlog_cli.offline.batches import log_files
+from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk
 from quorumlog_storage.files.disk import File
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog_cli.errors import CliError, Exit
+from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_quorum.metadata.frame import BadRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, WrongState

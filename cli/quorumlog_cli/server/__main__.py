@@ -1,13 +1,7 @@
-"""`python -P -m quorumlog_cli.server -c FILE`: see process.py."""
+"""`python -P -m quorumlog_cli.server`, as unit files of earlier versions say; `python -P -m quorumlog_server` is
+meant.
+"""
 
 from __future__ import annotations
 
-import sys
-
-from quorumlog_cli.server.lean_start import load_no_more_than_needed
-
-load_no_more_than_needed()
-
-from quorumlog_cli.server.process import main  # noqa: E402  # imported after the settings above
-
-sys.exit(main())
+import quorumlog_server.__main__  # noqa: F401  # it runs the node, and exits

@@ -20,7 +20,7 @@ from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import RpcError
 from quorumlog.testing.nodes import NodeState
 from quorumlog.testing.waiting import TimedOut, wait_until
-from quorumlog_cli.commands.partition_throttle import BROKER_RESOURCE, FOLLOWER_RATE, LEADER_RATE
+from quorumlog_cli.commands.partitions.partition_throttle import BROKER_RESOURCE, FOLLOWER_RATE, LEADER_RATE
 
 THROTTLE = 100_000  # bytes a second of each broker: too few for the moves to end before the kill
 END_THROTTLE = 100_000_000  # once the node is back

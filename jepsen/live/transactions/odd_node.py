@@ -16,24 +16,24 @@ import threading
 import time
 from pathlib import Path
 
-from quorumlog_cli.server.lean_start import load_no_more_than_needed
+from quorumlog_server.process.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
 
 import quorumlog_broker.coordinator.transactions.shard  # noqa: E402  # imported after the settings above
-import quorumlog_cli.server.real_edges  # noqa: E402
+import quorumlog_server.edge.real_edges  # noqa: E402
 from jepsen.live.transactions.odd_nodes import CLOCK, OLD  # noqa: E402
 from quorumlog.records.coordinator.transactions import NO_TIMESTAMP, TransactionValue  # noqa: E402
 from quorumlog_broker.coordinator.transactions.init_producer import InitProducer, _Next  # noqa: E402
 from quorumlog_broker.coordinator.transactions.table import EMPTY, LAST_EPOCH  # noqa: E402
 from quorumlog_broker.coordinator.turn import Call  # noqa: E402
-from quorumlog_cli.server.process import main  # noqa: E402
+from quorumlog_server.process.process import main  # noqa: E402
 
 POLL_S = 0.05
 EPOCHS_LEFT_MAX = 12
 
 
-class JumpingClock(quorumlog_cli.server.real_edges.SystemClock):
+class JumpingClock(quorumlog_server.edge.real_edges.SystemClock):
     """ahead_ms: of the machine's clock."""
 
     ahead_ms = 0
@@ -65,7 +65,7 @@ def follow(file: Path) -> None:
 
 def run(arguments: list[str]) -> int:
     """arguments: the folder of the orders, then the node's own arguments. Returns the node's exit code."""
-    vars(quorumlog_cli.server.real_edges)["SystemClock"] = JumpingClock
+    vars(quorumlog_server.edge.real_edges)["SystemClock"] = JumpingClock
     vars(quorumlog_broker.coordinator.transactions.shard)["InitProducer"] = OldInitProducer
     threading.Thread(target=follow, args=(Path(arguments[0]) / CLOCK,), name="clock", daemon=True).start()
     return main(arguments[1:])

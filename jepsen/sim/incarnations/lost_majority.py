@@ -40,16 +40,16 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import BeginTransactionRecord, TopicRecord
 from quorumlog.messages.quorum import AddRaftVoterRequest
 from quorumlog.records.values import encode_values
-from quorumlog_cli.server.adopt import adopt
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.first_voters import FirstVoters
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.recover import Recovered, recover
-from quorumlog_quorum.lost_majority import SKIPPED_PRODUCER_IDS, RecoveryRefused
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata.frame import encode_record
-from quorumlog_quorum.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
-from quorumlog_quorum.metadata_survey import survey
+from quorumlog_quorum.offline.lost_majority import SKIPPED_PRODUCER_IDS, RecoveryRefused
+from quorumlog_quorum.offline.metadata_survey import survey
 from quorumlog_quorum.raft import VoterKey
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.directories.adopt import adopt
+from quorumlog_server.directories.first_voters import FirstVoters
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.directories.recover import Recovered, recover
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.directory import read_meta
 from quorumlog_storage.directory.offset_files import LOST_OFFSETS, RECOVERY_POINTS, OffsetFile

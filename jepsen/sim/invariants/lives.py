@@ -22,7 +22,7 @@ from jepsen.sim.machine.machine import Machine
 from quorumlog.ids import Epoch, Offset
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_cli.server.node import Node
+from quorumlog_server.process.node import Node
 
 _Life = tuple[str, int]  # host and number of its process
 

@@ -24,7 +24,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ReplicaLogInfo
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog_quorum.controller.service import ControllerService
+from quorumlog_quorum.controller.shell.service import ControllerService
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import RECOVERING, PartitionRegistration
 

@@ -32,11 +32,11 @@ from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.cleaning.sliced import SlicedRunner
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.format import format_node
-from quorumlog_cli.server.node import Node, build_node
 from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.directories.format import format_node
+from quorumlog_server.edge.edges import Edges
+from quorumlog_server.process.node import Node, build_node
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from quorumlog_storage.files.roll_sources import RollSources
 from quorumlog_storage.writer.worker import Worker, WorkerLimits
@@ -264,7 +264,9 @@ class Machine:
             self._ends(loop, f"start: {error!r}")
 
     def _stops_itself(self, loop: SimLoop, node: Node, reason: str) -> None:
-        """As a real process does: it hands over what it can, within a time limit (quorumlog_cli/server/process.py)."""
+        """As a real process does: it hands over what it can, within a time limit
+        (quorumlog_server/process/process.py).
+        """
         self._scheduler.record(self.host, "stops itself")
         self._on_death(self, f"cannot go on: {reason}")
         loop.create_task(self._stop(loop, node), name="stop")

@@ -23,7 +23,7 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
-from quorumlog_quorum.controller.requests import RULES
+from quorumlog_quorum.controller.requests.requests import RULES
 
 WATCHED = frozenset({ProduceRequest, FetchRequest})
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from jepsen.sim.settings import CLIENT_PORT, DATA, INTERNAL_PORT
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address
-from quorumlog_cli.server.config import NodeConfig, from_values
+from quorumlog_server.config.config import NodeConfig, from_values
 
 _FIRST_BROKER_ID = 11
 _COMMON = {

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from jepsen.light_broker import LightBroker
 from quorumlog.messages.common import FeatureRange
-from quorumlog_cli.server.config import NodeConfig
-from quorumlog_cli.server.edges import Edges
-from quorumlog_cli.server.node import Node
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.snapshot_load import ImageLoad
 from quorumlog_quorum.snapshots import SnapshotHeading
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.edge.edges import Edges
+from quorumlog_server.process.node import Node
 
 
 class WatchedLoader(MetadataLoader):

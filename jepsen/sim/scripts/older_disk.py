@@ -20,7 +20,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.scripts.aimed import Script, bring_back, pause
 from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.mirrors import METADATA
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft import RaftRole
 from quorumlog_storage.directory.offset_files import LOG_STARTS, RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.files.names import CACHE_SUFFIXES, LOG_SUFFIX

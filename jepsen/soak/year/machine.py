@@ -33,10 +33,10 @@ from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_storage.directory.directory import LockedDirectory, format_directory
 from quorumlog_storage.directory.meta_properties import MetaProperties
 from quorumlog_storage.directory.partition_directories import PartitionDirectories

@@ -10,7 +10,7 @@ from quorumlog.messages.metadata_records import (
     ConfigRecord,
     FeatureLevelRecord,
 )
-from quorumlog_quorum.controller.draft import Draft
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL, first_levels
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
 

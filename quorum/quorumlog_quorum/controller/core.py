@@ -16,21 +16,21 @@ from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.rest import Rest
 from quorumlog_quorum.controller.activation import abort_transaction, activate
-from quorumlog_quorum.controller.balance import BalanceTimer, balance_leaders
-from quorumlog_quorum.controller.config import ControllerConfig
-from quorumlog_quorum.controller.draft import Draft
-from quorumlog_quorum.controller.elect_longest import elect_longest
-from quorumlog_quorum.controller.fencing import elect_missing_leaders, fence_lost_broker
-from quorumlog_quorum.controller.heartbeat import renew_session
+from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.draft import Draft
+from quorumlog_quorum.controller.engine.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
+from quorumlog_quorum.controller.engine.operation_queue import OperationQueue
+from quorumlog_quorum.controller.engine.sessions import Sessions
+from quorumlog_quorum.controller.engine.state import ControllerState
+from quorumlog_quorum.controller.engine.transaction import Transaction
 from quorumlog_quorum.controller.idle import Idle, write_no_op
-from quorumlog_quorum.controller.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
-from quorumlog_quorum.controller.operation_queue import OperationQueue
-from quorumlog_quorum.controller.requests import RULES
-from quorumlog_quorum.controller.sessions import Sessions
-from quorumlog_quorum.controller.state import ControllerState
-from quorumlog_quorum.controller.transaction import Transaction
-from quorumlog_quorum.controller.unclean_elections import UncleanElections
-from quorumlog_quorum.controller.unclean_recovery import Ask
+from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
+from quorumlog_quorum.controller.requests.heartbeat import renew_session
+from quorumlog_quorum.controller.requests.requests import RULES
+from quorumlog_quorum.controller.sweeps.balance import BalanceTimer, balance_leaders
+from quorumlog_quorum.controller.sweeps.elect_longest import elect_longest
+from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence_lost_broker
+from quorumlog_quorum.controller.sweeps.unclean_elections import UncleanElections
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image
 

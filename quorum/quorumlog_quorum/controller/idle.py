@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from quorumlog.messages.metadata_records import NoOpRecord
 from quorumlog.rest import Rest
-from quorumlog_quorum.controller.draft import Draft
+from quorumlog_quorum.controller.engine.draft import Draft
 
 
 @dataclass(slots=True)

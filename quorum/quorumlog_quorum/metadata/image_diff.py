@@ -14,10 +14,10 @@ from typing import TypeVar
 
 from immutables import Map
 
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.delta_lists import Touched
 from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 PARTITIONS_PER_STEP = 4_000  # to compare one takes some 1 us

@@ -27,18 +27,18 @@ from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.metadata_records import BeginTransactionRecord, RemoveTopicRecord
 from quorumlog.records import headers
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.batches import ReplayedTo, metadata_records
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.own_steps import Later, OwnSteps
 from quorumlog_quorum.metadata.snapshot_load import ImageLoad
+from quorumlog_quorum.metadata.subscription import ActiveController, MetadataListener
 from quorumlog_quorum.metadata.transactions import HeldBack
 from quorumlog_quorum.snapshots.codec import SnapshotHeading
-from quorumlog_quorum.subscription import ActiveController, MetadataListener
 
 UNKNOWN = -1  # the high watermark, before the first one is known
 MAX_WORK_PER_STEP = 200  # records replayed, some 25 us each

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from quorumlog_quorum.listener import Steps
+from quorumlog_quorum.metadata.listener import Steps
 
 Later = Callable[[Callable[[], None]], object]  # `loop.call_soon`
 

@@ -1,4 +1,4 @@
-"""One snapshot on its way into the loader (quorumlog_quorum/listener.py: SnapshotLoad).
+"""One snapshot on its way into the loader (quorumlog_quorum/metadata/listener.py: SnapshotLoad).
 
 It builds an image of its own beside the one in force. A load that is dropped half-way has changed nothing.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.messages.common import FeatureRange
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder
 from quorumlog_quorum.snapshots.codec import values_of
 

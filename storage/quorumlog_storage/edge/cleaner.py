@@ -4,7 +4,7 @@ A process of its own, so that the node's event loop and its writers never wait f
 its standard input does, within one step: then the node has ended, and another one may own the directory. It yields to
 every other process of the machine (nice).
 
-Started by `quorumlog_cli/server/cleaner_process.py`. Arguments: where the code is, and the form of the work with keys.
+Started by `quorumlog_server/edge/cleaner_process.py`. Arguments: where the code is, and the form of the work with keys.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.cleaning.config import CleanerConfig
-from quorumlog_cli.server.keys import NODE_KEYS
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
+from quorumlog_server.config.keys import NODE_KEYS
 
 THREADS, BACKOFF, RATE = "log.cleaner.threads", "log.cleaner.backoff.ms", "log.cleaner.io.max.bytes.per.second"
 

@@ -19,13 +19,13 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.controller import AlterPartitionRequest
-from quorumlog_quorum.controller.alter_configs import alter_configs
-from quorumlog_quorum.controller.alter_partition import alter_partitions
-from quorumlog_quorum.controller.config import ControllerConfig
-from quorumlog_quorum.controller.draft import Draft, Slices
-from quorumlog_quorum.controller.fencing import elect_missing_leaders, fence
-from quorumlog_quorum.controller.sessions import Sessions
-from quorumlog_quorum.controller.state import ControllerState
+from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog_quorum.controller.engine.sessions import Sessions
+from quorumlog_quorum.controller.engine.state import ControllerState
+from quorumlog_quorum.controller.requests.alter_configs import alter_configs
+from quorumlog_quorum.controller.requests.alter_partition import alter_partitions
+from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 

@@ -19,10 +19,10 @@ from quorumlog.messages.controller import (
     IsrMember,
     RegisterBrokerRequest,
 )
-from quorumlog_quorum.controller.config import ControllerConfig
 from quorumlog_quorum.controller.core import Controller
-from quorumlog_quorum.controller.operation import Operation
-from quorumlog_quorum.controller.runner import OperationRunner
+from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.operation import Operation
+from quorumlog_quorum.controller.shell.runner import OperationRunner
 from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED

@@ -13,7 +13,7 @@ from service_world import CONTROLLER, Bench, refusal, topics
 from jepsen.sim.time import killed_coroutines
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
-from quorumlog_quorum.controller.activation_wait import WAIT_MAX_MS
+from quorumlog_quorum.controller.shell.activation_wait import WAIT_MAX_MS
 
 SET = 0
 

@@ -325,7 +325,7 @@ def test_a_dead_process_is_fenced_at_once_though_its_heartbeat_waits(leader: Ben
 def test_a_heartbeat_refused_by_a_full_queue_renews_the_session(leader: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     leader.start_broker(1)
     leader.wait(SESSION_MS - 100)
-    monkeypatch.setattr("quorumlog_quorum.controller.service.MAX_WAITING_OPERATIONS", 0)
+    monkeypatch.setattr("quorumlog_quorum.controller.shell.service.MAX_WAITING_OPERATIONS", 0)
     assert refusal(leader, leader.ask(leader.heartbeat(1))).code is ErrorCode.REQUEST_TIMED_OUT
     monkeypatch.undo()
     leader.wait(SESSION_MS - 100)

@@ -8,7 +8,7 @@ import pytest
 from controller_world import uuid
 from immutables import Map
 
-from quorumlog_quorum.controller.election import NOTHING, TopicRules, Wish, partition_change
+from quorumlog_quorum.controller.partitions.election import NOTHING, TopicRules, Wish, partition_change
 from quorumlog_quorum.metadata.changes import changed_partition
 from quorumlog_quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
 

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.rpc.transport import Address, Answered, NoProof, ProbeResult, Refused
-from quorumlog_quorum.controller.failure_detector import DetectorEffect, FailureDetector, Probe, ProvenDead, Target
+from quorumlog_quorum.controller.engine.failure_detector import (
+    DetectorEffect,
+    FailureDetector,
+    Probe,
+    ProvenDead,
+    Target,
+)
 
 SESSION_MS = 9_000
 ME = Target(broker_id=1, incarnation_id=uuid(1), address=Address("h", 1))

@@ -8,8 +8,8 @@ from controller_world import SESSION_MS, World, cluster, registration, uuid
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as AssignRequest
 from quorumlog.messages.controller import DirectoryAssignment
-from quorumlog_quorum.controller.heartbeat import BrokerState, next_state
-from quorumlog_quorum.controller.sessions import Sessions
+from quorumlog_quorum.controller.engine.sessions import Sessions
+from quorumlog_quorum.controller.requests.heartbeat import BrokerState, next_state
 
 F, U, C, S = BrokerState.FENCED, BrokerState.UNFENCED, BrokerState.CONTROLLED_SHUTDOWN, BrokerState.SHUTDOWN_NOW
 

@@ -169,7 +169,7 @@ def test_a_topic_gets_no_partitions_while_it_takes_an_import() -> None:
 def test_an_import_is_finished_where_older_software_has_added_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
     world = cluster(1, 2, 3)
     begin(world)
-    monkeypatch.setattr("quorumlog_quorum.controller.create_partitions.IMPORTING", None)
+    monkeypatch.setattr("quorumlog_quorum.controller.requests.create_partitions.IMPORTING", None)
     assert grow(world, 2) is ErrorCode.NONE
     assert finish(world, told(world)) is ErrorCode.NONE
     assert [world.partition("t", index).leader_recovery_state for index in (0, 1)] == [RECOVERED, RECOVERED]

@@ -22,8 +22,8 @@ from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
     DirectoryAssignment,
 )
-from quorumlog_quorum.controller.draft import Draft, Slices
-from quorumlog_quorum.controller.operation import Operation, broker_lane
+from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog_quorum.controller.engine.operation import Operation, broker_lane
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration

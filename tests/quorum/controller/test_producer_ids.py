@@ -8,7 +8,7 @@ from controller_world import World, cluster
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from quorumlog.messages.metadata_records import ProducerIdsRecord
-from quorumlog_quorum.controller.producer_ids import MAX_PRODUCER_ID
+from quorumlog_quorum.controller.requests.producer_ids import MAX_PRODUCER_ID
 
 
 def allocate(world: World, broker_id: int, broker_epoch: int | None = None) -> AllocateProducerIdsResponse:

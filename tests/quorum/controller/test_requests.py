@@ -22,8 +22,8 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Identity
-from quorumlog_quorum.controller.requests import RULES, Asker, Deadline, Rule
-from quorumlog_quorum.controller.runner import MAX_RECORDS_AHEAD
+from quorumlog_quorum.controller.requests.requests import RULES, Asker, Deadline, Rule
+from quorumlog_quorum.controller.shell.runner import MAX_RECORDS_AHEAD
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 
 Make = Callable[..., Bench]

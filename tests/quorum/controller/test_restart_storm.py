@@ -12,7 +12,7 @@ from quorumlog.messages.metadata_records import (
     RegisterBrokerRecord,
 )
 from quorumlog.rpc.transport import Address
-from quorumlog_quorum.controller.failure_detector import FailureDetector, Target
+from quorumlog_quorum.controller.engine.failure_detector import FailureDetector, Target
 from quorumlog_quorum.metadata.image import hash_of
 
 STARTS, TOPICS = 50, 40

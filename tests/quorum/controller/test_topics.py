@@ -21,7 +21,7 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.messages.common import ConfigEntry
-from quorumlog_quorum.controller.placement import place_replicas
+from quorumlog_quorum.controller.partitions.placement import place_replicas
 from quorumlog_quorum.metadata.registration import UNASSIGNED, BrokerRegistration
 
 

@@ -15,8 +15,15 @@ from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, Incr
 from quorumlog.messages.brokers import UnregisterBrokerRequest
 from quorumlog.messages.controller import GetReplicaLogInfoResponse, ReplicaLogInfo
 from quorumlog.messages.reassignments import ElectionTopic, ElectLeadersRequest
-from quorumlog_quorum.controller.config_changes import SET
-from quorumlog_quorum.controller.unclean_recovery import MAX_ASKED, MAX_LOOKS, RETRY_MS, Ask, LogEnd, Recoveries
+from quorumlog_quorum.controller.partitions.unclean_recovery import (
+    MAX_ASKED,
+    MAX_LOOKS,
+    RETRY_MS,
+    Ask,
+    LogEnd,
+    Recoveries,
+)
+from quorumlog_quorum.controller.requests.config_changes import SET
 from quorumlog_quorum.metadata.registration import RECOVERING
 from tests.parts import few
 

@@ -13,19 +13,19 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord, TopicRecord
 from quorumlog.records import CorruptRecords, Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import (
     MAX_RECORDS_PER_DELTA,
     MAX_WORK_PER_STEP,
     PARTITIONS_GONE_PER_RECORD,
     MetadataLoader,
 )
+from quorumlog_quorum.metadata.subscription import MetadataListener, MetadataSubscription
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
-from quorumlog_quorum.subscription import MetadataListener, MetadataSubscription
 
 
 def batch(offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:

@@ -8,9 +8,9 @@ from metadata_samples import uuid
 from test_metadata_loader import metadata_batch
 
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
-from quorumlog_quorum.listener import Steps
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
 

@@ -9,7 +9,7 @@ from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Answered, NoProof, ProbeResult, Refused
-from quorumlog_quorum.death_proof import DeathProof
+from quorumlog_quorum.node.death_proof import DeathProof
 
 LEADER = 1
 FIRST, SECOND = Answered(LEADER, b"first process.."), Answered(LEADER, b"second process.")

@@ -11,7 +11,7 @@ from jepsen.sim.machine.disk_faults import Fail
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.quorum import DescribeQuorumRequest, VoteRequest
 from quorumlog.rpc.transport import Identity
-from quorumlog_quorum.metadata_log import METADATA_PARTITION
+from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft import NotLeader, QuorumState
 from quorumlog_quorum.raft.quorum_state import CorruptQuorumState, read_quorum_state
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile

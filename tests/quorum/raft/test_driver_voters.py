@@ -16,7 +16,7 @@ from quorumlog.messages.quorum import (
     DescribeQuorumRequest,
     RemoveRaftVoterRequest,
 )
-from quorumlog_quorum.metadata_directory import JOINED_NAME
+from quorumlog_quorum.disk.metadata_directory import JOINED_NAME
 from quorumlog_quorum.raft import MAX_LEVEL, Membership, RaftRole, Voter, VoterSet
 from quorumlog_quorum.raft.voter_records import record_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.control import LeaderChange, decode_control
-from quorumlog_quorum.metadata_log import RecentBatches, checked_spans, encode
+from quorumlog_quorum.disk.metadata_log import RecentBatches, checked_spans, encode
 from quorumlog_quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
 from quorumlog_quorum.raft.log_state import EpochSpan
 

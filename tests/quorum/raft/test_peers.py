@@ -12,7 +12,7 @@ from raft_samples import fetch, vote
 from quorumlog.messages.common import Endpoint
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, NotDelivered, OutcomeUnknown, RpcError
-from quorumlog_quorum.peers import Peers
+from quorumlog_quorum.node.peers import Peers
 from quorumlog_quorum.raft import RequestFailed, Send
 
 

@@ -11,8 +11,8 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.scheduler import Scheduler
-from quorumlog_quorum.served_snapshots import VERDICT_MS, ServedSnapshots
-from quorumlog_quorum.snapshot_store import SnapshotStore
+from quorumlog_quorum.snapshot_service.served_snapshots import VERDICT_MS, ServedSnapshots
+from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import (
     SnapshotHeading,
     SnapshotId,

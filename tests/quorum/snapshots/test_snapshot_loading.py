@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog_quorum.snapshot_loading import SnapshotLoading
+from quorumlog_quorum.snapshot_service.snapshot_loading import SnapshotLoading
 from quorumlog_quorum.snapshots import CorruptSnapshot, SnapshotId
 from quorumlog_storage.writer.writer import Outcome
 

@@ -1,0 +1,1 @@
+"""Commands for brokers and their log directories."""

@@ -1,0 +1,1 @@
+"""Commands for the cluster as a whole: its quorum, metadata, features and settings."""

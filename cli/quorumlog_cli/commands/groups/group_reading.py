@@ -1,0 +1,58 @@
+"""What the verbs of `quorumlog group` read of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from quorumlog_cli.commands.groups.group_view import OffsetRow, offset_rows, partitions_of
+from quorumlog_cli.terminal.errors import CliError, Exit
+
+if TYPE_CHECKING:
+    from quorumlog.client.admin_groups import GroupDescription
+    from quorumlog.client.blocking import Cluster
+    from quorumlog.client.fetch_position import TopicPartition
+
+NO_NAMES = "name a group, or give --all-groups"
+NO_GROUP = "group {} does not exist"
+GROUPS_HINT = "quorumlog group list shows those that do"
+DEAD = "Dead"  # the state of a group that does not exist
+
+
+def chosen_groups(cluster: Cluster, names: list[str] | None, all_groups: bool) -> list[str]:
+    """Raises CliError unless exactly one of the two is given."""
+    if bool(names) is all_groups:
+        raise CliError(Exit.USAGE, "name groups or give --all-groups, not both" if names else NO_NAMES)
+    return list(names or ()) or [group.group_id for group in cluster.admin.list_groups()]
+
+
+def described(cluster: Cluster, group_id: str) -> GroupDescription:
+    """Raises CliError(NOT_FOUND)."""
+    found = cluster.admin.describe_group(group_id)
+    if found.group.group_state == DEAD:
+        raise CliError(Exit.NOT_FOUND, NO_GROUP.format(repr(group_id)), GROUPS_HINT)
+    return found
+
+
+def read_offsets(cluster: Cluster, description: GroupDescription, isolation_level: str) -> list[OffsetRow]:
+    """isolation_level: with read_committed, the end is the last stable offset."""
+    committed = cluster.admin.group_offsets(description.group.group_id)
+    keys = partitions_of(description, committed)
+    return offset_rows(description, committed, ends_of(cluster, keys, isolation_level))
+
+
+def existing(cluster: Cluster, keys: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Those partitions that have not been deleted."""
+    wanted = list(keys)
+    counts = {topic.name: len(topic.partitions) for topic in cluster.admin.list_topics()} if wanted else {}
+    return [key for key in wanted if key[1] < counts.get(key[0], 0)]
+
+
+def ends_of(
+    cluster: Cluster, keys: Iterable[TopicPartition], isolation_level: str = "read_uncommitted"
+) -> dict[TopicPartition, int]:
+    from quorumlog.client.offsets import LATEST
+
+    wanted = dict.fromkeys(existing(cluster, keys), LATEST)
+    found = cluster.admin.list_offsets(wanted, isolation_level=isolation_level) if wanted else {}
+    return {key: one.offset for key, one in found.items()}

@@ -1,0 +1,133 @@
+"""`quorumlog status`: the local nodes and, through them, the cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from quorumlog.testing.nodes import LocalNodes, NodeState
+from quorumlog_cli.connecting.connect import connected
+from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, target_of, where_of
+from quorumlog_cli.local.ready import hint_to_start, missing_quorum
+from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.output import Format, OutputOption
+
+app = typer.Typer(add_completion=False)
+COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
+ASK_TIMEOUT_MS = 3_000
+
+
+@app.command()
+def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) -> None:
+    """Show each local node, whether it serves, and the state of the cluster.
+
+    Also shows what each node found when it opened its logs (what was cut, and where it is kept), which of its
+    directories and replicas are offline, which directories are short of free space, and how far the opening of a
+    node's logs has come.
+    Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
+    """
+    output.use(output_format)
+    nodes = find_nodes(data)
+    rows = [_node(nodes, node_id) for node_id in nodes.ids]
+    cluster = _cluster(nodes) if nodes.in_state(NodeState.RUNNING) else {"error": "no node runs"}
+    problems = _problems(rows, cluster)
+    if output.is_json():
+        document = {"healthy": not problems, "problems": problems, **where_of(nodes), "nodes": rows, "cluster": cluster}
+        output.show_json(document)
+    else:
+        _show(nodes, rows, cluster, problems)
+    if problems:
+        nothing = not nodes.in_state(NodeState.RUNNING)
+        raise typer.Exit(Exit.UNREACHABLE if nothing else Exit.UNHEALTHY)
+
+
+def _node(nodes: LocalNodes, node_id: int) -> dict[str, Any]:
+    files, process = nodes.layout.node(node_id), nodes.process(node_id)
+    state, readiness = nodes.state(node_id), nodes.readiness(node_id)
+    return {
+        "node_id": node_id,
+        "state": state.value,
+        "ready": readiness.ready,
+        "pid": process.pid if process else None,
+        "client": files.client_address,
+        "admin_port": files.ports.admin,
+        "recovery": nodes.recovery(node_id) if state is NodeState.RUNNING else [],
+        "offline": nodes.offline(node_id) if state is NodeState.RUNNING else [],
+        "problems": nodes.problems(node_id) if state is NodeState.RUNNING else [],
+        "opening": nodes.opening(node_id) if state is NodeState.RUNNING else [],
+        "index_checks": nodes.index_checks(node_id) if state is NodeState.RUNNING else [],
+        "reason": "" if readiness.ready or state is not NodeState.RUNNING else readiness.reason,
+    }
+
+
+def _cluster(nodes: LocalNodes) -> dict[str, Any]:
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    try:
+        with connected(target_of(nodes), default_api_timeout_ms=ASK_TIMEOUT_MS) as client:
+            quorum = client.admin.describe_quorum()
+            topics = client.admin.list_topics()
+    except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
+        return {"error": missing_quorum(nodes) or str(error)}
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    return {
+        "cluster_id": nodes.layout.cluster_id,
+        "leader": quorum.leader_id,
+        "epoch": quorum.leader_epoch,
+        "high_watermark": quorum.high_watermark,
+        "topics": len(topics),
+        "partitions": len(partitions),
+        "under_replicated": sum(len(partition.isr) < len(partition.replicas) for partition in partitions),
+        "without_leader": sum(partition.leader_id < 0 for partition in partitions),
+    }
+
+
+def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:
+    found = [f"node {row['node_id']} is {row['state']}" for row in rows if row["state"] != NodeState.RUNNING.value]
+    found += [f"node {row['node_id']}: {text}" for row in rows for text in row["offline"]]
+    found += [f"node {row['node_id']} is not ready: {row['reason']}" for row in rows if row["reason"]]
+    found += [f"node {row['node_id']}: {problem}" for row in rows for problem in row["problems"]]
+    if "error" in cluster:
+        return [*found, cluster["error"]]
+    if cluster["leader"] < 0:
+        found.append("the quorum has no leader")
+    found += [f"partitions {text}: {cluster[key]}" for key, text in _COUNTED.items() if cluster[key]]
+    return found
+
+
+_COUNTED = {"under_replicated": "with replicas that are not in sync", "without_leader": "without a leader"}
+
+
+def _word(nodes: LocalNodes, problems: list[str]) -> str:
+    if not problems:
+        return "HEALTHY"
+    return "DEGRADED" if nodes.in_state(NodeState.RUNNING) else "DOWN"
+
+
+def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any], problems: list[str]) -> None:
+    fields = {"cluster": name_of(nodes).removeprefix("cluster ")}
+    if "error" not in cluster:
+        names = ("leader", "epoch", "topics", "partitions")
+        fields |= {name: cluster[name] for name in names}
+    print("   ".join(f"{name} {value}" for name, value in fields.items()), f"  {_word(nodes, problems)}")
+    output.show_table(
+        COLUMNS,
+        [
+            [row["node_id"], row["state"], row["ready"], row["pid"], row["client"], row["admin_port"], row["reason"]]
+            for row in rows
+        ],
+    )
+    for row in rows:
+        for found in row["recovery"]:
+            print(f"found at the start of node {row['node_id']}: {found}")
+        for progress in row["opening"]:
+            print(f"node {row['node_id']} opens its logs: {progress}")
+        for check in row["index_checks"]:
+            print(f"node {row['node_id']} has checked its indexes: {check}")
+    for problem in problems:
+        output.say(f"hint  {problem}")
+    if "error" in cluster and missing_quorum(nodes):
+        output.say(f"hint  {hint_to_start(nodes)}")

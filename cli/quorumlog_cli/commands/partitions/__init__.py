@@ -1,0 +1,1 @@
+"""Commands for partitions: plans, moves, leaders, and how far they are."""

@@ -1,0 +1,229 @@
+"""`quorumlog produce TOPIC`: sends lines of standard input or of a file as records, with kcat's option letters."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from quorumlog_cli.connecting.connect import (
+    API_TIMEOUT_MS,
+    ConfigOption,
+    ProfileOption,
+    ServersOption,
+    connected,
+    find_target,
+)
+from quorumlog_cli.terminal import output
+from quorumlog_cli.terminal.errors import CliError, Exit
+from quorumlog_cli.terminal.output import Format, OutputOption
+from quorumlog_cli.terminal.records_text import BadFormat, BadLine, from_json_line, parse_delimiter
+
+if TYPE_CHECKING:
+    from quorumlog.client.blocking import Producer, SendFuture
+
+app = typer.Typer(add_completion=False)
+DELIVERY_TIMEOUT_MS = 30_000  # short, for a person who waits; programs set -X delivery.timeout.ms=120000
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+Headers = list[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How a line becomes a record. delimiter: between key and value. null: an empty key or value becomes null.
+
+    key: of every record; with a delimiter, of a line that has none.
+    """
+
+    delimiter: bytes | None
+    key: bytes | None
+    null: bool
+    headers: Headers
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """first: of the records; None if there is none. number: of the last line that was read, from 1; 0 without one.
+
+    stopped: why that line was not sent, and none after it.
+    """
+
+    first: SendFuture | None
+    number: int
+    stopped: BaseException | None
+
+
+@app.command()
+def produce(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC")],
+    key_delimiter: Annotated[
+        str | None,
+        typer.Option(
+            "-K", "--key-delimiter", metavar="TEXT", help=r"Each line is KEY TEXT VALUE. TEXT may have \t \n \r \xHH."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("-k", "--key", help="The key of every record; with -K, of lines without TEXT.")
+    ] = None,
+    null: Annotated[bool, typer.Option("-Z", "--null", help="An empty key or value is null.")] = False,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME=VALUE", help="Header of every record; repeatable."),
+    ] = None,
+    partition: Annotated[int | None, typer.Option("-p", "--partition", min=0, help="For every record.")] = None,
+    codec: Annotated[str, typer.Option("-z", "--compression", metavar="CODEC", help=", ".join(CODECS))] = "none",
+    file: Annotated[Path | None, typer.Option("-f", "--file", metavar="FILE", help="Read lines of this file.")] = None,
+    json_lines: Annotated[bool, typer.Option("-J", "--json-lines", help="Lines as consume -J prints them.")] = False,
+    acks: Annotated[str, typer.Option("--acks", help="all, 1 or 0.")] = "all",
+    servers: ServersOption = None,
+    profile: ProfileOption = None,
+    options: ConfigOption = None,
+    output_format: OutputOption = Format.TABLE,
+) -> None:
+    """Send each line as a record. Returns when all are acknowledged: on disk, on every in-sync replica.
+
+    A line that is not a record ends the input: the lines before it are written, it and those after it are not, and the
+    error says how many were. With -J such a line is one without "value" or with a field that is unknown; with -K, one
+    without the delimiter, unless -k gives it a key.
+
+    Exit code 9 if only some were acknowledged; of those that were sent, the others may or may not be in the log.
+    """
+    output.use(output_format)
+    if json_lines and (key_delimiter is not None or key is not None or null):
+        raise CliError(Exit.USAGE, "-J takes keys and values from the JSON; -K, -k and -Z are for lines of text")
+    shape = Shape(
+        delimiter=_delimiter(key_delimiter) if key_delimiter is not None else None,
+        key=key.encode() if key is not None else None,
+        null=null,
+        headers=[_header(text) for text in header or ()],
+        as_json=json_lines,
+    )
+    target = find_target(servers, profile, options)
+    if sys.stdin.isatty() and file is None:
+        output.say("% one record per line; Ctrl-D ends the input")
+    ours = {
+        "acks": acks,
+        "compression_type": codec,
+        "delivery_timeout_ms": DELIVERY_TIMEOUT_MS,
+        "max_block_ms": API_TIMEOUT_MS,
+    }
+    with connected(target, **{**ours, **target.options}) as cluster:
+        producer = cluster.producer()
+        sent = _send(producer, topic, partition, shape, file)
+        _finish(producer, topic, sent)
+
+
+def _delimiter(text: str) -> bytes:
+    try:
+        return parse_delimiter(text)
+    except BadFormat as error:
+        raise CliError(Exit.USAGE, f"-K {text}: {error}") from error
+
+
+def _header(text: str) -> tuple[str, bytes | None]:
+    name, found, value = text.partition("=")
+    if not name:
+        raise CliError(Exit.USAGE, f"-H {text}: not NAME=VALUE")
+    return name, value.encode() if found else None
+
+
+def _lines(file: Path | None) -> Iterator[bytes]:
+    """Lines without line feeds. Text after the last line feed is a line too, unless it is empty."""
+    with ExitStack() as opened:
+        source = opened.enter_context(file.open("rb")) if file else sys.stdin.buffer
+        for line in source:
+            yield line.rstrip(b"\n").removesuffix(b"\r")
+
+
+def _send(producer: Producer, topic: str, partition: int | None, shape: Shape, file: Path | None) -> Sent:
+    """Sends lines until one is no record or cannot be read: nothing that comes after it may be written before it."""
+    first: SendFuture | None = None
+    number = 0
+    try:
+        for line in _lines(file):
+            number += 1
+            future = producer.send(topic, partition=partition, **record_of(line, shape))
+            if first is None:
+                first = future
+    except (Exception, KeyboardInterrupt) as error:  # what was sent before is waited for and told
+        return Sent(first=first, number=number, stopped=error)
+    return Sent(first=first, number=number, stopped=None)
+
+
+def record_of(line: bytes, shape: Shape) -> dict[str, Any]:
+    """What `Producer.send` takes. Raises BadLine."""
+    if shape.as_json:
+        record = from_json_line(line)
+        return {**record, "headers": [*record["headers"], *shape.headers]}
+    key, value = shape.key, line
+    if shape.delimiter is not None:
+        before, found, after = line.partition(shape.delimiter)
+        if found:
+            key, value = before, after
+        elif key is None:
+            raise BadLine(f"the delimiter {shape.delimiter!r} is not in it: {line[:80]!r}")
+    return {
+        "key": None if shape.null and not key else key,
+        "value": None if shape.null and not value else value,
+        "headers": shape.headers,
+    }
+
+
+def _finish(producer: Producer, topic: str, sent: Sent) -> None:
+    """Flush and print the result. Raises the failure, as PARTIAL if some records were acknowledged."""
+    failure: Exception | None = None
+    where = None
+    try:
+        producer.flush()
+        where = sent.first.result() if sent.first is not None else None
+        producer.close()
+    except Exception as error:  # the counts decide the exit code
+        failure = error
+    stats = producer.stats
+    if failure is not None and not stats.acknowledged:
+        raise failure
+    if stats.acknowledged or sent.stopped is None:
+        _tell(topic, stats, where)
+    if sent.stopped is not None:
+        _tell_stop(sent, stats, failure)
+    if failure is not None:
+        raise CliError(Exit.PARTIAL, f"{stats.failed} records failed, {stats.acknowledged} did not: {failure}")
+
+
+def _tell_stop(sent: Sent, stats: Any, failure: Exception | None) -> None:
+    """Raises what ended the input before its end. failure: of the records that were sent before."""
+    stopped = sent.stopped
+    assert stopped is not None
+    if isinstance(stopped, KeyboardInterrupt):
+        raise stopped
+    why = f"line {sent.number}: {stopped}" if isinstance(stopped, BadLine) else str(stopped)
+    if not stats.acknowledged:
+        if isinstance(stopped, BadLine):
+            raise CliError(Exit.USAGE, f"{why}; nothing was written") from stopped
+        raise stopped
+    lost = f", {stats.failed} failed ({failure})" if failure is not None else ""
+    written = output.counted(stats.acknowledged, "record")
+    raise CliError(Exit.PARTIAL, f"{why}; {written} before it written{lost}, nothing after it") from stopped
+
+
+def _tell(topic: str, stats: Any, where: Any) -> None:
+    if output.is_json():
+        output.show_json(
+            {
+                "topic": topic,
+                "acknowledged": stats.acknowledged,
+                "failed": stats.failed,
+                "may_be_duplicated": stats.duplicates_possible,
+                "first": {"partition": where.partition, "offset": where.offset} if where is not None else None,
+            }
+        )
+        return
+    place = f", the first at {topic}-{where.partition} offset {where.offset}" if where is not None else ""
+    twice = f"; {stats.duplicates_possible} may be stored twice" if stats.duplicates_possible else ""
+    output.say(f"% {output.counted(stats.acknowledged, 'record')} acknowledged{place}{twice}")

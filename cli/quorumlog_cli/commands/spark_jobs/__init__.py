@@ -1,0 +1,1 @@
+"""Commands for Spark: checks, a shell, loads, mirrors and sinks."""

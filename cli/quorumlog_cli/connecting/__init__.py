@@ -1,0 +1,1 @@
+"""Connections of commands to the cluster that is meant, and who answers instead."""

@@ -1,0 +1,1 @@
+"""Profiles: which cluster a command means, and how to reach it."""

@@ -1,0 +1,1 @@
+"""Operations of the controller without a loop: their records, and what is pending."""

@@ -1,0 +1,1 @@
+"""One partition: where its replicas lie, who leads it, and how that changes. Pure."""

@@ -1,0 +1,1 @@
+"""What each request to the controller writes into the metadata log, one file each."""

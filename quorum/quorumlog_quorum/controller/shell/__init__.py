@@ -1,0 +1,1 @@
+"""The controller on a loop: requests in, answers out once their records are committed."""

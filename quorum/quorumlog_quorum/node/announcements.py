@@ -1,0 +1,88 @@
+"""Announcements to the quorum's listeners: leaders, high watermark, committed records, leadership won and lost.
+
+`end` follows when a listener meets metadata that this software does not support: an image must not skip a record. From
+then on no committed records are delivered and no leadership is claimed. The node goes on voting until it is stopped,
+because consensus does not read metadata records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
+from quorumlog.messages.common import Endpoint
+from quorumlog_quorum.node.committed import Delivery
+from quorumlog_quorum.raft import (
+    HandOverBegun,
+    HighWatermark,
+    LeaderChanged,
+    LeadershipClaimed,
+    LeadershipLost,
+    SnapshotInstalled,
+)
+
+Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLost | HandOverBegun | SnapshotInstalled
+
+
+class Announcements:
+    """leader_id, epoch, high_watermark: as last announced. The high watermark is exclusive; -1: not known."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        endpoint_of: Callable[[NodeId], Endpoint | None],
+        on_other_leader: Callable[[NodeId, Epoch], None],
+    ) -> None:
+        """on_other_leader: called with the leader and its epoch each time that this node begins to follow another."""
+        self._node_id, self._endpoint_of, self._on_other_leader = node_id, endpoint_of, on_other_leader
+        self._delivery: Delivery | None = None  # until started
+        self._ended = False
+        self.leader_id: NodeId | None = None
+        self.epoch: Epoch = 0
+        self.high_watermark: Offset = -1
+
+    def start(self, delivery: Delivery) -> None:
+        """Must be called before the first announcement."""
+        self._delivery = delivery
+
+    def end(self) -> None:
+        self._ended = True
+        if self._delivery is not None:
+            self._delivery.stop()
+
+    @property
+    def delivered(self) -> Offset:
+        """Exclusive end of the records that the listeners have been given."""
+        return 0 if self._delivery is None else self._delivery.delivered
+
+    @property
+    def applied(self) -> Offset | None:
+        """See Delivery."""
+        return None if self._delivery is None else self._delivery.applied
+
+    def announce(self, effect: Announcement) -> None:
+        assert self._delivery is not None
+        match effect:
+            case HighWatermark(offset):
+                self.high_watermark = offset
+                if not self._ended:
+                    self._delivery.on_high_watermark(offset)
+            case LeaderChanged(leader_id, epoch):
+                self._on_leader_changed(self._delivery, leader_id, epoch)
+            case LeadershipClaimed(epoch, end_offset):
+                if not self._ended:
+                    self._delivery.on_claimed(epoch, end_offset)
+            case HandOverBegun(epoch):
+                self._delivery.on_hand_over(epoch)
+            case SnapshotInstalled(snapshot):
+                if not self._ended:
+                    self._delivery.on_installed(snapshot)
+            case LeadershipLost(epoch):
+                self._delivery.on_lost(epoch)
+
+    def _on_leader_changed(self, delivery: Delivery, leader_id: NodeId | None, epoch: Epoch) -> None:
+        self.leader_id, self.epoch = leader_id, epoch
+        if leader_id is not None and leader_id != self._node_id:
+            self._on_other_leader(leader_id, epoch)
+        endpoint = None if leader_id is None else self._endpoint_of(leader_id)
+        delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, epoch, endpoint)

@@ -1,0 +1,13 @@
+"""`python -P -m quorumlog_server -c FILE`: see process.py."""
+
+from __future__ import annotations
+
+import sys
+
+from quorumlog_server.process.lean_start import load_no_more_than_needed
+
+load_no_more_than_needed()
+
+from quorumlog_server.process.process import main  # noqa: E402  # imported after the settings above
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""A node's log directories: formatted, opened, watched, repaired, and left in order."""

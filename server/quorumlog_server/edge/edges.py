@@ -1,0 +1,47 @@
+"""Everything that a node gets from the machine. The simulation passes other edges to the same node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from quorumlog.clock import Clock
+from quorumlog.ids import Uuid
+from quorumlog.nursery import OnCrash
+from quorumlog.rpc.transport import Identity, Transport
+from quorumlog.turn import Turn
+from quorumlog.wire.features import FeatureNotice
+from quorumlog_broker.cleaning.runner import Runner
+from quorumlog_server.edge.own_notice import OwnNotice
+from quorumlog_storage.files.disk import Disk
+from quorumlog_storage.writer.worker import Worker
+from quorumlog_storage.writer.writer import DirectoryWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edges:
+    """transport: called once per node, with the identity from the directories.
+    worker: called once per writer; runs the writer's turns outside the event loop.
+    rng: a source of randomness for each named purpose.
+    new_uuid: 16 random bytes.
+    protect: makes a file readable by its owner only.
+    turn: the end of a callback of the node's loop; workers and the transport run their callbacks by it.
+    features: what the transport announces in ApiVersions; the node sets what it reads.
+    own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
+    cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
+    on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
+    """
+
+    clock: Clock
+    disk: Disk
+    transport: Callable[[Identity], Transport]
+    worker: Callable[[DirectoryWriter], Worker]
+    rng: Callable[[str], Random]
+    new_uuid: Callable[[], Uuid]
+    protect: Callable[[str], None]
+    turn: Turn
+    on_crash: OnCrash
+    cleaner: Callable[[], Runner]
+    features: FeatureNotice = field(default_factory=FeatureNotice)
+    own: OwnNotice = field(default_factory=OwnNotice)

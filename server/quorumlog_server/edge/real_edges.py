@@ -1,0 +1,173 @@
+"""A node's edges on a real machine. Created inside the running loop, whose time is the node's time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+
+from quorumlog.live_settings import (
+    ADDRESSES,
+    CONNECTIONS,
+    CONNECTIONS_OF_ADDRESS,
+    RECOVERY_THREADS,
+    connections_of_listener,
+)
+from quorumlog.rpc.grpc_options import GrpcOptions
+from quorumlog.rpc.grpc_standard import HealthSource, always_serving
+from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.transport import Identity, Listener, Transport
+from quorumlog.turn import Turn
+from quorumlog.wire.features import FeatureNotice
+from quorumlog.wire.limits import UNLIMITED, ConnectionLimits, WireLimits
+from quorumlog.wire.routing import RoutingTransport
+from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.config.named_addresses import Found, NamedAddresses
+from quorumlog_server.edge.cleaner_process import CleanerProcess
+from quorumlog_server.edge.edges import Edges
+from quorumlog_server.edge.fail_stop import fail_stop
+from quorumlog_server.edge.own_notice import OwnNotice
+from quorumlog_server.edge.random_uuid import random_uuid
+from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
+from quorumlog_storage.edge.disk import RealDisk
+from quorumlog_storage.edge.watched_disk import WatchedDisk
+from quorumlog_storage.edge.worker import ThreadWorker
+from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.writer.worker import Worker, WorkerLimits
+from quorumlog_storage.writer.writer import DirectoryWriter
+
+_OWNER_ONLY = 0o600
+_IPV4_IN_IPV6 = "::ffff:"  # how a listener of both tells an IPv4 address
+_log = logging.getLogger("quorumlog.node")
+
+
+class SystemClock:
+    """The monotonic time of asyncio's loops, so that timers and cores agree, and the machine's wall clock."""
+
+    def now_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
+    """Call it on the node's event loop. health: the source of grpc.health.v1."""
+    loop, turn = asyncio.get_running_loop(), Turn()
+    limit = descriptor_limit()
+    open_files = config.log_open_files_max or open_files_of(limit)
+    of_descriptors = connections_of(limit, open_files)
+    connections = min(config.max_connections, of_descriptors)
+    if connections < config.max_connections:
+        _log.info(
+            "%d descriptors (ulimit -n): at most %d connections to each listener, and %d open segment files",
+            limit, connections, open_files,
+        )  # fmt: skip
+    clock = SystemClock()
+    rolls = RollSources(clock.wall_ms, random.random)
+    disk = WatchedDisk(RealDisk(LogResources(open_files, config.log_index_bytes_max, rolls)))
+    options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
+    limits = WireLimits(
+        max_frame_bytes=config.socket_request_max_bytes,
+        max_connections=connections,
+        max_idle_ms=config.connections_max_idle_ms,
+        max_node_bytes=config.queued_max_request_bytes,
+        max_internal_bytes=config.queued_max_internal_request_bytes,
+    )
+
+    own, features = OwnNotice(), FeatureNotice()
+    worker_limits = WorkerLimits(
+        beside_threads=lambda: own.number(RECOVERY_THREADS, config.num_recovery_threads_per_data_dir)
+    )
+
+    limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
+
+    def transport(identity: Identity) -> Transport:
+        return RoutingTransport(
+            identity,
+            on_crash=fail_stop,
+            grpc=GrpcTransport(identity, on_crash=fail_stop, options=options, health=health),
+            limits=limits,
+            serves=tuple(HANDLERS),
+            advertised=config.advertised,
+            turn=turn,
+            features=features,
+            connection_limits=limits_of_clients,
+        )
+
+    def post(call: Callable[[], None]) -> None:
+        loop.call_soon_threadsafe(turn.run, call)
+
+    def worker(writer: DirectoryWriter) -> Worker:
+        return ThreadWorker(writer, post, worker_limits, soon=turn.later)
+
+    return Edges(
+        clock=clock,
+        disk=disk,
+        transport=transport,
+        worker=worker,
+        rng=lambda _concern: random.Random(os.urandom(16)),
+        new_uuid=random_uuid,
+        protect=lambda path: os.chmod(path, _OWNER_ONLY),
+        turn=turn,
+        on_crash=fail_stop,
+        cleaner=CleanerProcess,
+        features=features,
+        own=own,
+    )
+
+
+def connection_limits(
+    config: NodeConfig, of_descriptors: int, own: OwnNotice, named: NamedAddresses
+) -> ConnectionLimits:
+    """of_descriptors: how many the process can have. A listener for nodes keeps what the file says: a maximum that was
+    lowered for clients does not stop the cluster. named: of this node."""
+
+    def others() -> Mapping[str, int]:
+        return named.of(own.text(ADDRESSES, config.max_connections_per_ip_overrides))
+
+    def of_listener(listener: Listener) -> int:
+        key = connections_of_listener(listener.name)
+        of_all, of_this = config.max_connections, config.listener_max_connections.get(key, UNLIMITED)
+        if not listener.internal:
+            of_all, of_this = own.number(CONNECTIONS, of_all), own.number(key, of_this)
+            others()  # asked from time to time, so that names are known before their hosts come
+        return min(of_all, of_this, of_descriptors)
+
+    def of_address(host: str) -> int:
+        most = own.number(CONNECTIONS_OF_ADDRESS, config.max_connections_per_ip)
+        return others().get(host.removeprefix(_IPV4_IN_IPV6), most)
+
+    return ConnectionLimits(of_listener, of_address)
+
+
+def look_up(names: Collection[str], told: Found) -> None:
+    """`named_addresses.LookUp`. Call it on an event loop, which hears the answer unless it has ended before.
+
+    In a thread that nobody waits for: a name server that does not answer must not hold up the end of a node.
+    """
+    loop = asyncio.get_running_loop()
+
+    def run() -> None:
+        found = {name: _addresses_of(name) for name in names}
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(told, found)
+
+    threading.Thread(target=run, name="names of clients", daemon=True).start()
+
+
+def _addresses_of(name: str) -> list[str]:
+    """Of IPv4 and IPv6, in the order of the resolver; none: nobody knows the name."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return [str(address[0]) for *_, address in found]

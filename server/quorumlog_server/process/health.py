@@ -1,0 +1,142 @@
+"""A node's health: alive and ready, over HTTP and as grpc.health.v1. Its metrics are in metrics.py."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from quorumlog.ids import NO_EPOCH, NO_NODE
+from quorumlog_server.process.http_admin import Page, Route
+from quorumlog_server.process.node import Node
+from quorumlog_server.process.offline import offline_directories, offline_replicas
+from quorumlog_server.process.watchdog import LoopWatchdog
+
+if TYPE_CHECKING:
+    from quorumlog_broker.node import Broker
+
+JSON_TYPE = "application/json"
+BROKER_SERVICES = ("quorumlog.Broker", "quorumlog.v1.Broker")
+CONTROLLER_SERVICES = ("quorumlog.Controller", "quorumlog.v1.Controller", "quorumlog.v1.Quorum")
+MAX_BLOCKED = 20
+NO_LEADER = "the leader of the quorum is unknown"
+METRICS = "quorumlog_server.process.metrics"
+
+
+def admin_routes(node: Node, watchdog: LoopWatchdog) -> Mapping[str, Route]:
+    async def metrics() -> Page:
+        """Imports the library late and in a thread: its 40 ms must delay neither the start nor the event loop."""
+        module = await asyncio.to_thread(importlib.import_module, METRICS)
+        page: Page = module.page(node, watchdog)
+        return page
+
+    return {
+        "/healthz": lambda: Page(503, f"{node.fatal}\n".encode()) if node.fatal else Page(200, b"alive\n"),
+        "/readyz": lambda: readiness(node),
+        "/node": lambda: Page(200, json.dumps(who(node)).encode(), JSON_TYPE),
+        "/metrics": metrics,
+    }
+
+
+def readiness(node: Node) -> Page:
+    """A broker that serves is ready, also without a quorum: no load balancer shall take it away. It says so."""
+    if not node.ready:
+        return Page(503, f"{why_not_ready(node)}\n".encode())
+    lost = node.loader.active_controller is None
+    return Page(200, f"ready, but {NO_LEADER}: metadata cannot change\n".encode() if lost else b"ready\n")
+
+
+def who(node: Node) -> dict[str, Any]:
+    """This node and process, and the quorum's leader as known here; -1: none is known.
+
+    recovery: what opening the logs found, a text for each log that was not whole.
+    offline: a text for each directory that is offline, then for each replica that is offline alone.
+    problems: what else the operator has to do something about now, a text for each.
+    opening: a text for each directory with logs that are not open yet.
+    index_checks: a text for each directory, what the last check in the background has looked at.
+    """
+    leader = node.loader.active_controller
+    return {
+        "node_id": node.config.node_id,
+        "pid": os.getpid(),
+        "leader_id": NO_NODE if leader is None else leader.node_id,
+        "leader_epoch": NO_EPOCH if leader is None else leader.epoch,
+        "recovery": recovery_findings(node),
+        "offline": [*offline_directories(node), *offline_replicas(node)],
+        "problems": problems(node),
+        "opening": opening(node),
+        "index_checks": index_checks(node),
+    }
+
+
+def opening(node: Node) -> list[str]:
+    """How far the opening of the logs has come, a text for each directory that has logs to open.
+
+    Before that, a text for each directory that has not answered yet.
+    """
+    silent = [f"{path}: has not answered for {ms} ms" for path, ms in node.unanswered_directories.items()]
+    return (
+        silent if node.broker is None else [str(one) for one in node.broker.data_plane.opening_progress.by_directory()]
+    )
+
+
+def index_checks(node: Node) -> list[str]:
+    """A text for each directory that has been checked once."""
+    reports = [] if node.broker is None else list(node.broker.data_plane.index_checks.values())
+    return [str(report) for report in reports if report.last is not None]
+
+
+def problems(node: Node) -> list[str]:
+    """Log directories that are short of space, damaged notes of theirs, damaged batches, logs that cannot expire."""
+    if node.broker is None:
+        return []
+    plane = node.broker.data_plane
+    queues = list(plane.store.queues.values())
+    short = [queue.space.describe(queue.directory.path) for queue in queues if queue.space.is_short]
+    notes = [text for queue in queues for text in queue.directory.partitions.findings]
+    damage = [text for report in plane.index_checks.values() for text in report.problems()]
+    return [*short, *notes, *damage, *blocked_retention(node.broker)]
+
+
+def blocked_retention(broker: Broker) -> list[str]:
+    """A text for each log that keeps everything because of its records' times, at most MAX_BLOCKED of them."""
+    plane = broker.data_plane
+    names = {key: replica.name for key in plane.blocked_retention if (replica := plane.registry.replicas.get(key))}
+    texts = [plane.blocked_retention[key].describe(name) for key, name in list(names.items())[:MAX_BLOCKED]]
+    left = len(names) - len(texts)
+    return [*texts, f"{left} more logs keep all their records in the same way"] if left else texts
+
+
+def recovery_findings(node: Node) -> list[str]:
+    """The metadata log first, then partitions by name."""
+    found = [] if node.broker is None else [str(finding) for finding in node.broker.data_plane.findings.all]
+    opened = None if node.driver is None else node.driver.opened
+    return [opened.finding, *found] if opened is not None and opened.finding else found
+
+
+def is_serving(node: Node, service: str) -> bool | None:
+    """For grpc.health.v1: the same state as /readyz, also by role. None: the node has no such service."""
+    if service == "":
+        return node.ready
+    if service in BROKER_SERVICES and node.config.is_broker:
+        return node.broker is not None and node.broker.serving
+    if service in CONTROLLER_SERVICES and node.config.is_controller:
+        return node.loader.active_controller is not None
+    return None
+
+
+def why_not_ready(node: Node) -> str:
+    silent = [f"log directory {path} has not answered for {ms} ms" for path, ms in node.unanswered_directories.items()]
+    if silent:
+        return f"starting: {'; '.join(silent)}"
+    if node.loader.active_controller is None:
+        return NO_LEADER
+    if node.broker is None:
+        return "starting"
+    left = node.broker.data_plane.opening.left
+    recovering = f", {left} logs to open" if left else ""
+    fenced = ", fenced" if node.broker.lifecycle.fenced else ""
+    return f"broker is {node.broker.lifecycle.state.value}{recovering}{fenced}"
