@@ -25,7 +25,7 @@ from bench.cluster_nodes import HOSTS, NEWCOMER, VICTIM, ClusterNodes, Seen, cre
 from bench.fencing import CONTROLLERS
 from bench.report import Row
 from bench.subject import until
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin, NewTopic
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ErrorCode

@@ -16,7 +16,7 @@ from typing import Any
 from bench.controller_load import ControllerLoad
 from bench.report import Row
 from bench.subject import Subject
-from quorumlog.client.edge import make_transport
+from quorumlog.client.real_edges import make_transport
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.cluster import LocalCluster

@@ -71,7 +71,7 @@ def measure(folder: Path, partitions: int, rounds: int) -> list[Row]:
 
 async def _create(servers: str, partitions: int) -> None:
     """Returns once every partition is led, and its offsets can be asked for."""
-    from quorumlog.client import edge
+    from quorumlog.client import real_edges as edge
 
     async with edge.admin({"bootstrap.servers": servers}, default_api_timeout_ms=CREATE_TIMEOUT_MS) as admin:
         await admin.create_topic(TOPIC, partitions, 3)

@@ -22,7 +22,7 @@ from bench.machine import MEGABYTE
 from bench.report import Row
 from bench.subject import until
 from bench.turns import Turns, read_turns
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.ids import NodeId, Offset
 from quorumlog.testing.layout import Layout, NodeFiles

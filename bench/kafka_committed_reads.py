@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple
 
 from bench.kafka_clients import CONSUME_RECORDS, POLL_S
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 
 A_TRANSACTION = 1_000  # records
 ABORTED_EVERY = 10  # transactions: of so many, one is aborted

@@ -19,13 +19,13 @@ from bench.cluster_nodes import HOSTS, ClusterNodes
 from bench.controller_load import ControllerLoad
 from bench.fencing import CONTROLLERS
 from bench.report import Row
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin
-from quorumlog.client.edge import make_transport
+from quorumlog.client.real_edges import make_transport
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.ports import HOST, PortPicker
-from quorumlog_server.config.rest import HEARTBEAT_REST_MAX_MS
+from quorumlog_server.config.idle_intervals import HEARTBEAT_REST_MAX_MS
 
 BROKERS, QUICK_BROKERS = 500, 100
 OBSERVERS, QUICK_OBSERVERS = 100, 30

@@ -20,7 +20,7 @@ from bench.idle import processor_time_s
 from bench.long_turns import LongTurn, read_long_turns
 from bench.report import Row
 from bench.turns import Turns, read_turns
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker

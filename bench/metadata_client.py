@@ -13,7 +13,7 @@ import sys
 import time
 from itertools import count
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin, NewTopic
 from quorumlog.errors import ErrorCode
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import QuorumlogError, RequestFailed

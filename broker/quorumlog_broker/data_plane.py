@@ -47,20 +47,20 @@ from quorumlog_broker.produce.delete_records import DeletePath
 from quorumlog_broker.produce.import_path import ImportPath
 from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
+from quorumlog_broker.replicas.broker_incarnation import OwnLife
 from quorumlog_broker.replicas.checkpoints import checkpoint_for_ever
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.directory_returns import DirectoryReturns
-from quorumlog_broker.replicas.findings import RecoveryFindings
 from quorumlog_broker.replicas.leadership_listeners import LeadershipListeners
 from quorumlog_broker.replicas.leaderships import Leaderships
 from quorumlog_broker.replicas.log_ends import LogEnds
-from quorumlog_broker.replicas.opening import Opening
+from quorumlog_broker.replicas.logs_to_open import Opening
 from quorumlog_broker.replicas.opening_progress import OpeningProgress, report_until_open
-from quorumlog_broker.replicas.own_life import OwnLife
 from quorumlog_broker.replicas.own_settings import rate_set
 from quorumlog_broker.replicas.placements import Placements
 from quorumlog_broker.replicas.producer_report import ProducerReport
+from quorumlog_broker.replicas.recovery_findings import RecoveryFindings
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.replicas.stepper import PartitionStepper

@@ -16,13 +16,13 @@ from quorumlog.client.admin_partitions import PartitionAdmin
 from quorumlog.client.admin_quorum import QuorumAdmin
 from quorumlog.client.admin_transaction_ends import TransactionEnds
 from quorumlog.client.admin_transactions import TransactionAdmin
-from quorumlog.client.change import Change
 from quorumlog.client.config_batches import ConfigBatches
 from quorumlog.client.config_change import ConfigChange, alterable
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.link import Link, check
 from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.options import CommonOptions, parse_options
+from quorumlog.client.retried_change import Change
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset, Uuid
@@ -128,7 +128,9 @@ class AsyncAdmin(
     async def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False
     ) -> list[CreateTopicResult]:
-        """One result per topic; each carries its error. `change.py` says how a retry treats topics that exist."""
+        """One result per topic; each carries its error. `retried_change.py` says how a retry treats topics that
+        exist.
+        """
         request = CreateTopicsRequest(
             topics=tuple(_creatable(topic) for topic in topics),
             timeout_ms=self.options.request_timeout_ms,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.client import admin, consumer, producer
-from quorumlog.client.edge import on_real_edges
+from quorumlog.client.real_edges import on_real_edges
 
 
 class AsyncProducer(producer.AsyncProducer):

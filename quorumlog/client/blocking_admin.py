@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import TOPIC_RESOURCE, AsyncAdmin, NewTopic
 from quorumlog.client.admin_groups import GroupDescription
 from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment

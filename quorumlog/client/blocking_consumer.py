@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.errors import CalledBack
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.joint import AsyncJoint
 from quorumlog.messages.joint import (

@@ -52,7 +52,7 @@ class ConsumedRecord:
 
 
 class AsyncConsumer(GroupMember):
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ConsumerOptions.
+    """transport, clock, rng: the edges; `quorumlog.client.real_edges` makes the real ones. options: ConsumerOptions.
 
     group, protocol: the same as the options `group_id` and `group_protocol`. One task polls; `wakeup` and `close` may
     come from another one.

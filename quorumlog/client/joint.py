@@ -37,7 +37,7 @@ TRY_TIMEOUT_MS = 3_000  # of the first try of a call; doubled in each further on
 
 
 class AsyncJoint:
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: CommonOptions."""
+    """transport, clock, rng: the edges; `quorumlog.client.real_edges` makes the real ones. options: CommonOptions."""
 
     def __init__(
         self,

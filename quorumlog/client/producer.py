@@ -55,7 +55,7 @@ class ProducerStats:
 
 
 class AsyncProducer:
-    """transport, clock, rng: the edges; `quorumlog.client.edge` makes the real ones. options: ProducerOptions.
+    """transport, clock, rng: the edges; `quorumlog.client.real_edges` makes the real ones. options: ProducerOptions.
 
     begun: it sends in this transaction, and neither begins nor ends one; `close` leaves it open.
     """

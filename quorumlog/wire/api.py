@@ -10,7 +10,7 @@ from quorumlog.messages.method import Method
 from quorumlog.messages.services import METHODS
 from quorumlog.slices import Pace, Sliced, at_once
 from quorumlog.wire.convert.mirror import from_values, from_values_sliced, to_values
-from quorumlog.wire.entities import request_shape, response_shape
+from quorumlog.wire.kio_schemas import request_shape, response_shape
 from quorumlog.wire.plain.form import Plain
 from quorumlog.wire.schema import Shape, Values
 

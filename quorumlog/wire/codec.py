@@ -13,6 +13,7 @@ from quorumlog.slices import Pace, Sliced, at_once
 from quorumlog.wire.api import Api
 from quorumlog.wire.convert.refusal import REFUSALS
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.frame_parts import Parts
 from quorumlog.wire.header import (
     RequestHeader,
     read_response_header,
@@ -21,7 +22,6 @@ from quorumlog.wire.header import (
     write_response_header,
 )
 from quorumlog.wire.malformed import Malformed
-from quorumlog.wire.parts import Parts
 from quorumlog.wire.plain.form import NOT_PLAIN
 from quorumlog.wire.schema import Shape, Values
 

@@ -11,7 +11,7 @@ import struct
 from typing import NamedTuple
 
 from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.parts import Parts
+from quorumlog.wire.frame_parts import Parts
 from quorumlog.wire.primitives import SHORT, text
 
 FIXED = struct.Struct(">hhi")

@@ -17,7 +17,7 @@ from typing import Any
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.parts import Parts
+from quorumlog.wire.frame_parts import Parts
 from quorumlog.wire.primitives import COMPACT, FIXED, text
 from quorumlog.wire.schema import Step
 

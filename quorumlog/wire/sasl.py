@@ -12,8 +12,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.rpc import clear_secret
 from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
 from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.header import RequestHeader, read_rest
+from quorumlog.wire.kio_schemas import request_shape, response_shape
 from quorumlog.wire.schema import Values
 
 HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36

@@ -39,7 +39,7 @@ from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.local_apis import LOCAL_APIS
 from quorumlog.wire.malformed import Malformed, Unsupported
 from quorumlog.wire.outgoing import Outgoing, writer_of
-from quorumlog.wire.steps import Steps
+from quorumlog.wire.taskless import Steps
 
 if TYPE_CHECKING:
     from quorumlog.wire.server import Serving

@@ -25,11 +25,11 @@ from quorumlog.turn import Turn
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import Frame, WireRequest, decode_response, encode_request
+from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.framing import FrameReader
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.malformed import Malformed
-from quorumlog.wire.parts import LENGTH_BYTES
 from quorumlog.wire.pending import PendingCall
 from quorumlog.wire.sending import send
 

@@ -11,7 +11,7 @@ import pytest
 from group_cluster import GroupCluster
 from test_group_consumer import filled, make
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.consumer import AsyncConsumer

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client import blocking, edge
+from quorumlog.client import blocking
+from quorumlog.client import real_edges as edge
 
 
 class Acknowledged:

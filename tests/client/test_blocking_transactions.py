@@ -8,7 +8,7 @@ import pytest
 from test_producer_transactions import GROUP, make, values
 from transactional_cluster import TransactionalCluster
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.blocking import Producer
 from quorumlog.client.errors import ClientClosed
 from quorumlog.client.transactions.errors import TransactionFailed, TransactionStateError

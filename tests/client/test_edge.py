@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import quorumlog
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.errors import ConfigError
 
 MADE_BY_APPLICATIONS = [quorumlog.AsyncProducer, quorumlog.AsyncConsumer, quorumlog.AsyncAdmin]

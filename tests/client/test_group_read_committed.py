@@ -10,7 +10,7 @@ from group_cluster import GroupCluster
 from test_group_consumer import make
 from virtual_time import run
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import NotAssigned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.rest import Rest
+from quorumlog.idle_backoff import Rest
 
 
 def test_the_interval_doubles_up_to_its_limit_and_starts_anew_after_news() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.testing import node_config
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes, NodeEnded

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.client.edge import producer as new_producer
+from quorumlog.client.real_edges import producer as new_producer
 from quorumlog.ids import NodeId
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.topic import LocalTopic

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,

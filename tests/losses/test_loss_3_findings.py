@@ -21,7 +21,7 @@ import pytest
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
 from quorumlog.testing import LocalCluster
-from quorumlog_server.config.rest import NO_OP_REST_MAX_MS
+from quorumlog_server.config.idle_intervals import NO_OP_REST_MAX_MS
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from quorumlog_storage.files.names import log_name
 from tests.losses.cluster_world import NotPrepared, World, files_of, overwrite, world

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.files.eviction import LogResources
 
 
 class OneFile:

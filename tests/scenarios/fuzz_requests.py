@@ -22,7 +22,7 @@ from quorumlog.messages.produce import ProduceRequest
 from quorumlog.records.batch import CRC_POSITION, CRC_START
 from quorumlog.records.plain import encode_batch
 from quorumlog.wire.apis import APIS
-from quorumlog.wire.parts import LENGTH_BYTES, Parts
+from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
 from tests.scenarios import asking
 from tests.wire.frames import BATCH, RECORDS, Bodies
 from tests.wire.fuzz import SEEDS

@@ -11,10 +11,10 @@ import grpc
 import pytest
 
 from quorumlog.client.consumer import AsyncConsumer, decode_chunk
-from quorumlog.client.edge import SystemClock, make_rng
 from quorumlog.client.errors import RequestFailed, TopicReplaced
 from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
+from quorumlog.client.real_edges import SystemClock, make_rng
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.records import Record, encode_batch, iter_headers

@@ -9,9 +9,9 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail
 from quorumlog_server.config.config import NodeConfig, from_values
+from quorumlog_server.directories.clean_shutdown import left_in_order
 from quorumlog_server.directories.directories import NodeDirectories, open_directories
 from quorumlog_server.directories.format import format_node
-from quorumlog_server.directories.left_in_order import left_in_order
 from quorumlog_server.directories.secret import new_secret
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 

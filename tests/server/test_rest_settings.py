@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog_server.config import rest
+from quorumlog_server.config import idle_intervals as rest
 from quorumlog_server.config.config import NodeConfig, from_values
 
 NODE = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 from quorumlog.spark import kept_connections
 from quorumlog.spark.kept_connections import KeptConnections, Lease, kept_here

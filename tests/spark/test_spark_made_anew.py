@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.records import Record, encode_batch

@@ -11,7 +11,7 @@ import pytest
 
 from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
-from quorumlog.client.edge import make_rng
+from quorumlog.client.real_edges import make_rng
 from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest
 from quorumlog.spark.write.options import parse_write_options

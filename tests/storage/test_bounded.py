@@ -7,7 +7,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_storage.files.bounded import Bounded
+from quorumlog_storage.files.eviction import Bounded
 
 
 class Kept:

@@ -10,7 +10,7 @@ from storage_samples import PATH
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.names import CACHE_SUFFIXES, INDEX_SUFFIX, TIME_INDEX_SUFFIX, index_name, time_index_name
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment import index_pair

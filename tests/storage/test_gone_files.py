@@ -13,8 +13,8 @@ from quorumlog_storage.cleaning.round import clean
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundDone, RoundSpec
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.swap import Superseded

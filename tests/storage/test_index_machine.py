@@ -14,7 +14,7 @@ from storage_samples import PATH
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch
-from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.names import index_name, time_index_name
 from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.segment import Segment

@@ -16,8 +16,8 @@ import quorumlog_storage
 from jepsen.sim.machine.disk_faults import Fail
 from jepsen.soak.counting_disk import CountingDisk
 from quorumlog_storage.edge.syncs import SyncPool
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import DiskError, FileMissing
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.file_handle import let_go_all, open_below
 from quorumlog_storage.files.kept_errors import kept, release_frames
 from quorumlog_storage.log.log import Log

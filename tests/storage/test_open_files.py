@@ -15,8 +15,8 @@ from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import DiskError, FileMissing
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.file_handle import FileHandle
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_view import OffsetOutOfRange

@@ -9,8 +9,8 @@ import random
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import FileMissing
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.log.log_view import OffsetOutOfRange

@@ -9,7 +9,7 @@ from storage_samples import PATH
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.rules.roll_rule import ANY_TIME, RollClock
 from quorumlog_storage.segment.batch import stamped_batches

@@ -11,8 +11,8 @@ from quorumlog.wire.api import Api
 from quorumlog.wire.apis import BY_KEY
 from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.header import RequestHeader, read_fixed
-from quorumlog.wire.parts import LENGTH_BYTES
 from tests.wire.example import Example
 
 GOLDEN = Path(__file__).parent / "golden"

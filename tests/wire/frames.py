@@ -13,9 +13,9 @@ from quorumlog.records.plain import encode_batch
 from quorumlog.records.record import Record
 from quorumlog.wire import sasl
 from quorumlog.wire.apis import APIS
-from quorumlog.wire.entities import request_shape
+from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, write_request_header
-from quorumlog.wire.parts import LENGTH_BYTES, Parts
+from quorumlog.wire.kio_schemas import request_shape
 from quorumlog.wire.schema import Values
 from tests.wire.damage import OF_BODIES, change_bytes
 from tests.wire.places import Body

@@ -13,8 +13,8 @@ from quorumlog.wire.api import Api
 from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST
 from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.header import RequestHeader, read_fixed
-from quorumlog.wire.parts import LENGTH_BYTES
 from tests.wire import group_examples, transaction_examples
 
 ID = b"t" * 16

@@ -18,8 +18,8 @@ from quorumlog.wire.api import Api
 from quorumlog.wire.apis import APIS
 from quorumlog.wire.codec import decode_request, encode_request_values
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.header import RequestHeader, read_fixed
-from quorumlog.wire.parts import LENGTH_BYTES
 
 Path = tuple[str, ...]
 

@@ -15,9 +15,9 @@ from quorumlog.wire import features, versions
 from quorumlog.wire.apis import BY_KEY
 from quorumlog.wire.codec import decode_request, decode_response_values, encode_request_values
 from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.entities import request_shape, response_shape
 from quorumlog.wire.features import Features
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_fixed
+from quorumlog.wire.kio_schemas import request_shape, response_shape
 from quorumlog_quorum.controller.requests import update_features
 
 SUPPORTED = (

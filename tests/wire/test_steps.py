@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from quorumlog.wire.steps import Steps
+from quorumlog.wire.taskless import Steps
 
 
 class Recorder:

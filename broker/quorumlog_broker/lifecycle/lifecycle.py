@@ -24,7 +24,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
 from quorumlog_broker.lifecycle.states import NEXT, LifecycleState
-from quorumlog_broker.lifecycle.untold import UntoldFailures
+from quorumlog_broker.lifecycle.unreported_failures import UntoldFailures
 
 RETRY_MIN_MS = 50
 URGENT_INTERVAL_MS = 100  # between heartbeats while a stop waits for the controller's consent

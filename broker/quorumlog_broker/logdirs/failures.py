@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.logdirs.directory_busy import Busy
 from quorumlog_storage.log.log_errors import LogClosed
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 from quorumlog_storage.writer.worker import WorkerClosed, WorkerFull

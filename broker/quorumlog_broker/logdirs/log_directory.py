@@ -23,13 +23,13 @@ from typing import Any, TypeVar
 from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
-from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.logdirs.directory_busy import Busy
 from quorumlog_broker.logdirs.failures import fails_the_directory, offline_error, refusal
 from quorumlog_broker.logdirs.flush_timers import FlushTimers
 from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.logdirs.handed_over import HandedOver
+from quorumlog_broker.logdirs.opened_logs import TakingOver
 from quorumlog_broker.logdirs.read_gate import ReadGate
-from quorumlog_broker.logdirs.taking_over import TakingOver
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log

@@ -11,7 +11,7 @@ import asyncio
 import logging
 
 from quorumlog.errors import ApiError
-from quorumlog.rest import Rest
+from quorumlog.idle_backoff import Rest
 from quorumlog_broker.logdirs.free_space import reserve_bytes
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_storage.files.disk import DiskError

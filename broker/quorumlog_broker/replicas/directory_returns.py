@@ -12,7 +12,7 @@ import asyncio
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.opening import Opening
+from quorumlog_broker.replicas.logs_to_open import Opening
 from quorumlog_broker.replicas.placements import Placements
 from quorumlog_storage.writer.directory_life import DirectoryOffline, LifeEvent
 

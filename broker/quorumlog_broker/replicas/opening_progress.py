@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quorumlog.clock import Clock
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.leaderships import Leaderships
-from quorumlog_broker.replicas.opening import Opening
+from quorumlog_broker.replicas.logs_to_open import Opening
 from quorumlog_broker.replicas.registry import Registry
 
 REPORT_INTERVAL_MS = 5_000

@@ -1,9 +1,9 @@
 """The replicas of this broker: those that the committed metadata gives it, each in one of its log directories.
 
-A shell around `reconciler.py`, which finds what changed, and `own_life.py`, which decides what this process may act on.
-A new, changed or removed replica is stepped with an event; its log is opened, and its leadership taken up, in the
-background. Until this process is registered, the logs that its disks hold are opened and nothing else happens to them:
-an older image may not know a topic that was created since, so strays are judged by the first image with the
+A shell around `reconciler.py`, which finds what changed, and `broker_incarnation.py`, which decides what this process
+may act on. A new, changed or removed replica is stepped with an event; its log is opened, and its leadership taken up,
+in the background. Until this process is registered, the logs that its disks hold are opened and nothing else happens to
+them: an older image may not know a topic that was created since, so strays are judged by the first image with the
 registration.
 
 A large delta (a topic of 10,000 partitions, or a broker that was fenced) is applied in steps, some replicas in each.
@@ -29,9 +29,9 @@ from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.partition.events import BrokersChanged, LogFailed, MetadataChanged
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.tail import Tail, TailBudget
+from quorumlog_broker.replicas.broker_incarnation import OwnLife
 from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_broker.replicas.opening import Opening
-from quorumlog_broker.replicas.own_life import OwnLife
+from quorumlog_broker.replicas.logs_to_open import Opening
 from quorumlog_broker.replicas.reconciler import Placed, changes_of, strays
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, new_core

@@ -9,7 +9,8 @@ overtakes it. A request that is cancelled, as gRPC does when its stream is gone,
 does not know the outcome and sends it again, where it would come beside the first one. One of the lane goes on without
 its connection, as in Kafka.
 
-Only a leadership that this life of the broker was given counts (`own_life.py`), in a directory that is online.
+Only a leadership that this life of the broker was given counts (`broker_incarnation.py`), in a directory that is
+online.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ leader that died) do not cancel again: for a while fetches wait only GATHER_MS, 
 (When each of 1,000 partitions that were opened one by one had all others named again, three nodes took 9 s of processor
 time.)
 
-While nothing comes, fetches wait ever longer at the leader (`quorumlog/rest.py`). The leader answers a waiting fetch at
-once when something comes, so that costs no latency. It also counts a follower as caught up until its last fetch only:
-the longest wait is a part of `replica.lag.time.max.ms`, and the first wait after any news is the usual one, so that the
-high watermark of the newest record is known here as soon as ever.
+While nothing comes, fetches wait ever longer at the leader (`quorumlog/idle_backoff.py`). The leader answers a waiting
+fetch at once when something comes, so that costs no latency. It also counts a follower as caught up until its last
+fetch only: the longest wait is a part of `replica.lag.time.max.ms`, and the first wait after any news is the usual one,
+so that the high watermark of the newest record is known here as soon as ever.
 
 This module decides what a request says; `follower.py` does what the response requires.
 """
@@ -27,6 +27,7 @@ from typing import Protocol
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
+from quorumlog.idle_backoff import Rest
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.fetch import (
     FetchPartition,
@@ -37,7 +38,6 @@ from quorumlog.messages.fetch import (
     ForgottenTopic,
     ReplicaState,
 )
-from quorumlog.rest import Rest
 from quorumlog.rpc.transport import Cancel, RpcError
 from quorumlog.turn import Turn
 from quorumlog_broker.partition.key import PartitionKey

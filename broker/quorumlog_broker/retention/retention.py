@@ -15,7 +15,7 @@ from typing import TypeVar, assert_never
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
-from quorumlog_broker.logdirs.busy import Busy
+from quorumlog_broker.logdirs.directory_busy import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_broker.partition.key import PartitionKey

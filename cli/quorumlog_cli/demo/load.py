@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.delivery import ArrowDelivery
 from quorumlog_cli.demo.flights import Flights
 

@@ -15,7 +15,7 @@ from jepsen.checkers.findings import Finding
 from jepsen.live.audited import audit_nodes
 from jepsen.live.controllers.changes import Clients, Ledger
 from jepsen.live.controllers.evidence import Log, Strike, check_changes, check_logs, check_strikes, read_log
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.cluster import LocalCluster

@@ -27,7 +27,7 @@ from jepsen.transactions.calls import Calls
 from jepsen.transactions.clients import Client, Load
 from jepsen.transactions.readers import LEDGER, LEDGER_CONFIGS, follow, follow_offsets, read_everything
 from jepsen.transactions.recorder import Recorder
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.rpc.transport import Transport
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.routing import RoutingTransport

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from jepsen.live.transactions.odd_nodes import OddNodes
 from jepsen.transactions.readers import LEDGER
 from jepsen.transactions.recorder import Recorder
-from quorumlog.client import edge
+from quorumlog.client import real_edges as edge
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId
 from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE

@@ -12,7 +12,7 @@ image without this life's registration belongs to another life.
 - fetches-in-own-life: a follower's fetch acknowledges records, so it leaves only in a registered life.
 
 A registration may be removed while the process runs. What it led it may lead until it has carried the image out, in
-which others lead; and it goes on following: its broker epoch keeps it out of every ISR (own_life.py).
+which others lead; and it goes on following: its broker epoch keeps it out of every ISR (broker_incarnation.py).
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.wire import apis
 from quorumlog.wire.codec import decode_request
 from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.header import read_fixed
-from quorumlog.wire.parts import LENGTH_BYTES
 from quorumlog_broker.partition.key import PartitionKey
 
 _FETCH = BY_REQUEST[FetchRequest]

@@ -29,9 +29,9 @@ from jepsen.sim.machine.hang import Hang
 from jepsen.sim.machine.lock import SimLock
 from jepsen.sim.machine.mounts import Mounts
 from jepsen.sim.machine.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
-from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.files.disk import Buffer, DirectoryLocked, DiskError, FileMissing, name_of, parent_of
-from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.files.eviction import LogResources
 
 Trace = Callable[[str, str, bytes], None]  # kind of operation, path, SHA-256 of the bytes written or read
 Latency = Callable[[Operation], int]  # duration of one operation in nanoseconds

@@ -38,7 +38,7 @@ from quorumlog_server.directories.format import format_node
 from quorumlog_server.edge.edges import Edges
 from quorumlog_server.process.node import Node, build_node
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
-from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.writer.worker import Worker, WorkerLimits
 from quorumlog_storage.writer.writer import DirectoryWriter
 

@@ -21,8 +21,8 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.rpc.caller import Metadata
 from quorumlog.rpc.transport import Address
 from quorumlog.wire.apis import BY_KEY
+from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.header import API_VERSIONS_KEY
-from quorumlog.wire.parts import LENGTH_BYTES
 from quorumlog.wire.sasl import AUTHENTICATE_KEY, HANDSHAKE_KEY
 
 _INTRODUCTIONS = {

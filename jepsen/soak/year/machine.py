@@ -40,9 +40,9 @@ from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_storage.directory.directory import LockedDirectory, format_directory
 from quorumlog_storage.directory.meta_properties import MetaProperties
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
+from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.names import DELETED_SUFFIX, LOG_SUFFIX
-from quorumlog_storage.files.roll_sources import RollSources
 from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
 from quorumlog_storage.writer.writer import DirectoryWriter
 

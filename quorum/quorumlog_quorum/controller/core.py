@@ -12,16 +12,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
+from quorumlog.idle_backoff import Rest
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest
-from quorumlog.rest import Rest
 from quorumlog_quorum.controller.activation import abort_transaction, activate
 from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
 from quorumlog_quorum.controller.engine.operation_queue import OperationQueue
 from quorumlog_quorum.controller.engine.sessions import Sessions
-from quorumlog_quorum.controller.engine.state import ControllerState
 from quorumlog_quorum.controller.engine.transaction import Transaction
 from quorumlog_quorum.controller.idle import Idle, write_no_op
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask

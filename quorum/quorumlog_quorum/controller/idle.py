@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorumlog.idle_backoff import Rest
 from quorumlog.messages.metadata_records import NoOpRecord
-from quorumlog.rest import Rest
 from quorumlog_quorum.controller.engine.draft import Draft
 
 

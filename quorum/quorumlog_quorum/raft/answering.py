@@ -54,7 +54,7 @@ from quorumlog_quorum.raft.resigning import (
     on_end_request,
 )
 from quorumlog_quorum.raft.snapshot_serving import on_fetch_snapshot_request
-from quorumlog_quorum.raft.standing import on_voter_response
+from quorumlog_quorum.raft.voter_requests import on_voter_response
 from quorumlog_quorum.raft.voting import on_vote_request
 
 

@@ -4,7 +4,8 @@
   counts only once it passes the epoch's first record: records of an earlier epoch are not committed by counting
   replicas (Raft 5.4.2, KRAFT 2.2).
 - A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked. While
-  changes follow each other closely, a high watermark waits for the next records, for a few milliseconds (mark_pace.py).
+  changes follow each other closely, a high watermark waits for the next records, for a few milliseconds
+  (high_watermark_pacing.py).
 - Voters get records as soon as they are written, because a commit waits for them. Observers wait for the commit and get
   records and high watermark in one answer: a hundred brokers take no part in a commit's time, and get half the answers.
   They are answered in rounds. A change that stands alone is told at once; of changes that follow each other, a round

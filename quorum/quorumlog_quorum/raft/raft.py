@@ -81,8 +81,8 @@ from quorumlog_quorum.raft.resigning import (
 from quorumlog_quorum.raft.roles import Candidate, Follower, Leader, Prospective, RaftRole, Resigned, Unattached
 from quorumlog_quorum.raft.snapshot_fetching import on_piece_stored, on_snapshot_finished
 from quorumlog_quorum.raft.snapshot_serving import on_snapshot_read
-from quorumlog_quorum.raft.standing import ask_if_due
 from quorumlog_quorum.raft.timers import deadline_ms
+from quorumlog_quorum.raft.voter_requests import ask_if_due
 from quorumlog_quorum.raft.voters import VoterKey, VoterSet
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 

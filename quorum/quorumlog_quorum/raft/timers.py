@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.roles import Candidate, FetchState, Follower, Leader, Prospective, Resigned, Unattached
-from quorumlog_quorum.raft.standing import ask_at_ms
 from quorumlog_quorum.raft.voter_change import ChangePhase
+from quorumlog_quorum.raft.voter_requests import ask_at_ms
 
 
 def deadline_ms(core: Core) -> int | None:

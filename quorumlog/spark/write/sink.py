@@ -17,8 +17,8 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from quorumlog.client.edge import make_rng
 from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.client.real_edges import make_rng
 from quorumlog.spark.write.columns import check_columns
 from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import TaskDone, refusals, sum_of

@@ -24,7 +24,7 @@ from quorumlog.wire.convert.groups import (
     FIRST_WITH_PROTOCOL_IN_SYNC,
     FIRST_WITH_SKIP_ASSIGNMENT,
 )
-from quorumlog.wire.parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import Parts, write_uvarint
 from quorumlog.wire.plain.form import (
     Plain,
     Unusual,

@@ -15,7 +15,7 @@ from quorumlog.messages.groups import (
     TopicIdPartitions,
 )
 from quorumlog.wire.convert.consumer_groups import FIRST_WITH_MEMBERS_OWN_ID, told_as
-from quorumlog.wire.parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import Parts, write_uvarint
 from quorumlog.wire.plain.form import (
     UUID_BYTES,
     Plain,

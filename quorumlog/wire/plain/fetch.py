@@ -16,7 +16,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.wire.convert.fetch import FIRST_WITH_REPLICA_STATE, FIRST_WITH_TOPIC_IDS, NO_REPLICA
 from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import Parts, write_uvarint
 from quorumlog.wire.plain.form import (
     Plain,
     Unusual,

@@ -22,7 +22,7 @@ from quorumlog.wire.convert.group_offsets import (
     FIRST_WITH_TOPIC_IDS,
     FIRST_WITH_UNKNOWN_GROUPS,
 )
-from quorumlog.wire.parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import Parts, write_uvarint
 from quorumlog.wire.plain.form import (
     Plain,
     Unusual,

@@ -14,7 +14,7 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.wire.convert.produce import FIRST_WITH_TOPIC_IDS
 from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import Parts, write_uvarint
 from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, topic_head, uvarint, write_topic_head
 
 OLDEST = 9

@@ -24,7 +24,7 @@ from quorumlog_quorum.raft.membership import Membership, MovedVoter
 from quorumlog_quorum.raft.voters import Voter, VoterSet
 from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotRetention
-from quorumlog_server.config import rest
+from quorumlog_server.config import idle_intervals as rest
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.keys import NODE_KEYS
 from quorumlog_server.config.node_key import NodeKey

@@ -39,8 +39,8 @@ from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit,
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.edge.worker import ThreadWorker
-from quorumlog_storage.files.bounded import LogResources
-from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.files.clock_and_jitter import RollSources
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.writer.worker import Worker, WorkerLimits
 from quorumlog_storage.writer.writer import DirectoryWriter
 

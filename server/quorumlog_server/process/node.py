@@ -47,11 +47,11 @@ from quorumlog_server.config.parts import (
     snapshot_config,
     voter_set,
 )
+from quorumlog_server.directories.clean_shutdown import left_in_order
 from quorumlog_server.directories.directories import DirectoryProblem, NodeDirectories
 from quorumlog_server.directories.directory_probes import probe_for_ever
 from quorumlog_server.directories.directory_start import DirectoryStart
 from quorumlog_server.directories.disk_watch import DiskWatch
-from quorumlog_server.directories.left_in_order import left_in_order
 from quorumlog_server.directories.replica_directories import DirectoryWorkers
 from quorumlog_server.edge.edges import Edges
 from quorumlog_server.process.internal_requests import internal_handler

@@ -21,8 +21,8 @@ from quorumlog_storage.cleaning.spec import GroupCleaned, Moved, RoundDone, Roun
 from quorumlog_storage.cleaning.throttle import Throttle
 from quorumlog_storage.edge.cleaner_form import KeyForms
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
+from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.segment.log_file import CorruptBatch
 
 NICE = 10

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from quorumlog_storage.files.bounded import OPEN_FILES_DEFAULT, LogResources
+from quorumlog_storage.files.eviction import OPEN_FILES_DEFAULT, LogResources
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from quorumlog_storage.edge.direct import DIRECT_FROM_BYTES, DirectReads, open_d
 from quorumlog_storage.edge.room import reserve_room
 from quorumlog_storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
 from quorumlog_storage.edge.writeback import begin_writeback
-from quorumlog_storage.files.bounded import LogResources
 from quorumlog_storage.files.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
+from quorumlog_storage.files.eviction import LogResources
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _F_FULLFSYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)

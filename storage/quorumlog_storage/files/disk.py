@@ -15,7 +15,7 @@ import errno as errno_names
 from collections.abc import Sequence
 from typing import Protocol
 
-from quorumlog_storage.files.bounded import LogResources
+from quorumlog_storage.files.eviction import LogResources
 
 Buffer = bytes | bytearray | memoryview
 

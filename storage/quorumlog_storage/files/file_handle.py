@@ -1,7 +1,7 @@
 """The descriptor of one file, which may be closed when idle, and stays the same when the file is renamed.
 
 Every log file of a segment is opened here and nowhere else. All handles of a node share one bound on descriptors
-(quorumlog_storage/files/bounded.py): a log of a thousand segments, or a node of ten thousand partitions, keeps few of
+(quorumlog_storage/files/eviction.py): a log of a thousand segments, or a node of ten thousand partitions, keeps few of
 them open.
 
 Rules:

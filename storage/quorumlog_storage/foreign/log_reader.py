@@ -9,7 +9,7 @@ The broker may be stopped, or write, roll, delete and compact meanwhile. So a re
 3. Indexes are hints, as everywhere. What is missing or wrong is made again in memory, and never written. The index of
    aborted transactions is not asked at all: nothing tells one that lost entries from one that never had them. A
    producer's next marker decides.
-4. Of an interrupted compaction those segments count that the next start would keep (cleaning/swap_files.py).
+4. Of an interrupted compaction those segments count that the next start would keep (recovery/swap_files.py).
 5. Offsets that are missing inside a segment are the work of compaction. Between two segments they are so below the
    cleaner's point, and behind a segment of an interrupted compaction, whose point was not noted; else somebody lost a
    segment. A cleaner notes its point when it has done all of a log, so a hole may also be its work while it is at it.

@@ -10,7 +10,7 @@ Passes, in order:
 4. The scan finds where the log ends (quorumlog_storage/recovery/segment_scan.py). What follows is set aside
    (quorumlog_storage/recovery/cut_files.py). What stays has to be made durable: it may have been in memory only, if a
    process was killed. Where nothing was cut, that is left to the log's first sync, so that many logs of a directory can
-   share it (quorumlog_storage/recovery/unrepaired.py).
+   share it (quorumlog_storage/recovery/left_to_sync.py).
 5. The epochs are cut to the log's range: a crash may have kept older ones, or newer ones, than its records.
 6. The producers are read from their newest snapshot and the records behind it
    (quorumlog_storage/producers/log_producers.py). A scan notes them on its way, so that nothing is read twice
@@ -45,10 +45,10 @@ from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 from quorumlog_storage.producers.log_producers import LogProducers
 from quorumlog_storage.producers.scanned import ScannedProducers
 from quorumlog_storage.recovery.cut_files import keep_segment, keep_tail
+from quorumlog_storage.recovery.left_to_sync import NOTHING, LeftToSync, left_to_sync
 from quorumlog_storage.recovery.scan_progress import ScanProgress
 from quorumlog_storage.recovery.segment_scan import Scan
 from quorumlog_storage.recovery.swap_files import finish_swaps
-from quorumlog_storage.recovery.unrepaired import NOTHING, LeftToSync, left_to_sync
 from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.log_file import CorruptBatch

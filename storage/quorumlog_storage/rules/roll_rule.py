@@ -10,7 +10,7 @@ The jitter is a share of `segment.jitter.ms`, drawn for each segment: the settin
 
 from __future__ import annotations
 
-from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.files.clock_and_jitter import RollSources
 from quorumlog_storage.segment.log_config import NEVER, LogConfig
 
 ANY_TIME = NEVER

@@ -11,7 +11,7 @@ from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, JoinGroupResponse, LeavingMember
 from quorumlog.records.corrupt import CorruptRecords
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
-from quorumlog_broker.coordinator.groups.embedded import (
+from quorumlog_broker.coordinator.groups.consumer_protocol import (
     read_assignment,
     read_subscription,
     read_topics,

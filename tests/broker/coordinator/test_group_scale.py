@@ -28,7 +28,7 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
     OffsetKey,
 )
-from quorumlog_broker.coordinator.groups.consumer.alike import MAX_KNOWN, Alike
+from quorumlog_broker.coordinator.groups.consumer.interning import MAX_KNOWN, Alike
 from quorumlog_broker.coordinator.groups.deadlines import ConsumerSessionEnds
 from quorumlog_broker.coordinator.groups.offset_calls import COMMITS_A_STEP
 from quorumlog_broker.coordinator.groups.offset_table import OffsetTable

@@ -9,7 +9,7 @@ import pytest
 from replica_cluster import ReplicaCluster
 
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
-from quorumlog_broker.logdirs.taking_over import MAX_AT_ONCE, TakingOver
+from quorumlog_broker.logdirs.opened_logs import MAX_AT_ONCE, TakingOver
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable

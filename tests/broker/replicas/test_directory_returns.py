@@ -9,7 +9,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_quorum.metadata.registration import LOST
-from quorumlog_storage.files.bounded import OPEN_FILES_DEFAULT
+from quorumlog_storage.files.eviction import OPEN_FILES_DEFAULT
 from quorumlog_storage.files.file_handle import open_below
 from quorumlog_storage.writer.directory_life import DirectoryOffline, DirectoryState
 

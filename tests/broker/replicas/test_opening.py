@@ -6,7 +6,7 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of
 
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.opening import Opening
+from quorumlog_broker.replicas.logs_to_open import Opening
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 
 A, B = (TOPIC_ID, 0), (TOPIC_ID, 1)

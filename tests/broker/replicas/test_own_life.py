@@ -9,7 +9,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import RegisterBrokerRecord, UnregisterBrokerRecord
-from quorumlog_broker.replicas.own_life import OwnLife
+from quorumlog_broker.replicas.broker_incarnation import OwnLife
 from quorumlog_broker.replicas.reconciler import Placed
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from test_election import TOPIC, brokers
 
-from quorumlog_quorum.controller.partitions.assignment import Assignment, cancelled, merged, present, settled
 from quorumlog_quorum.controller.partitions.election import TopicRules, Wish, partition_change
+from quorumlog_quorum.controller.partitions.reassignment import Assignment, cancelled, merged, present, settled
 from quorumlog_quorum.metadata.changes import changed_partition
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.registration import UNASSIGNED, PartitionRegistration

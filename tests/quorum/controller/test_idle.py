@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog.rest import Rest
+from quorumlog.idle_backoff import Rest
 from quorumlog_quorum.controller.idle import Idle
 
 

@@ -21,7 +21,7 @@ from quorumlog_broker.api.internal_topic import ensure_topic
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.transaction_calls import ask, caller_of
 from quorumlog_broker.coordinator.placement import partition_of
-from quorumlog_broker.coordinator.runtime.extend import extend_transactions
+from quorumlog_broker.coordinator.runtime.add_partitions import extend_transactions
 from quorumlog_broker.coordinator.runtime.transaction_coordinator import add_offsets
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from quorumlog.records import CorruptRecords
 from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.embedded import read_topics
+from quorumlog_broker.coordinator.groups.consumer_protocol import read_topics
 
 CONSUMER = "consumer"
 """The protocol type whose metadata has this form."""

@@ -29,7 +29,7 @@ from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN, Portion, portions_of
 from quorumlog_broker.coordinator.runtime.long_calls import LongCalls
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
-from quorumlog_broker.coordinator.runtime.unsent import Unsent
+from quorumlog_broker.coordinator.runtime.pending_appends import Unsent
 from quorumlog_broker.coordinator.steps import Steps
 from quorumlog_broker.coordinator.timers import Timers
 from quorumlog_broker.coordinator.turn import Answer, Call, Write

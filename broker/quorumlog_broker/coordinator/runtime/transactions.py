@@ -18,8 +18,8 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
+from quorumlog_broker.coordinator.runtime.add_partitions import extend_transactions
 from quorumlog_broker.coordinator.runtime.coordinator import Caller
-from quorumlog_broker.coordinator.runtime.extend import extend_transactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren
 from quorumlog_broker.coordinator.runtime.listed_transactions import list_transactions

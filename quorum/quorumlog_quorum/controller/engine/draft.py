@@ -14,7 +14,7 @@ from immutables import Map
 
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.metadata_records import FeatureLevelRecord
-from quorumlog_quorum.controller.engine.state import ControllerState
+from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image

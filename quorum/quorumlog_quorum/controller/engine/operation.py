@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
+from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft, Slices
-from quorumlog_quorum.controller.engine.state import ControllerState
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import Image

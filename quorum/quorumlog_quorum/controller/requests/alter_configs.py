@@ -29,8 +29,8 @@ from quorumlog.topic_name import validate_topic_name
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorumlog_quorum.controller.partitions.election import topic_rules
 from quorumlog_quorum.controller.requests.config_changes import APPEND, SUBTRACT, changed_values
+from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
 from quorumlog_quorum.controller.sweeps.raised_durability import is_raised, note_raised
-from quorumlog_quorum.controller.sweeps.sweep import change_partitions
 from quorumlog_quorum.metadata.image import (
     BROKER_RESOURCE,
     CLUSTER_DEFAULT,

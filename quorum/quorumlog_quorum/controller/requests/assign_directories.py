@@ -22,8 +22,8 @@ from quorumlog_quorum.controller.engine.config import MAX_ASSIGNMENTS_PER_REQUES
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
 from quorumlog_quorum.controller.partitions.election import Wish, partition_change
 from quorumlog_quorum.controller.requests.broker_epoch import registered
+from quorumlog_quorum.controller.sweeps.change_partitions import want_recovery
 from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
-from quorumlog_quorum.controller.sweeps.sweep import want_recovery
 from quorumlog_quorum.metadata.registration import (
     LOST,
     BrokerRegistration,

@@ -17,7 +17,7 @@ from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.draft import Draft, Slices
 from quorumlog_quorum.controller.partitions.election import Election, TopicRules, Wish
-from quorumlog_quorum.controller.sweeps.sweep import change_partitions
+from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
 from quorumlog_quorum.metadata.partition_index import Partitions
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 

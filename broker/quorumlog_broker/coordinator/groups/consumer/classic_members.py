@@ -31,8 +31,8 @@ from quorumlog_broker.coordinator.groups.consumer.records import rename_member
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, Member
+from quorumlog_broker.coordinator.groups.consumer_protocol import Subscription, read_subscription, write_assignment
 from quorumlog_broker.coordinator.groups.deadlines import MemberJoinEnds, MemberSyncEnds
-from quorumlog_broker.coordinator.groups.embedded import Subscription, read_subscription, write_assignment
 from quorumlog_broker.coordinator.groups.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.turn import Call, Turn
 

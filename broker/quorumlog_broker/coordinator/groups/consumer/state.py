@@ -26,8 +26,8 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from quorumlog_broker.coordinator.groups.consumer.alike import Alike
 from quorumlog_broker.coordinator.groups.consumer.assignment import Partition, Target
+from quorumlog_broker.coordinator.groups.consumer.interning import Alike
 from quorumlog_broker.coordinator.groups.consumer.reconcile import Current, MemberState, owned_by
 
 BORN: Epoch = 1

@@ -29,7 +29,12 @@ from quorumlog_broker.coordinator.groups.consumer.records import (
     write_target,
 )
 from quorumlog_broker.coordinator.groups.consumer.state import BORN, ConsumerGroup, Member
-from quorumlog_broker.coordinator.groups.embedded import Named, read_assignment, read_subscription, write_assignment
+from quorumlog_broker.coordinator.groups.consumer_protocol import (
+    Named,
+    read_assignment,
+    read_subscription,
+    write_assignment,
+)
 from quorumlog_broker.coordinator.groups.member import Member as JoinedMember
 from quorumlog_broker.coordinator.groups.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.turn import Turn

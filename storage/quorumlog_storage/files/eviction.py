@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quorumlog_storage.files.roll_sources import RollSources
+from quorumlog_storage.files.clock_and_jitter import RollSources
 
 OPEN_FILES_DEFAULT = 1_000  # log.open.files.max, where no limit of the machine is lower
 INDEX_BYTES_DEFAULT = 128 << 20  # log.index.bytes.max
