@@ -1,7 +1,8 @@
 """The driver of the stream, in a process of its own: python -m jepsen.pipeline.driver_script FOLDER JOB
 
 JOB is JSON: servers, from, to, shape, most (records of a batch). The query is started again whenever it has ended. It
-is stopped when FOLDER has the order `stop`. With the order `finish` the driver writes what is left and ends.
+is stopped when FOLDER has the order `stop`, and waits between `pause` and `resume`. With the order `finish` the driver
+writes what is left and ends.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.pipeline.history import Shape
-from jepsen.pipeline.places import FINISH, POLL_S, STOP, Folder
+from jepsen.pipeline.places import FINISH, PAUSE, POLL_S, RESUME, STOP, Folder
 from jepsen.pipeline.struck_source import FOLDER, FORMAT, StruckSource
 
 MASTER = "local-cluster[2,1,1024]"
 CHECKPOINT = "checkpoint"
+JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
@@ -26,7 +28,9 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.minBatchesToRetain": "1000000",  # the run reads all plans at its end
     "spark.deploy.maxExecutorRetries": "-1",
-    "spark.python.daemon.module": "quorumlog.spark.daemon",
+    "spark.sql.codegen.wholeStage": "false",  # a driver lives for some batches, and its compilers would cost more
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
 }
 OUTPUT = {Shape.MAP: "append", Shape.AGGREGATE: "complete"}  # Spark has no update mode for sinks in Python
 PATIENCE_S = 0.5  # before a query that has failed is started again
@@ -40,6 +44,10 @@ class Driver:
         while not self._folder.take(FINISH):
             if self._folder.take(STOP):
                 self._folder.tell({"event": "stopped", "ran": False})  # it has ended by itself
+            if self._folder.take(PAUSE):
+                self._folder.tell({"event": "paused"})
+                while not self._folder.take(RESUME):
+                    time.sleep(POLL_S)
             self._run_once()
         self._finish()
         self._folder.tell({"event": "finished"})
@@ -48,7 +56,7 @@ class Driver:
         """One query, until it fails, is stopped, or everything ends."""
         query = self._start({"processingTime": "0 seconds"})
         while query.isActive:
-            if (self._folder.path / FINISH).exists():
+            if self._folder.has(FINISH) or self._folder.has(PAUSE):
                 query.stop()
             elif self._folder.take(STOP):
                 began = time.monotonic()

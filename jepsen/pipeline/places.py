@@ -19,7 +19,7 @@ HELD_S = 120.0  # at most: a process that nobody releases goes on by itself
 EVENTS = "events"  # a line of JSON for each
 RAISES_BEFORE, RAISES_AFTER = "raise-before", "raise-after"  # the next commit raises, before or behind the decision
 BOTH = "both"  # the next commit and an abort of the same batch run at once
-STOP, FINISH = "stop", "finish"  # what the driver's script is told
+STOP, PAUSE, RESUME, FINISH = "stop", "pause", "resume", "finish"  # what the driver's script is told
 
 
 class Place(Enum):
@@ -66,6 +66,10 @@ class Folder:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     # --- of the others ---
+
+    def has(self, name: str) -> bool:
+        """An order that nobody has taken."""
+        return (self.path / name).exists()
 
     def take(self, name: str) -> bool:
         """An order, once."""

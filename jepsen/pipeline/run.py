@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 import time
@@ -16,12 +15,12 @@ from jepsen.checkers.findings import Finding
 from jepsen.live.minimums import Minimum
 from jepsen.pipeline.checker import Judgement
 from jepsen.pipeline.history import Shape
+from jepsen.pipeline.report import keep, write_facts
 from jepsen.pipeline.strikes import Nemesis, Strike, Target, minimums
 from jepsen.pipeline.world import World, world
 from quorumlog.testing.nodes import NodeEnded
 from quorumlog.testing.waiting import TimedOut
 
-REPORT = "report.json"
 Say = Callable[[str], None]
 
 
@@ -95,10 +94,9 @@ def carry_out(options: Options, report: Path, say: Say) -> Outcome:
             try:
                 _strike_and_judge(made, outcome, say)
             finally:
-                report.mkdir(parents=True, exist_ok=True)
-                _keep(made, report)
+                keep(made.folder, report)
     outcome.took_s = time.monotonic() - began
-    (report / REPORT).write_text(json.dumps(outcome.facts(), indent=1) + "\n")
+    write_facts(report, outcome.facts())
     return outcome
 
 
@@ -124,11 +122,3 @@ def _strike_and_judge(made: World, outcome: Outcome, say: Say) -> None:
     outcome.number.update(judgement.number)
     outcome.counts = dict(judgement.counts)
     outcome.events = dict(Counter(one["event"] for one in made.folder.events()))
-
-
-def _keep(made: World, report: Path) -> None:
-    """What the driver has said."""
-    for name in ("events", "driver.log"):
-        file = made.folder.path / name
-        if file.exists():
-            (report / name).write_bytes(file.read_bytes()[-2_000_000:])

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quorumlog.spark.java import use_java
+from quorumlog.spark.python_path import with_early
 
 ROOT = Path(__file__).resolve().parents[2]
 EXECUTOR, DRIVER = "CoarseGrainedExecutorBackend", "org.apache.spark.deploy.SparkSubmit"  # classes of Spark's
@@ -54,13 +55,13 @@ class SparkDriver:
 
     def __init__(self, folder: Path, job: Mapping[str, Any]) -> None:
         use_java()
-        self._folder, self._job = folder, {**job, "path": str(ROOT)}
+        self._folder, self._job = folder, {**job, "path": with_early(str(ROOT))}
         self._process: subprocess.Popen[bytes] | None = None
         self._sessions: list[int] = []  # of drivers that are dead, whose others may live yet
 
     def start(self) -> None:
         environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-        environment["PYTHONPATH"] = str(ROOT)
+        environment["PYTHONPATH"] = with_early(str(ROOT))
         with (self._folder / LOG).open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "jepsen.pipeline.driver_script", str(self._folder), json.dumps(self._job)],

@@ -127,7 +127,7 @@ class Nemesis:
             return "query.stop()", bool(world.events("stopped")[-1]["ran"])
         order = self._rng.choice((RAISES_BEFORE, RAISES_AFTER))
         world.folder.order(order)
-        world.wait_for(lambda: not (world.folder.path / order).exists(), "a commit that raises")
+        world.wait_for(lambda: not world.folder.has(order), "a commit that raises")
         return f"a commit that raises ({order})", True
 
     def _kill_executor(self) -> tuple[str, bool]:

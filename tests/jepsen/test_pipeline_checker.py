@@ -18,8 +18,10 @@ PARTITIONS = 2
 
 
 def sink_of(history: History, aborted: int = 0) -> History:
-    """As it should be written: rows of a key in one partition, with an offset for each marker. aborted: rows of attempts
-    that did not commit, of each batch."""
+    """As it should be written: rows of a key in one partition, with an offset for each marker.
+
+    aborted: rows of attempts that did not commit, of each batch.
+    """
     ends: Counter[int] = Counter()
     committed, uncommitted, batch = [], [], -1
     for row in history.expected():
