@@ -33,6 +33,7 @@ def works(folder: Path, mutants: Sequence[str], processes: int) -> tuple[Work, .
         *_inputs(),
         *_soaks(folder),
         *_real_processes(folder),
+        *_pipelines(folder),
     )
 
 
@@ -205,17 +206,6 @@ def _real_processes(folder: Path) -> tuple[Work, ...]:
         report = str(folder / "transactions" / seed)
         return ("transactions", "--count", str(count), "--seed", seed, "--report", report)
 
-    def pipeline(first: int, count: int) -> Command:
-        seed = str(1 + first // KILLS)
-        report = str(folder / "pipeline" / seed)
-        return ("pipeline", "--kills", str(count), "--minutes", "100", "--seed", seed, "--report", report)
-
-    def matrix(first: int, count: int) -> Command:
-        turn, row = turn_and_row(first)
-        found = ",".join(CELLS[row : row + count])
-        report = str(folder / "pipeline-matrix" / f"{turn}-{row}")
-        return ("pipeline", "--matrix", "--cells", found, "--seed", str(1 + turn), "--report", report)
-
     return (
         Work(
             name="live",
@@ -244,6 +234,22 @@ def _real_processes(folder: Path) -> tuple[Work, ...]:
             command=transactions,
             limit_s=HOUR_S,
         ),
+    )
+
+
+def _pipelines(folder: Path) -> tuple[Work, ...]:
+    def pipeline(first: int, count: int) -> Command:
+        seed = str(1 + first // KILLS)
+        report = str(folder / "pipeline" / seed)
+        return ("pipeline", "--kills", str(count), "--minutes", "100", "--seed", seed, "--report", report)
+
+    def matrix(first: int, count: int) -> Command:
+        turn, row = turn_and_row(first)
+        found = ",".join(CELLS[row : row + count])
+        report = str(folder / "pipeline-matrix" / f"{turn}-{row}")
+        return ("pipeline", "--matrix", "--cells", found, "--seed", str(1 + turn), "--report", report)
+
+    return (
         Work(
             name="pipeline",
             covers="a real Spark streams exactly once while its processes and ours are killed; each slice is judged",

@@ -23,6 +23,7 @@ CHECKPOINT = "checkpoint"
 JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 SETTINGS = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.executor.memory": "768m",
     "spark.sql.shuffle.partitions": "2",

@@ -105,6 +105,12 @@ def _strike_and_judge(made: World, outcome: Outcome, say: Say) -> None:
     nemesis = Nemesis(made, random.Random(options.seed), say)
     outcome.known, outcome.strikes = nemesis.known, nemesis.struck
     made.feeder.start()
+    try:
+        made.wait_for(lambda: bool(made.told()), "the first batch")
+    except BaseException:
+        made.feeder.stop()  # the run could not begin
+        raise
+    say("the first batch is decided; kills begin")
     deadline = time.monotonic() + options.minutes * 60
     try:
         while time.monotonic() < deadline and (not options.kills or len(nemesis.struck) < options.kills):

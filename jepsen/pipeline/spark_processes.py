@@ -71,6 +71,11 @@ class SparkDriver:
         self._sessions.append(self._process.pid)
 
     @property
+    def group(self) -> int:
+        """The process group of the first one."""
+        return self._sessions[0]
+
+    @property
     def exit_code(self) -> int | None:
         """None while it runs."""
         assert self._process is not None, "not started"

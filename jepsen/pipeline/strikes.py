@@ -86,8 +86,8 @@ class Nemesis:
     def strike(self) -> Strike:
         """The next one. Raises TimedOut, NodeEnded: the pipeline, or a node, does not go on."""
         target = next(self._drawn)
-        if self._rng.random() >= AT_ONCE or not self.struck:
-            before = len(self._world.told()) if self.struck else 0
+        if self._rng.random() >= AT_ONCE:
+            before = len(self._world.told())
             self._world.wait_for(lambda: len(self._world.told()) > before, "a batch that is decided")
         time.sleep(self._rng.uniform(0.0, DELAY_S))  # the moment is drawn; nothing waits for it
         told = self._world.told()

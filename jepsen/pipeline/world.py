@@ -4,13 +4,14 @@ is fed, and what all of it leaves behind at the end."""
 from __future__ import annotations
 
 import json
-import random
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from jepsen.guard import Guard, Mark
 from jepsen.pipeline.driver_script import CHECKPOINT
 from jepsen.pipeline.feeder import Feeder
 from jepsen.pipeline.history import History, Planned, Record, Shape, Told
@@ -21,12 +22,13 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.spark.stream_offset import stream_offset
 from quorumlog.testing.waiting import TimedOut, wait_until
 
+MARK = "QL_PIPELINE"  # an environment variable
 SOURCE, SINK = "pipeline-source", "pipeline-sink"
 PARTITIONS = 3
 API_TIMEOUT_MS = 60_000
 MOST = 400  # records of a batch
-DRIVER_S = 240.0  # for one more batch, on a machine that does much else
-FINISH_S = 300.0
+DRIVER_S = 480.0  # for one more batch, on a machine that does much else
+FINISH_S = 600.0
 CLOSED_S = 30.0  # for markers that are under way at the end
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
@@ -138,15 +140,31 @@ def world(root: Path, shape: Shape, per_second: float, *, kafka: str = "", holds
     held at places. Raises what `pipeline_nodes` raises."""
     folder = root / "run"
     folder.mkdir(parents=True)
-    if kafka:
-        yield from _made(World(None, kafka, folder, shape, per_second))
-        return
-    with pipeline_nodes(root / "cluster", folder if holds else None) as nodes:
-        yield from _made(World(nodes, nodes.layout.bootstrap_servers, folder, shape, per_second))
+    with _guarded(root) as guard:
+        if kafka:
+            yield from _made(World(None, kafka, folder, shape, per_second), guard)
+            return
+        with pipeline_nodes(root / "cluster", folder if holds else None) as nodes:
+            yield from _made(World(nodes, nodes.layout.bootstrap_servers, folder, shape, per_second), guard)
 
 
-def _made(made: World) -> Iterator[World]:
+@contextmanager
+def _guarded(root: Path) -> Iterator[Guard]:
+    """What is started from now on ends with this process, also by kill -9."""
+    mark = Mark(MARK, str(root))
+    os.environ.update(mark.environment)
+    guard = Guard(mark)
     try:
+        yield guard
+    finally:
+        guard.watch(0)
+        guard.close()
+        del os.environ[MARK]
+
+
+def _made(made: World, guard: Guard) -> Iterator[World]:
+    try:
+        guard.watch(made.driver.group)
         for topic in (SOURCE, SINK):
             made.cluster.admin.create_topic(topic, PARTITIONS, -1)
         yield made
@@ -167,7 +185,3 @@ def ends_of(text: str) -> dict[int, int]:
     """Of the one source of a plan: its last line. Raises ValueError for another form."""
     offset = stream_offset(json.loads(text.splitlines()[-1]))
     return {partition: end for (_, partition), end in offset.offsets.items()}
-
-
-def drawn_s(rng: random.Random, most_s: float) -> float:
-    return rng.uniform(0.0, most_s)
