@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from jepsen.pipeline.places import BOTH, IN_TASKS, RAISES_AFTER, RAISES_BEFORE, STOP, Place
-from jepsen.pipeline.strikes import Target
+from jepsen.pipeline.targets import Target
 
 KILLED = (Target.DRIVER, Target.EXECUTOR, Target.LEADER, Target.COORDINATOR, Target.CONTROLLER)
 

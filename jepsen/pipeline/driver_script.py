@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.pipeline.history import Shape
-from jepsen.pipeline.places import FINISH, PAUSE, POLL_S, RESUME, STOP, Folder
+from jepsen.pipeline.places import CHECKPOINT, FINISH, PAUSE, POLL_S, RESUME, STOP, Folder
 from jepsen.pipeline.struck_source import FOLDER, FORMAT, StruckSource
 
 MASTER = "local-cluster[2,1,1024]"
-CHECKPOINT = "checkpoint"
 JAVA_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 SETTINGS = {
     "spark.ui.enabled": "false",

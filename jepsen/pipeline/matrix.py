@@ -13,11 +13,11 @@ from pathlib import Path
 from jepsen.checkers.findings import Finding
 from jepsen.pipeline.cells import Cell, Way, cells
 from jepsen.pipeline.checker import Judgement
-from jepsen.pipeline.driver_script import CHECKPOINT
 from jepsen.pipeline.history import Shape
-from jepsen.pipeline.places import IN_TASKS, PAUSE, RESUME, Place
+from jepsen.pipeline.places import CHECKPOINT, IN_TASKS, PAUSE, RESUME, Place
 from jepsen.pipeline.report import keep, write_facts
-from jepsen.pipeline.strikes import OF_NODES, Target, aimed
+from jepsen.pipeline.strikes import aimed
+from jepsen.pipeline.targets import OF_NODES, Target
 from jepsen.pipeline.world import World, planned_of, world
 from quorumlog.testing.nodes import NodeEnded
 from quorumlog.testing.waiting import TimedOut

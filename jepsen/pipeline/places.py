@@ -16,6 +16,7 @@ from typing import Any
 
 POLL_S = 0.02
 HELD_S = 120.0  # at most: a process that nobody releases goes on by itself
+CHECKPOINT = "checkpoint"  # Spark's
 EVENTS = "events"  # a line of JSON for each
 RAISES_BEFORE, RAISES_AFTER = "raise-before", "raise-after"  # the next commit raises, before or behind the decision
 BOTH = "both"  # the next commit and an abort of the same batch run at once

@@ -16,7 +16,8 @@ from jepsen.live.minimums import Minimum
 from jepsen.pipeline.checker import Judgement
 from jepsen.pipeline.history import Shape
 from jepsen.pipeline.report import keep, write_facts
-from jepsen.pipeline.strikes import Nemesis, Strike, Target, minimums
+from jepsen.pipeline.strikes import Nemesis, Strike, minimums
+from jepsen.pipeline.targets import Target
 from jepsen.pipeline.world import World, world
 from quorumlog.testing.nodes import NodeEnded
 from quorumlog.testing.waiting import TimedOut

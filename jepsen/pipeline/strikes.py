@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from jepsen.live.minimums import Minimum
 from jepsen.pipeline.nodes import Leaders
 from jepsen.pipeline.places import RAISES_AFTER, RAISES_BEFORE, STOP
 from jepsen.pipeline.spark_processes import EXECUTOR
+from jepsen.pipeline.targets import OF_NODES, Target, targets
 from jepsen.pipeline.world import PARTITIONS, SINK, World
 from quorumlog.ids import NodeId
 
@@ -24,17 +24,6 @@ AT_ONCE = 0.3  # of the strikes
 DELAY_S, AWAY_S = 1.0, 2.0  # at most
 
 
-class Target(Enum):
-    DRIVER = "driver"
-    EXECUTOR = "executor"
-    LEADER = "leader"
-    COORDINATOR = "coordinator"
-    CONTROLLER = "controller"
-    STOP = "stop"
-    RAISE = "raise"
-
-
-OF_NODES = (Target.LEADER, Target.COORDINATOR, Target.CONTROLLER)
 LEAST_SHARE = 2 * len(Target)  # of so many kills, one has each target
 
 
@@ -51,14 +40,6 @@ class Strike:
     rows: int
     batches: int
     replays: int
-
-
-def targets(rng: random.Random, known: Sequence[Target]) -> Iterator[Target]:
-    """Without an end."""
-    while True:
-        deck = list(known)
-        rng.shuffle(deck)
-        yield from deck
 
 
 def minimums(kills: int, strikes: Sequence[Strike], known: Sequence[Target], decided: int) -> list[Minimum]:

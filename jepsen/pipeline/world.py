@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.guard import Guard, Mark
-from jepsen.pipeline.driver_script import CHECKPOINT
 from jepsen.pipeline.feeder import Feeder
 from jepsen.pipeline.history import History, Planned, Record, Shape, Told
 from jepsen.pipeline.nodes import Leaders, PipelineNodes, Restarter, pipeline_nodes
-from jepsen.pipeline.places import FINISH, Folder
+from jepsen.pipeline.places import CHECKPOINT, FINISH, Folder
 from jepsen.pipeline.spark_processes import SparkDriver
 from quorumlog.client.blocking import Cluster
 from quorumlog.spark.stream_offset import stream_offset

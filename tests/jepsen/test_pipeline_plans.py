@@ -6,6 +6,8 @@ import itertools
 import json
 import os
 import random
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -18,8 +20,9 @@ from jepsen.pipeline.command import COULD_NOT_RUN
 from jepsen.pipeline.history import Planned, Shape
 from jepsen.pipeline.places import BOTH, RAISES_AFTER, RAISES_BEFORE, STOP, Folder, Place
 from jepsen.pipeline.run import Options, Outcome
-from jepsen.pipeline.spark_processes import of_session
-from jepsen.pipeline.strikes import Strike, Target, targets
+from jepsen.pipeline.spark_processes import ROOT, of_session
+from jepsen.pipeline.strikes import Strike
+from jepsen.pipeline.targets import Target, targets
 from jepsen.pipeline.world import planned_of
 from tests.jepsen.test_nightly_table import parsed
 
@@ -163,6 +166,11 @@ def test_processes_of_a_session_are_found() -> None:
 
 
 # --- the command ---
+
+
+def test_other_verbs_do_not_load_spark() -> None:
+    code = "import sys, jepsen.__main__; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 @pytest.mark.parametrize(
