@@ -91,6 +91,8 @@ def play(wanted: Sequence[Cell], seed: int, report: Path, say: Callable[[str], N
 
 def _play_all(made: World, outcome: Outcome, rng: random.Random, say: Callable[[str], None]) -> None:
     player = Player(made, rng)
+    player.begin()
+    say("the first batch is decided; cells begin")
     try:
         for cell in outcome.wanted:
             began = time.monotonic()
@@ -111,6 +113,11 @@ class Player:
     def __init__(self, world: World, rng: random.Random) -> None:
         self._world, self._rng = world, rng
         self.acknowledged: list[tuple[int, int]] = []
+
+    def begin(self) -> None:
+        """A batch without a strike. Raises TimedOut."""
+        self._feed()
+        self._wait_until_whole()
 
     def play(self, cell: Cell) -> str:
         """Why it was not reached; "": it was. Raises TimedOut, NodeEnded: the pipeline does not go on behind it."""

@@ -103,8 +103,6 @@ def carry_out(options: Options, report: Path, say: Say) -> Outcome:
 
 def _strike_and_judge(made: World, outcome: Outcome, say: Say) -> None:
     options = outcome.options
-    nemesis = Nemesis(made, random.Random(options.seed), say)
-    outcome.known, outcome.strikes = nemesis.known, nemesis.struck
     made.feeder.start()
     try:
         made.wait_for(lambda: bool(made.told()), "the first batch")
@@ -112,6 +110,8 @@ def _strike_and_judge(made: World, outcome: Outcome, say: Say) -> None:
         made.feeder.stop()  # the run could not begin
         raise
     say("the first batch is decided; kills begin")
+    nemesis = Nemesis(made, random.Random(options.seed), say)
+    outcome.known, outcome.strikes = nemesis.known, nemesis.struck
     deadline = time.monotonic() + options.minutes * 60
     try:
         while time.monotonic() < deadline and (not options.kills or len(nemesis.struck) < options.kills):
