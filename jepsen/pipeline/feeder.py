@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from quorumlog.client.blocking import Cluster, SendFuture
 from quorumlog.client.errors import QuorumlogError
@@ -14,13 +15,14 @@ DELIVERY_S = 180.0  # for the last records
 
 
 class Feeder:
-    """per_second: records. It runs from `start` to `stop`, in a thread of its own."""
+    """per_second: records. most: how many there may be, now. It runs from `start` to `stop`, in a thread of its own."""
 
-    def __init__(self, cluster: Cluster, topic: str, per_second: float) -> None:
-        self._cluster, self._topic = cluster, topic
+    def __init__(self, cluster: Cluster, topic: str, per_second: float, most: Callable[[], int]) -> None:
+        self._cluster, self._topic, self._most = cluster, topic, most
         self._piece = max(1, round(per_second * PIECE_S))
         self._ends = threading.Event()
         self._sent: list[SendFuture] = []
+        self._limit = 0
         self._acknowledged: list[tuple[int, int]] = []
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="feeder")
@@ -54,6 +56,8 @@ class Feeder:
             with self._cluster.producer() as producer:
                 while not self._ends.wait(PIECE_S):
                     first = len(self._sent)
+                    if first >= self._most_now(first):
+                        continue
                     for number in range(first, first + self._piece):
                         value, key = self._record(number)
                         self._sent.append(producer.send(self._topic, value, key=key))
@@ -61,6 +65,12 @@ class Feeder:
                     self._note(future)
         except BaseException as error:
             self._failure = error
+
+    def _most_now(self, sent: int) -> int:
+        """Asked only when the number that was told last is reached."""
+        if sent >= self._limit:
+            self._limit = self._most()
+        return self._limit
 
     def _note(self, future: SendFuture) -> None:
         try:

@@ -41,6 +41,8 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._events: list[dict[str, Any]] = []
+        self._seen = 0  # bytes of the file, whole lines
 
     # --- of the run ---
 
@@ -60,11 +62,16 @@ class Folder:
         (self.path / name).touch()
 
     def events(self) -> list[dict[str, Any]]:
+        """All so far. A call reads what has come since the one before."""
         try:
-            lines = (self.path / EVENTS).read_text().splitlines(keepends=True)
+            with (self.path / EVENTS).open("rb") as file:
+                file.seek(self._seen)
+                whole, end, _ = file.read().rpartition(b"\n")
         except FileNotFoundError:
             return []
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        self._seen += len(whole) + len(end)
+        self._events += [json.loads(line) for line in whole.splitlines()]
+        return self._events
 
     # --- of the others ---
 

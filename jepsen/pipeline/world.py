@@ -26,6 +26,7 @@ SOURCE, SINK = "pipeline-source", "pipeline-sink"
 PARTITIONS = 3
 API_TIMEOUT_MS = 60_000
 MOST = 400  # records of a batch
+MOST_AHEAD = 10 * MOST  # records of the source that no batch has yet, so that a slow machine ends soon, too
 DRIVER_S = 480.0  # for one more batch, on a machine that does much else
 FINISH_S = 600.0
 CLOSED_S = 30.0  # for markers that are under way at the end
@@ -46,7 +47,7 @@ class World:
         self.cluster = Cluster(servers, default_api_timeout_ms=API_TIMEOUT_MS)
         self.leaders = None if nodes is None else Leaders(nodes)
         self.restarter = None if nodes is None else Restarter(nodes)
-        self.feeder = Feeder(self.cluster, SOURCE, per_second)
+        self.feeder = Feeder(self.cluster, SOURCE, per_second, lambda: planned_end(folder / CHECKPOINT) + MOST_AHEAD)
 
     def close(self) -> None:
         """Nothing runs any more but the nodes."""
@@ -178,6 +179,17 @@ def planned_of(checkpoint: Path) -> list[Planned]:
         if file.name.isdigit():
             found.append(Planned(int(file.name), ends_of(file.read_text())))
     return sorted(found)
+
+
+def planned_end(checkpoint: Path) -> int:
+    """Source records of all batches that are planned. A plan that is half written counts for nothing."""
+    numbers = [int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*") if file.name.isdigit()]
+    if not numbers:
+        return 0
+    try:
+        return sum(ends_of((checkpoint / "offsets" / str(max(numbers))).read_text()).values())
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def ends_of(text: str) -> dict[int, int]:

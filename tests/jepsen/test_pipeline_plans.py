@@ -23,7 +23,7 @@ from jepsen.pipeline.run import Options, Outcome
 from jepsen.pipeline.spark_processes import ROOT, of_session
 from jepsen.pipeline.strikes import Strike
 from jepsen.pipeline.targets import Target, targets
-from jepsen.pipeline.world import planned_of
+from jepsen.pipeline.world import planned_end, planned_of
 from tests.jepsen.test_nightly_table import parsed
 
 OPTIONS = Options(minutes=1.0, kills=14, seed=1, shape=Shape.MAP, per_second=100.0)
@@ -147,6 +147,13 @@ def test_events_are_whole_lines(tmp_path: Path) -> None:
     with (tmp_path / "events").open("a") as file:
         file.write('{"event": "dec')
     assert [one["event"] for one in folder.events()] == ["started", "decided"]
+    with (tmp_path / "events").open("a") as file:
+        file.write('ided"}\n')
+    assert (
+        [one["event"] for one in folder.events()]
+        == ["started", "decided", "decided"]
+        == [one["event"] for one in folder.events()]
+    )
 
 
 def test_plans_are_read_from_a_checkpoint(tmp_path: Path) -> None:
@@ -158,6 +165,15 @@ def test_plans_are_read_from_a_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "offsets" / ".11.6d1e.tmp").write_text("half a pl")
     found = planned_of(tmp_path)
     assert found == [Planned(0, {0: 3, 1: 5}), Planned(2, {0: 3, 1: 7}), Planned(10, {0: 4, 1: 9})]
+
+
+def test_the_newest_plan_is_found_without_the_others(tmp_path: Path) -> None:
+    assert planned_end(tmp_path) == 0, "Spark has not begun"
+    (tmp_path / "offsets").mkdir()
+    for number, end in ((9, 30), (10, 40)):
+        offset = json.dumps({"v": 1, "c": "cluster", "o": {"from": {"0": end, "1": 2}}, "t": {}, "e": {}})
+        (tmp_path / "offsets" / str(number)).write_text(f"v1\n{{}}\n{offset}")
+    assert planned_end(tmp_path) == 42
 
 
 def test_processes_of_a_session_are_found() -> None:
