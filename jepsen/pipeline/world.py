@@ -28,7 +28,6 @@ API_TIMEOUT_MS = 60_000
 MOST = 400  # records of a batch
 MOST_AHEAD = 10 * MOST  # records of the source that no batch has yet, so that a slow machine ends soon, too
 DRIVER_S = 480.0  # for one more batch, on a machine that does much else
-FINISH_S = 600.0
 CLOSED_S = 30.0  # for markers that are under way at the end
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
@@ -87,11 +86,13 @@ class World:
         return f"events {json.dumps(events)[-2_000:]}"
 
     def finish(self) -> bool:
-        """Everything that is in the source is written, and the driver ends. False: it did not."""
-        before = self.count("finished")
+        """Everything that is in the source is written, and the driver ends. False: it does not go on."""
+        before, told = self.count("finished"), -1
         self.folder.order(FINISH)
-        deadline = time.monotonic() + FINISH_S
+        deadline = 0.0
         while self.count("finished") == before:
+            if self.count("decided") != told:
+                told, deadline = self.count("decided"), time.monotonic() + DRIVER_S
             if time.monotonic() > deadline:
                 return False
             if self.driver.exit_code is not None:
