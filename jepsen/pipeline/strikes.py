@@ -45,7 +45,8 @@ class Strike:
 def minimums(kills: int, strikes: Sequence[Strike], known: Sequence[Target], decided: int) -> list[Minimum]:
     """kills: that were asked for; 0: as many as fit into the time. decided: batches."""
     bit = Counter(one.target for one in strikes if one.bit)
-    least = max(1, kills // LEAST_SHARE)
+    is_whole = not kills or kills >= len(known)  # fewer kills are no deck
+    least = max(1, kills // LEAST_SHARE) if is_whole else 0
     found = [Minimum("kills that bit", kills or len(known), sum(bit.values()))]
     found += [Minimum(f"kills of {one.value}", least, bit[one]) for one in known]
     found.append(Minimum("batches decided", max(1, kills // 2), decided))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -67,6 +68,13 @@ def test_few_kills_few_batches_or_kills_before_any_row_are_too_little() -> None:
     assert outcome(ALL[:13]).verdict == "NOT EXERCISED"
     assert outcome(ALL, decided=6).verdict == "NOT EXERCISED"
     assert outcome([struck(one.number, one.target, rows=0) for one in ALL]).verdict == "NOT EXERCISED"
+
+
+def test_fewer_kills_than_targets_need_not_meet_all_of_them() -> None:
+    options = dataclasses.replace(OPTIONS, kills=3)
+    assert outcome(ALL[:3], options=options).verdict == "VALID"
+    assert outcome(ALL[:2], options=options).verdict == "NOT EXERCISED"
+    assert outcome(ALL[:3], options=dataclasses.replace(OPTIONS, kills=0)).verdict == "NOT EXERCISED"
 
 
 def test_a_finding_is_invalid_whatever_was_exercised() -> None:
