@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ FIRST = [Total(1_000, "UA", 1), Total(1_000, "AA", 1)]
 LAST = [Total(2_000, "UA", 2), Total(2_000, "AA", 1), Total(2_000, "DL", 1)]
 TOO_FEW = [Total(2_000, "UA", 1), *LAST[1:]]
 WAIT_S = 30.0
+GONE_S = 10.0
 
 
 def figures() -> dict[str, Figures]:
@@ -87,16 +90,15 @@ def test_a_driver_is_killed_with_the_processes_of_its_session(stub: Path, tmp_pa
 
 
 def group_is_gone(group: int) -> bool:
-    import os
-
-    def look() -> bool:
+    """A process that was killed may take a moment to end."""
+    deadline_s = time.monotonic() + GONE_S
+    while time.monotonic() < deadline_s:
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
             return True
-        return False
-
-    return wait_until(look, WAIT_S, "the end of its children")
+        time.sleep(0.01)
+    return False
 
 
 def test_without_java_or_with_an_older_spark_it_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
