@@ -18,7 +18,7 @@ from quorumlog.testing.nodes import LocalNodes
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 COMMAND_S = 60.0
-SPARK_S = 480.0  # to start Java and Spark's processes, and for a batch
+SPARK_S = 240.0  # to start Java and Spark's processes, and for a batch
 INSTALLS = "pip install"  # the one line that is done already
 
 
