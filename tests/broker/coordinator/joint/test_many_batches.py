@@ -55,6 +55,7 @@ class LongWorld(JointWorld):
         self.pass_ms(100)
 
 
+@pytest.mark.timeout(1_800)  # 100,000 take some minutes of a processor
 @pytest.mark.parametrize("batches", [1_500, 100_000])
 def test_many_batches_leave_no_more(batches: int) -> None:
     """After so many, there are as many ids as slots. After 8 idle days the next one is decided."""
