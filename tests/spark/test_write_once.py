@@ -99,7 +99,7 @@ class SinksDelivery(JointDelivery):
 
 class NoSender:
     def __init__(self, sink: Sink, attempt: Attempt) -> None:
-        self.attempt = attempt
+        self.attempt, self.lives = attempt, {"orders": sink.life}
         sink.sent.append(attempt)
 
     def __enter__(self) -> NoSender:
@@ -120,6 +120,7 @@ class Sink:
         self.fails: BaseException | None = None
         self.pauses: list[Callable[[], object]] = []  # what happens in each pause of the driver's abort
         self.paused = 0
+        self.life = b"1" * 16  # id of the topic `orders`
         self.set(**options)
 
     def set(self, **options: str) -> None:
@@ -251,6 +252,25 @@ def test_a_decided_batch_is_counted_and_not_sent() -> None:
     sink.set(replayMismatch="0")
     sink.write(0, 11)
     assert sink.open() == 0
+
+
+def test_a_topic_that_was_made_anew_within_a_batch_fails_it_and_the_repetition_is_whole() -> None:
+    """Else what went into the new topic would be readable, and what went into the former one never."""
+    sink = Sink()
+    batch = sink.batch(0)
+    before = sink.task(batch, 5)
+    sink.life = b"2" * 16
+    after = sink.task(batch, 7)
+    with pytest.raises(BatchFailed, match="topic 'orders' was deleted and made anew while the batch was written"):
+        sink.commit(batch, before, after, sink.task(batch))
+    assert sink.decided() == -1
+    abort_once([before, after], batch, sink.delivery, "batch 0")
+    assert sink.open() == 0
+    sink.run = "run-2"
+    sink.write(0, 5, 7)
+    sink.life = b"3" * 16  # between two batches it is no harm
+    sink.write(1, 5)
+    assert sink.decided() == 1
 
 
 def test_a_checkpoint_that_was_begun_anew_under_a_sink_id_does_not_pass_for_a_repetition() -> None:

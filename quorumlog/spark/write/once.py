@@ -17,6 +17,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.joint_errors import CheckpointRolledBack
+from quorumlog.ids import Uuid
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
 from quorumlog.spark.write.delivery import BatchOf, Delivery
@@ -97,13 +98,13 @@ def write_once(
         sender = delivery.sender(attempt)
         with sender:
             done = send(chain([first], rows), sender)
-        attempt = sender.attempt
+        attempt, lives = sender.attempt, sender.lives
     except BaseException:
         delivery.abort_attempt(batch, attempt)
         raise
     if done.refusal:
         delivery.abort_attempt(batch, attempt)  # the driver fails the batch
-    part = Part(batch=batch, attempt=attempt, rows=done.sent.rows_by_topic())
+    part = Part(batch=batch, attempt=attempt, rows=done.sent.rows_by_topic(), lives=lives)
     return TaskDone(done.sent, done.refusal, done.all_told, part)
 
 
@@ -153,6 +154,7 @@ def commit_once(
     """messages: of all tasks, none of which refused a row. Raises BatchFailed, and what `Delivery.commit` raises."""
     assert options.once is not None
     parts = _parts(messages)
+    _refuse_two_lives(parts)
     attempts = [part.attempt for part in parts if part.attempt is not None]
     totals = totals_of(parts)
     try:
@@ -178,6 +180,19 @@ def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
             "cannot be decided; it is to be repeated"
         )
     return parts
+
+
+def _refuse_two_lives(parts: Iterable[Part]) -> None:
+    """What went into the former topic of a name is gone with it. Raises BatchFailed if that is a part of the batch."""
+    known: dict[str, Uuid] = {}
+    for part in parts:
+        for topic, life in part.lives.items():
+            if known.setdefault(topic, life) != life:
+                raise BatchFailed(
+                    f"topic {topic!r} was deleted and made anew while the batch was written: tasks have written into "
+                    "the former one and into the new one, so a part of it would be readable and a part never. Nothing "
+                    "of it is; it is to be repeated"
+                )
 
 
 def totals_of(parts: Iterable[Part]) -> dict[str, int]:
