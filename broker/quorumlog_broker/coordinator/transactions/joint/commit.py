@@ -204,6 +204,11 @@ class Commit:
         self._turn.after_commit(self.look)
         self.look()
 
+    def wait_ended(self) -> None:
+        """Of a call. Another record of the group may be on its way, such as one of a batch that is given up."""
+        self._turn.after_commit(self.look)
+        self.look()
+
     def look(self) -> None:
         """Answer whose decision is committed and whose markers are written, or who has waited long enough."""
         for number, wait in [*self.waiting.items()]:

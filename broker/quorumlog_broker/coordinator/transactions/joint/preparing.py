@@ -66,6 +66,10 @@ class Preparing:
         """The Prepare records of its last decision are committed, so that compaction may take the decision."""
         return not group.preparing and group.prepared_end <= self._turn.high_watermark
 
+    def is_at_rest(self, group: JointGroup) -> bool:
+        """Nothing of it is open, and its last decision may leave the log."""
+        return group.is_at_rest and self.is_prepared(group)
+
     def abort(self, transactional_id: str, cause: Cause) -> None:
         """Of an open child that no decision names."""
         value = self._table.get(transactional_id)
