@@ -32,7 +32,7 @@ _SEEDS_OF: dict[str, Sequence[int]] = {
     DIRECTORIES: (3, 4, 5),
     GROUPS: (1, 2, 3),
     "isr": (8,),  # in which a late proposal comes
-    JOINT: (2,),  # in which a coordinator dies in an open batch, and the level is left
+    JOINT: (1, 2),  # in which coordinators die in an open batch and behind an abort, and the level is left
     LATE_SETTINGS: (4,),  # in which both scripts go to their ends
     MOVES: (2, 3),
     "older-disk": (1, 2),

@@ -11,6 +11,7 @@ import pytest
 from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, marked, must_be_valid
 
 from jepsen.joint.asking import FAILOVERS
+from jepsen.joint.driver import REFUSED_LATE
 from jepsen.joint.late import OTHERS_REFUSED
 from jepsen.joint.levels import KEPT, LEFT
 from jepsen.joint.levels import LOWERED as JOINT_LOWERED
@@ -45,7 +46,12 @@ from jepsen.sim.profiles.plan import (
 )
 from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
-from jepsen.sim.scripts.killed_coordinator import KILLED_IN_OPEN_BATCH, KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
+from jepsen.sim.scripts.killed_coordinator import (
+    KILLED_BEHIND_ABORT,
+    KILLED_IN_OPEN_BATCH,
+    KILLED_WITH_MARKERS,
+    KILLED_WITH_OFFSETS,
+)
 from jepsen.sim.scripts.late_leader import LATE_LEADERS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
 from jepsen.sim.scripts.lone_leader import LONELY
@@ -129,6 +135,8 @@ LEAST_OF_JOINT = {  # likewise
     OTHERS_REFUSED: 4,
     FAILOVERS: 2,
     KILLED_IN_OPEN_BATCH: 1,
+    KILLED_BEHIND_ABORT: 1,
+    REFUSED_LATE: 3,
     COMPACTED_AWAY: 50,
     JOINT_LOWERED: 1,
     LEFT: 1,

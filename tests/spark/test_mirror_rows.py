@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.ids import Offset
-from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of, origin_text
+from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of
 from quorumlog.spark.mirror.rows import Place, RowPlan, rows_to_write
+from tests.spark.mirror_texts import origin_text
 
 SOURCE, TARGET, THIRD, LOST = "cluster-s", "cluster-t", "cluster-3", "cluster-l"
 T, U, V, OLD = (letter * 22 for letter in "TUVO")

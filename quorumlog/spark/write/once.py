@@ -20,6 +20,7 @@ from quorumlog.client.joint_errors import CheckpointRolledBack
 from quorumlog.ids import Uuid
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
+from quorumlog.spark.write.checkpoint import query_at
 from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
@@ -213,8 +214,12 @@ def batch_of_messages(messages: Sequence[WriterCommitMessage | None]) -> BatchOf
 
 
 def unknown_batch(once: OnceOptions, batch_id: int, last: LastBatches) -> BatchOf:
-    """Of a stream of which no task told anything: as much as is known of it. See `Delivery.abort`."""
-    group = once.sink_id or last.group_at(once.location)
+    """Of a stream of which no task told anything: as much as is known of it. See `Delivery.abort`.
+
+    The checkpoint itself says of which query it is, where it can be read: another machine may have one at such a path.
+    """
+    query = "" if once.sink_id else query_at(once.location)
+    group = once.sink_id or (f"spark/{query}" if query else last.group_at(once.location))
     return BatchOf(group=group, kind=JointKind.STREAM, location=once.location, run="", sequence=batch_id)
 
 
