@@ -308,9 +308,9 @@ class Workload:
                 await consumer.assign([(*key, positions.get((key, life), 0)) for key, life in keys])
                 while self._scheduler.now_ns < until_ns and not self._stopping:
                     self._note(reader, positions, lives, await consumer.poll(timeout_ms=_POLL_MS))
-            except TopicReplaced as error:
-                self._note_replaced(reader, error)
-            except (QuorumlogError, RpcError):
+            except (QuorumlogError, RpcError) as error:
+                if isinstance(error, TopicReplaced):
+                    self._note_replaced(reader, error)
                 await asyncio.sleep(0.1)
 
     def _note_replaced(self, reader: _Reader, error: TopicReplaced) -> None:
