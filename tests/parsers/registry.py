@@ -190,6 +190,7 @@ ENTRIES = {
 OFFSET_VALUES = (
     OffsetCommitValue(7, "", MS), OffsetCommitValue(7, "metadata", MS, leader_epoch=3, topic_id=bytes([5]) * 16),
     OffsetCommitValue(7, "m" * 200, MS), OffsetCommitValue(7, "m", MS, expire_timestamp=MS + 5),
+    OffsetCommitValue(7, "m", MS, expire_timestamp=MS + 5, topic_id=bytes(15) + b"\1"),
 )  # fmt: skip
 META = MetaProperties("cluster", 1, bytes([4]) * 16)
 STATE = QuorumState(epoch=5, leader_id=2, voted=VoterKey(3, bytes([6]) * 16))

@@ -12,13 +12,16 @@ from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
     KILLED_HOLDER,
     KILLED_IN_BATCH,
+    LATE_DELETION,
     LATE_LEADER,
+    LEFT_BEHIND,
     NEW_DISK,
     OLDER_DISK,
     SECOND_COPY,
 )
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder, killed_in_batch
+from jepsen.sim.scripts.late_deletion import late_deletion
 from jepsen.sim.scripts.late_leader import late_leader
 from jepsen.sim.scripts.late_settings import (
     LATE_METADATA,
@@ -28,6 +31,7 @@ from jepsen.sim.scripts.late_settings import (
     raised_durability,
     raised_minimum,
 )
+from jepsen.sim.scripts.left_behind import left_behind
 from jepsen.sim.scripts.new_disk import new_disk
 from jepsen.sim.scripts.older_disk import older_disk
 from jepsen.sim.scripts.restarted_voter import restarted_voter
@@ -54,6 +58,8 @@ _SCRIPTS = {
     RAISED_DURABILITY: raised_durability,
     SECOND_COPY: second_copy,
     LATE_LEADER: late_leader,
+    LATE_DELETION: late_deletion,
+    LEFT_BEHIND: left_behind,
 }
 
 
