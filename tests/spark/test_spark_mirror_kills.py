@@ -19,13 +19,14 @@ from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.spark.mirror_checker import Found, History, Written, problems
 from tests.spark.mirror_world import contents
-from tests.spark.test_mirror_command import RUN_S, running
+from tests.spark.test_mirror_command import running
 
 TOPIC, GROUP, PARTITIONS = "orders", "workers", 3
 PER_TURN, TURN_S = 20, 0.1  # records that a load sends in one go, and the pause behind
 HEADERS: tuple[Any, ...] = ((), (("a", b"1"), ("b", None), ("a", b"")))
 GIVEN = ("--topics", TOPIC, "--names", "same", "--max-batch", "400", "--groups-every", "2s")
 OWN = {"retention.ms": "-1", "segment.bytes": "1048576"}
+RUN_S = 900.0  # for one step: six nodes and Spark start and recover on few cores
 SILENT_POLLS = 25  # of 400 ms, after which a reader takes it that there is no more
 Pair = tuple[LocalCluster, LocalCluster]
 
@@ -143,7 +144,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         yield a, b
 
 
-@pytest.mark.timeout(16 * RUN_S)
+@pytest.mark.timeout(6 * RUN_S)
 def test_fail_over_and_back_under_load_and_kills(pair: Pair, tmp_path: Path) -> None:
     a, b = pair
     there, home = tmp_path / "there" / "c", tmp_path / "home" / "c"

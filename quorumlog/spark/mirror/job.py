@@ -245,11 +245,9 @@ class Mirror:
         anew: whatever was seen before; else the last plan holds as long as both sides have the same topics.
         """
         with self._calls:
-            there, here = self.source.topics(), self.target.topics()
-            seen = _ids(there), _ids(here)
-            if anew or self._plan is None or self._seen != seen:
+            is_known = not anew and self._seen == (_ids(self.source.topics()), _ids(self.target.topics()))
+            if self._plan is None or not is_known:
                 self._plan = _in_time(self._prepare)
-                self._seen = seen
             return self._plan
 
     def _prepare(self) -> RowPlan:
@@ -272,6 +270,7 @@ class Mirror:
         places = {topic: _place(there[topic], here[named.to[topic]]) for topic in shapes if named.to[topic] in here}
         kept = {topic: KeptTopic(one.source_id, one.to, one.target_id) for topic, one in places.items()}
         self._keep(with_topics(self.kept, kept))
+        self._seen = _ids(there), _ids(here)
         alive = frozenset(show_uuid(topic.topic_id) for topic in here.values())
         return RowPlan(
             self.source.cluster_id, places, self.request.restored, alive, tuple(sorted(named.homes)),
