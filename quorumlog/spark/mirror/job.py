@@ -263,10 +263,10 @@ class Mirror:
         ]
         self.target.add_entries([one for one in new if known.get((one.copy, one.cluster_id)) != one])
         shapes = self.source.shapes(there[topic] for topic in named.to)
-        self._make([topic for topic in shapes if named.to[topic] not in here], named, shapes)
-        here = self.target.topics()
-        self._change(named, shapes, self.target.shapes(here[to] for to in named.to.values() if to in here))
-        here = self.target.topics()
+        if self._make([topic for topic in shapes if named.to[topic] not in here], named, shapes):
+            here = self.target.topics()
+        if self._change(named, shapes, self.target.shapes(here[to] for to in named.to.values() if to in here)):
+            here = self.target.topics()
         places = {topic: _place(there[topic], here[named.to[topic]]) for topic in shapes if named.to[topic] in here}
         kept = {topic: KeptTopic(one.source_id, one.to, one.target_id) for topic, one in places.items()}
         self._keep(with_topics(self.kept, kept))
@@ -288,9 +288,11 @@ class Mirror:
             found[topic] = KeptTopic(show_uuid(there[topic].topic_id), to, target_id)
         check_topics(self.kept, found)
 
-    def _make(self, missing: list[str], named: Named, shapes: Mapping[str, TopicShape]) -> None:
-        """With their settings, so that no record meets those of the cluster."""
-        known = self.target.known_settings(self.target.topics()) if missing else frozenset()
+    def _make(self, missing: list[str], named: Named, shapes: Mapping[str, TopicShape]) -> bool:
+        """With their settings, so that no record meets those of the cluster. Whether there are any."""
+        if not missing:
+            return False
+        known = self.target.known_settings(self.target.topics())
         settings = {
             named.to[topic]: {
                 name: value
@@ -302,8 +304,11 @@ class Mirror:
             for topic in missing
         }
         self.target.make({named.to[topic]: shapes[topic] for topic in missing}, settings)
+        return True
 
-    def _change(self, named: Named, shapes: Mapping[str, TopicShape], now: Mapping[str, TopicShape]) -> None:
+    def _change(self, named: Named, shapes: Mapping[str, TopicShape], now: Mapping[str, TopicShape]) -> bool:
+        """Whether a topic has more partitions now."""
+        is_larger = False
         for topic, shape in shapes.items():
             to = named.to[topic]
             if to in now:
@@ -311,6 +316,8 @@ class Mirror:
                 if topic in named.homes and self.request.names is Names.PREFIXED:
                     change = replace(change, settings={})  # nothing but copies is in it, as a rule
                 self.target.change(to, change)
+                is_larger = is_larger or change.partitions > 0
+        return is_larger
 
     # --- records ---
 
