@@ -10,6 +10,7 @@ from quorumlog.ids import Offset
 from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of, origin_text
 from quorumlog.spark.mirror.rows import Place, RowPlan, rows_to_write, without_place
 
+pytestmark = pytest.mark.timeout(600)  # Spark starts
 SOURCE, TARGET, THIRD, LOST = "cluster-s", "cluster-t", "cluster-3", "cluster-l"
 T, U, V, OLD = (letter * 22 for letter in "TUVO")
 SHAPE = (
