@@ -69,7 +69,7 @@ def mirror(
         str, typer.Option(metavar="PATTERN", help="Groups whose offsets are set on the target; '' for none.")
     ] = ".*",
     delivery: Annotated[
-        Delivery, typer.Option(help="at-least-once has to be said where the target cannot do more.")
+        Delivery, typer.Option(help="at-least-once repeats what a death leaves undone.")
     ] = Delivery.EXACTLY_ONCE,
     once: Annotated[bool, typer.Option("--once", help="Copy what is there now, then end.")] = False,
     every: Annotated[str, typer.Option(metavar="TIME", help="Between the beginnings of two batches.")] = "1s",
