@@ -16,8 +16,10 @@ from quorumlog.spark.mirror.entries import Entries, Entry
 from quorumlog.spark.mirror.job import MAX_RECORD_BYTES, Mirror, NoPlace, RecordsLost, Request, Told
 from quorumlog.spark.mirror.kept import SideMadeAnew
 from quorumlog.spark.mirror.naming import Names
+from quorumlog.spark.mirror.origin import Home
 from quorumlog.spark.mirror.rows import NO_PLACE, RowPlan
 from quorumlog.spark.mirror.settings import TopicShape
+from tests.spark.test_mirror_translation import FakeLog
 
 
 def topic(name: str, number: int = 1, partitions: int = 1) -> TopicMetadata:
@@ -72,7 +74,7 @@ class FakeSide:
 
     def logs(self, topics: Any, keys: Any) -> dict[Any, Any]:
         self.asked_logs += keys
-        return {}
+        return {key: FakeLog(Home(self.cluster_id, "T" * 22, key[1])) for key in keys}
 
 
 @dataclass
