@@ -23,8 +23,9 @@ from tests.spark.test_mirror_command import running
 
 TOPIC, GROUP, PARTITIONS = "orders", "workers", 3
 PER_TURN, TURN_S = 20, 0.1  # records that a load sends in one go, and the pause behind
+LEAD = 3_000  # records that a load is before the mirror, at most: there is something to copy, and not for hours
 HEADERS: tuple[Any, ...] = ((), (("a", b"1"), ("b", None), ("a", b"")))
-GIVEN = ("--topics", TOPIC, "--names", "same", "--max-batch", "400", "--groups-every", "2s")
+GIVEN = ("--topics", TOPIC, "--names", "same", "--groups-every", "2s")
 OWN = {"retention.ms": "-1", "segment.bytes": "1048576"}
 RUN_S = 900.0  # for one step: six nodes and Spark start and recover on few cores
 SILENT_POLLS = 25  # of 400 ms, after which a reader takes it that there is no more
@@ -35,7 +36,8 @@ class Load:
     """Writes to one side until it is stopped. All that it has written is acknowledged then."""
 
     def __init__(self, home: str, cluster: LocalCluster, first: int) -> None:
-        self.home, self.next = home, first
+        self.home, self.first, self.next = home, first, first
+        self.most = LEAD  # records to write
         self.written: list[Written] = []
         self._cluster, self._ends = cluster, threading.Event()
         self._failed: BaseException | None = None
@@ -46,6 +48,8 @@ class Load:
         try:
             with Cluster(self._cluster.bootstrap_servers) as client, client.producer() as producer:
                 while not self._ends.wait(TURN_S):
+                    if len(self.written) >= self.most:
+                        continue
                     made = [self._made() for _ in range(PER_TURN)]
                     sent = [producer.send(TOPIC, **_fields(one)) for one in made]
                     for future in sent:
@@ -103,23 +107,28 @@ def read_on(cluster: LocalCluster, most: int) -> list[int]:
     return found
 
 
-def wait_for_copies(target: LocalCluster, known: int, process: subprocess.Popen[str], checkpoint: Path) -> None:
-    def grown() -> bool:
+def wait_for_copies(target: LocalCluster, load: Load, process: subprocess.Popen[str], checkpoint: Path) -> None:
+    """More than there are now."""
+    first = load.first
+
+    def copied() -> int:
         assert process.poll() is None, stderr_of(checkpoint)
-        return len(in_log(target).get(0, ())) > known + PER_TURN
+        return sum(one.number >= first for records in in_log(target).values() for one in records)
 
-    wait_until(grown, RUN_S, "copies", lambda: stderr_of(checkpoint))
+    known = copied()
+    load.most = max(load.most, known + LEAD)
+    wait_until(lambda: copied() > known, RUN_S, "copies", lambda: stderr_of(checkpoint))
 
 
-def mirror_under_kills(pair: Pair, checkpoint: Path) -> None:
+def mirror_under_kills(pair: Pair, checkpoint: Path, load: Load) -> None:
     """The driver is killed in the middle of its work, twice, and leaders of both sides while it works."""
     _, target = pair
     for turn in range(2):
-        with running(pair, checkpoint, *GIVEN) as process:
-            wait_for_copies(target, len(in_log(target).get(0, ())), process, checkpoint)
+        with running(pair, checkpoint, *GIVEN, "--max-batch", "400") as process:
+            wait_for_copies(target, load, process, checkpoint)
             for cluster in pair:
                 kill_leader(cluster, turn % PARTITIONS)
-            wait_for_copies(target, len(in_log(target).get(0, ())), process, checkpoint)
+            wait_for_copies(target, load, process, checkpoint)
             os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -151,7 +160,7 @@ def test_fail_over_and_back_under_load_and_kills(pair: Pair, tmp_path: Path) -> 
     a.client.admin.create_topic(TOPIC, PARTITIONS, 3, configs=OWN)
     load = Load("a", a, 0)
     try:
-        mirror_under_kills(pair, there)
+        mirror_under_kills(pair, there, load)
     finally:
         written = load.stop()
     read = read_on(a, len(written) // 2)
@@ -163,7 +172,7 @@ def test_fail_over_and_back_under_load_and_kills(pair: Pair, tmp_path: Path) -> 
     read += read_on(b, len(written) // 4)  # fail over: the group goes on in B, and B is written to
     load = Load("b", b, load.next)
     try:
-        mirror_under_kills((b, a), home)
+        mirror_under_kills((b, a), home, load)
     finally:
         written += load.stop()
     to_the_end((b, a), home)

@@ -72,6 +72,37 @@ def test_records_of_all_kinds_with_a_checkpoint_at_an_address(
     assert list((tmp_path / "c").glob("mirror-*.json")) and (tmp_path / "c" / "spark" / "commits" / "0").exists()
 
 
+def test_a_topic_that_the_query_knew_before_the_mirror(
+    spark: Any, clusters: tuple[LocalCluster, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch fails in Spark before anything of it is decided, and is written with a plan that has the topic."""
+    a, b, _ = clusters
+    a.client.admin.create_topic("early", 1)
+    a.client.admin.create_topic("early-new", 1)
+    send(a, "early", 0, 5)
+    send(a, "early-new", 0, 5)
+    with mirror(a.bootstrap_servers, b.bootstrap_servers, tmp_path / "c", topics="early.*") as (made, _):
+        known, stale = made.source.topics, [True]
+
+        def topics() -> Any:
+            return {name: one for name, one in known().items() if name != "early-new" or not stale}
+
+        write = made._write
+
+        def write_once(frame: Any, plan: Any, batch: int) -> None:
+            plans.append(sorted(plan.places))
+            stale.clear()  # the broker has caught up when the batch has failed
+            write(frame, plan, batch)
+
+        plans: list[list[str]] = []
+        monkeypatch.setattr(made.source, "topics", topics)
+        monkeypatch.setattr(made, "_write", write_once)
+        made.run(spark)
+    assert plans == [["early"], ["early", "early-new"]]
+    for topic in ("early", "early-new"):
+        assert values(b, f"a.{topic}") == list(range(5))
+
+
 def test_retention_that_was_faster_is_told_by_offsets_and_by_the_option(
     spark: Any, clusters: tuple[LocalCluster, ...], tmp_path: Path
 ) -> None:

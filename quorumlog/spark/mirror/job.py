@@ -346,7 +346,7 @@ class Mirror:
         try:
             self._write(frame, plan, batch)
         except Exception as error:
-            missing = without_place(str(error))
+            missing = without_place(_whole_text(error))
             if missing is None:
                 raise
             return missing
@@ -569,6 +569,11 @@ def _ids(topics: Mapping[str, TopicMetadata]) -> Ids:
 
 def write(rows: DataFrame, options: Mapping[str, str]) -> None:
     rows.write.format("quorumlog").options(**options).mode("append").save()
+
+
+def _whole_text(error: BaseException) -> str:
+    """With what Java says of its causes: the text of a failed write names the job only."""
+    return f"{error}\n{getattr(error, '_stackTrace', '')}"
 
 
 def lag_of(source: Mapping[str, Any]) -> dict[str, int]:
