@@ -1,7 +1,7 @@
 """What readers of a log see: one immutable view of it, and how a range of offsets is found and read in it.
 
 The writer publishes a new view after each change has happened. A reader takes one and works with that, so it sees
-records only after their write has returned, whatever the writer does meanwhile (RELIABILITY 6.1.8).
+records only after their write has returned, whatever the writer does meanwhile.
 """
 
 from __future__ import annotations

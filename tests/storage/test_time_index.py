@@ -1,4 +1,4 @@
-"""What a time index file holds, entry by entry, by Kafka's rules (FEATURES 1.2, ORACLES 3.5)."""
+"""What a time index file holds, entry by entry, by the rules of Kafka's `TimeIndex`."""
 
 from __future__ import annotations
 
