@@ -1,4 +1,4 @@
-"""A comment or a docstring cites what a reader can open.
+"""A comment, a docstring or a page cites what a reader can open.
 
 That is a KIP, an RFC, a class of Kafka's, a section of the Raft paper, another project's issue by its name, a decision
 that exists, a page of docs/ and its heading. Each rule names the places that break it, as `path:line: what`.
@@ -154,7 +154,7 @@ def is_suspect(source: str) -> bool:
 
 @functools.cache
 def texts() -> tuple[tuple[str, int, str], ...]:
-    """Path, line and text of what suspect files say beside their code; this file, whose samples are bad, excepted."""
+    """Path, line and text of what suspect files say beside their code, and of pages; not of the bad samples here."""
     found = []
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*")):
@@ -164,6 +164,8 @@ def texts() -> tuple[tuple[str, int, str], ...]:
                 if is_suspect(source):
                     read = of_python if path.suffix == ".py" else of_proto
                     found += [(name, line, text) for line, text in read(source)]
+    for page in (ROOT / "README.md", ROOT / "jepsen" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        found.append((page.relative_to(ROOT).as_posix(), 1, page.read_text()))
     return tuple(found)
 
 
