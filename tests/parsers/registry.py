@@ -199,7 +199,7 @@ LINES = render_offsets({("t", 0): 5, ("with-dash", 12): 2**40})
 EPOCHS = LeaderEpochCache([EpochStart(1, 0), EpochStart(4, 90)]).render()
 
 
-KAFKAS_TOPIC = bytes.fromhex("01020004666f6f000102030405060708090a0b0c0d0e0f00")  # a TopicRecord, FORMATS 4.3
+KAFKAS_TOPIC = bytes.fromhex("01020004666f6f000102030405060708090a0b0c0d0e0f00")  # a TopicRecord
 KAFKAS = encode_batch([Record(0, MS, None, KAFKAS_TOPIC), Record(1, MS, None, b"\1z\0")])
 TIMES = b"".join(Struct(">qi").pack(MS + n, n * 3) for n in range(1, 9))
 ABORTED = encode_entries([AbortedTransaction(7, 1, 4, 5), AbortedTransaction(8, 5, 9, 10)])

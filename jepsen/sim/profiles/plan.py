@@ -1,7 +1,7 @@
 """The faults that a simulation may inject: drawn per seed (swarm testing), or by a named profile.
 
 A swarm omits each kind of fault with probability 1/2, because a few faults together reach states that a mixture of all
-faults hides (RELIABILITY 5.4). A profile aims at one mechanism; the seed still decides when its faults strike.
+faults hides. A profile aims at one mechanism; the seed still decides when its faults strike.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _run(stage: Stage[SimCluster], script: Callable[[SimCluster, random.Random],
 
 
 def _hold_alter_partition(stage: Stage[SimCluster]) -> Undo:
-    """AlterPartition requests arrive late (N12); the joining replica may die meanwhile."""
+    """AlterPartition requests arrive late; the joining replica may die meanwhile."""
 
     def intercept(message: Message) -> Verdict:
         if message.path == _ALTER_PARTITION and message.phase is Phase.REQUEST and stage.rng.random() < 0.5:

@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` that the classic protocol writes: committed offsets, and groups (FORMATS 4.9)."""
+"""Records of `__consumer_offsets` that the classic protocol writes: committed offsets, and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides batches by records of a topic. Pure; decision 115 has the rules.
+"""Decides batches by records of a topic. Pure; docs/spark-on-kafka.md has the rules.
 
 What a driver knows of its group is in `Run`, from its start to its end. One call at a time: the shell sees to it.
 """
