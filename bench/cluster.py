@@ -7,7 +7,7 @@ For each number of brokers and each shape of topics a cluster is made (cluster_n
 - a broker with an empty disk starts, and loads the image: from the snapshot if the log begins behind it;
 - one broker is killed, until in the image of every other broker each partition has a leader that lives.
 
-Elections of the quorum are counted throughout (none is allowed), and turns of the loops are held against DESIGN §13.
+Elections of the quorum are counted throughout (none is allowed), and turns of the loops are held against a goal.
 Then come the rows of one change, of heartbeats and of observers: delta_cost.py, observer_cost.py, many_heartbeats.py.
 """
 
@@ -44,7 +44,7 @@ TRIES = 6
 START_TIMEOUT_S, CREATE_TIMEOUT_S, KILL_TIMEOUT_S, LOAD_TIMEOUT_S = 120.0, 300.0, 120.0, 180.0
 SETTLE_S = 2.0  # turns are told apart by the second
 LED_GOAL_S = 10.0
-TURN_GOAL_MS = 50.0  # while an image is loaded or a fence applied (DESIGN §13)
+TURN_GOAL_MS = 50.0  # while an image is loaded or a fence applied
 SETTINGS = {  # snapshots often enough that a new broker finds one, and a log that begins behind it
     "metadata.log.max.record.bytes.between.snapshots": str(8 << 20),
     "metadata.log.segment.bytes": str(4 << 20),

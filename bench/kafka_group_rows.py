@@ -5,7 +5,7 @@ from __future__ import annotations
 from bench.kafka_group_lives import FAILOVER, LOAD
 from bench.kafka_groups import FLUSH, GROUPS, PARTITIONS, commits, flushed
 from bench.kafka_samples import Samples
-from bench.kafka_table import or_why, ratios
+from bench.kafka_table import figure_beside, or_why, ratios
 from bench.report import Row
 
 COMMITS_GOAL = {1: 0.5, 100: 1.0}  # by partitions a call
@@ -18,7 +18,7 @@ def group_rows(theirs: Samples, ours: Samples) -> list[Row]:
         row
         for groups in GROUPS
         for partitions in PARTITIONS
-        for row in _row(
+        for row in figure_beside(
             f"commits, {groups} groups, {partitions} partitions a call", "1/s", commits(groups, partitions),
             COMMITS_GOAL[partitions], theirs, ours, at_least=True,
         )
@@ -27,33 +27,21 @@ def group_rows(theirs: Samples, ours: Samples) -> list[Row]:
         for partitions in PARTITIONS:
             name = f"commits, {groups} groups, {partitions} partitions a call, beside {FLUSH}=1"
             rows += _beside_flushed(name, commits(groups, partitions), theirs, ours)
-    rows += _row("commit at 500/s, p50", "ms", "commit p50", LATENCY_GOAL, theirs, ours)
-    rows += _row("commit at 500/s, p99", "ms", "commit p99", P99_GOAL, theirs, ours)
+    rows += figure_beside("commit at 500/s, p50", "ms", "commit p50", LATENCY_GOAL, theirs, ours)
+    rows += figure_beside("commit at 500/s, p99", "ms", "commit p99", P99_GOAL, theirs, ours)
     for figure in theirs.starting_with("join "):
         _, members, protocol = figure.split()
         name = f"{members} members join until all are stable, {protocol}"
-        rows += _row(name, "s", figure, JOIN_GOAL, theirs, ours)
+        rows += figure_beside(name, "s", figure, JOIN_GOAL, theirs, ours)
     for figure in theirs.starting_with("death "):
         _, members, protocol = figure.split()
         name = f"one of {members} dies until all is owned again, {protocol}"
-        rows += _row(name, "s", figure, DEATH_GOAL, theirs, ours)
-    rows += _row("kill -9 of the coordinator to next accepted commit", "s", FAILOVER, FAILOVER_GOAL, theirs, ours)
-    rows += _row("kill -9 of the coordinator until a large log is loaded", "s", LOAD, LOAD_GOAL, theirs, ours)
+        rows += figure_beside(name, "s", figure, DEATH_GOAL, theirs, ours)
+    rows += figure_beside(
+        "kill -9 of the coordinator to next accepted commit", "s", FAILOVER, FAILOVER_GOAL, theirs, ours
+    )
+    rows += figure_beside("kill -9 of the coordinator until a large log is loaded", "s", LOAD, LOAD_GOAL, theirs, ours)
     return rows
-
-
-def _row(
-    name: str, unit: str, figure: str, goal: float, theirs: Samples, ours: Samples, *, at_least: bool = False
-) -> list[Row]:
-    def make() -> list[Row]:
-        found, own = theirs[figure], ours[figure]
-        shares = ratios(found, own)
-        return [
-            Row(name=f"Kafka: {name}", unit=unit, rounds=found),
-            Row(name=name, unit=unit, rounds=own, shares=shares, of="Kafka's", goal=goal, at_least=at_least),
-        ]
-
-    return or_why(name, make)
 
 
 def _beside_flushed(name: str, figure: str, theirs: Samples, ours: Samples) -> list[Row]:

@@ -14,7 +14,7 @@ from bench.kafka_partitions import (
 )
 from bench.kafka_reassignment import P50, P99, RATE, REST_P99
 from bench.kafka_samples import Samples
-from bench.kafka_table import or_why, ratios
+from bench.kafka_table import figure_beside
 from bench.report import Row
 
 CREATED_GOAL, KILLED_GOAL, RESTARTED_GOAL, MOVED_GOAL, MOVED_P99_GOAL = 0.3, 0.3, 0.5, 1.0, 1.0
@@ -37,19 +37,7 @@ ROWS: tuple[tuple[str, str, str, float | None, bool], ...] = (
 
 def partition_rows(theirs: Samples, ours: Samples) -> list[Row]:
     return [
-        row for name, unit, figure, goal, more in ROWS for row in _row(name, unit, figure, goal, more, theirs, ours)
+        row
+        for name, unit, figure, goal, more in ROWS
+        for row in figure_beside(name, unit, figure, goal, theirs, ours, at_least=more)
     ]
-
-
-def _row(
-    name: str, unit: str, figure: str, goal: float | None, at_least: bool, theirs: Samples, ours: Samples
-) -> list[Row]:
-    def make() -> list[Row]:
-        found, own = theirs[figure], ours[figure]
-        shares = ratios(found, own)
-        return [
-            Row(name=f"Kafka: {name}", unit=unit, rounds=found),
-            Row(name=name, unit=unit, rounds=own, shares=shares, of="Kafka's", goal=goal, at_least=at_least),
-        ]
-
-    return or_why(name, make)

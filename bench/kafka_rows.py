@@ -15,7 +15,7 @@ from bench.kafka_partition_rows import partition_rows
 from bench.kafka_promise_rows import promise_rows
 from bench.kafka_recovery import PROCESSOR_SECONDS, SECONDS
 from bench.kafka_samples import Samples
-from bench.kafka_table import not_warm, or_why, ratios, why_cold, without_goals
+from bench.kafka_table import beside, not_warm, or_why, why_cold, without_goals
 from bench.kafka_transaction_rows import transaction_rows
 from bench.machine import MEGABYTE
 from bench.report import Row
@@ -66,16 +66,6 @@ def _cold(theirs: Samples, ours: Samples) -> list[Row]:
         if "warm-up" in of.starting_with("warm-up") and (reason := why_cold(of, "warm-up"))
     ]
     return not_warm("warm-up", why, ", ".join(WARM_PARTS))
-
-
-def beside(
-    name: str, unit: str, theirs: Sequence[float], ours: Sequence[float], goal: float, at_least: bool = True
-) -> list[Row]:
-    """Two rows."""
-    return [
-        Row(name=f"Kafka: {name}", unit=unit, rounds=theirs),
-        Row(name=name, unit=unit, rounds=ours, shares=ratios(theirs, ours), of="Kafka's", goal=goal, at_least=at_least),
-    ]
 
 
 Values = Callable[[], Sequence[float]]

@@ -28,6 +28,24 @@ def or_why(name: str, make: Callable[[], list[Row]]) -> list[Row]:
         return [Row(name=name, unit="", rounds=(), failed=str(why))]
 
 
+def beside(
+    name: str, unit: str, theirs: Sequence[float], ours: Sequence[float], goal: float | None, at_least: bool = True
+) -> list[Row]:
+    """Two rows: Kafka's figure, and ours with its ratio and goal."""
+    shares = ratios(theirs, ours)
+    return [
+        Row(name=f"Kafka: {name}", unit=unit, rounds=theirs),
+        Row(name=name, unit=unit, rounds=ours, shares=shares, of="Kafka's", goal=goal, at_least=at_least),
+    ]
+
+
+def figure_beside(
+    name: str, unit: str, figure: str, goal: float | None, theirs: Samples, ours: Samples, *, at_least: bool = False
+) -> list[Row]:
+    """`beside` of a figure that both sides have under the same name, or why one of them has not."""
+    return or_why(name, lambda: beside(name, unit, theirs[figure], ours[figure], goal, at_least))
+
+
 def why_cold(of: Samples, figure: str) -> str:
     """Why the cluster is not known to be warm after the warm-up rounds of this figure; "" if it is."""
     try:

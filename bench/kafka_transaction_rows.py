@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.kafka_samples import Samples
-from bench.kafka_table import or_why, ratios
+from bench.kafka_table import figure_beside, or_why, ratios
 from bench.kafka_transactions import CLIENTS, DURATIONS_MS, PLAIN, produced
 from bench.report import Row
 
@@ -11,36 +11,22 @@ PRODUCE_GOAL, PLAIN_GOAL, COMMITS_GOAL, P50_GOAL, READ_GOAL, END_TO_END_GOAL = 1
 
 
 def transaction_rows(theirs: Samples, ours: Samples) -> list[Row]:
-    rows = _row("produce 1 KiB, no transactions", "MB/s", PLAIN, None, theirs, ours, at_least=True)
+    rows = figure_beside("produce 1 KiB, no transactions", "MB/s", PLAIN, None, theirs, ours, at_least=True)
     for duration_ms in DURATIONS_MS:
         name, figure = f"produce 1 KiB, transactions of {duration_ms:,} ms", produced(duration_ms)
-        rows += _row(name, "MB/s", figure, PRODUCE_GOAL, theirs, ours, at_least=True)
+        rows += figure_beside(name, "MB/s", figure, PRODUCE_GOAL, theirs, ours, at_least=True)
         rows += _beside_plain("Kafka: " + name, figure, theirs, None)
         rows += _beside_plain(name, figure, ours, PLAIN_GOAL)
     for client in CLIENTS:
         name = f"begin, one record, commit: {client}"
-        rows += _row(name, "1/s", f"{client} commits", COMMITS_GOAL, theirs, ours, at_least=True)
-        rows += _row(f"{name}, p50", "ms", f"{client} p50", P50_GOAL, theirs, ours)
+        rows += figure_beside(name, "1/s", f"{client} commits", COMMITS_GOAL, theirs, ours, at_least=True)
+        rows += figure_beside(f"{name}, p50", "ms", f"{client} p50", P50_GOAL, theirs, ours)
     name = "read_committed into Arrow, 10 % aborted"
-    rows += _row(name, "records/s", "committed read", READ_GOAL, theirs, ours, at_least=True)
+    rows += figure_beside(name, "records/s", "committed read", READ_GOAL, theirs, ours, at_least=True)
     for part in ("p50", "p99"):
         name = f"end to end, transactions of 100 ms, {part}"
-        rows += _row(name, "ms", f"end to end {part}", END_TO_END_GOAL, theirs, ours)
+        rows += figure_beside(name, "ms", f"end to end {part}", END_TO_END_GOAL, theirs, ours)
     return rows
-
-
-def _row(
-    name: str, unit: str, figure: str, goal: float | None, theirs: Samples, ours: Samples, *, at_least: bool = False
-) -> list[Row]:
-    def make() -> list[Row]:
-        found, own = theirs[figure], ours[figure]
-        shares = ratios(found, own)
-        return [
-            Row(name=f"Kafka: {name}", unit=unit, rounds=found),
-            Row(name=name, unit=unit, rounds=own, shares=shares, of="Kafka's", goal=goal, at_least=at_least),
-        ]
-
-    return or_why(name, make)
 
 
 def _beside_plain(name: str, figure: str, of: Samples, goal: float | None) -> list[Row]:

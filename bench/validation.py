@@ -2,7 +2,7 @@
 
 Per MB of keys and values, one core, the default batch of the bench's loads. "Alike" records have one size, as load
 tests and fixed-size rows send them; "mixed" ones differ by half their size, as most applications do; "headers": mixed,
-with one header each, as tracing adds it. There is no compiled form: a node imports no numba (DESIGN §10).
+with one header each, as tracing adds it. There is no compiled form: a node imports no numba.
 
     python -m bench.validation [--rounds N] [--batch-bytes N]
 """

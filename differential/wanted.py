@@ -718,7 +718,10 @@ WANTED: tuple[Wanted, ...] = (
         path=r"responses\[.*\]\.partition_responses\[.*",
         if_=lambda step, _found: step.version < 7 and _uses_zstd(step),
         with_=lambda other: _code_of(other.theirs) == 76 or (other.theirs == 76 and other.path.endswith("error_code")),
-        reason="who sends zstd can write it; Kafka takes it from version 7 of Produce on",
+        reason=(
+            "who sends zstd can write it; Kafka takes it from version 7 of Produce on (KIP-110), and looks for "
+            "that at a partition's first batch, before it looks for a second one and asks for its transaction"
+        ),
         goes_apart=True,
     ),
     Wanted(

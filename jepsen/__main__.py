@@ -4,6 +4,7 @@
 `soak`: log directories for a virtual year, and what must stay bounded.
 `controller-loop`: real processes whose active controller is killed and stopped, under a load of metadata changes.
 `transactions`: real processes that are killed under a transactional list-append workload.
+`pipeline`: a real Spark that streams exactly once, while its processes and ours are killed.
 `nightly`: all of these and the fuzzers, in slices by turns, for hours.
 
 Exit code 0: everything is VALID (for `mutants`: every mutant is killed; for `crash-sweep`: every promise holds and
@@ -31,6 +32,7 @@ from jepsen.live.transactions import command as transactions_command
 from jepsen.mutation.mutant import changed_since
 from jepsen.mutation.trial import run_mutants
 from jepsen.nightly import command as nightly_command
+from jepsen.pipeline import command as pipeline_command
 from jepsen.pool.job import Job
 from jepsen.sim.result import Result, Verdict, rate_of
 from jepsen.sim.shrink.options import add_cuts, cuts_of, replay, unfit
@@ -67,6 +69,8 @@ def main(argv: list[str] | None = None) -> int:
         return controllers_command.controller_loop(options)
     if options.verb == "transactions":
         return transactions_command.transactions(options)
+    if options.verb == "pipeline":
+        return pipeline_command.pipeline(options)
     if options.verb == "nightly":
         return nightly_command.nightly(options)
     changed = changed_since(options.changed) if options.changed else None
@@ -124,6 +128,8 @@ def _parser() -> argparse.ArgumentParser:
     controllers_command.add_arguments(loop)
     appends = verbs.add_parser("transactions", help="transactional list-append over real processes that are killed")
     transactions_command.add_arguments(appends)
+    streams = verbs.add_parser("pipeline", help="a real Spark that streams exactly once, while everything is killed")
+    pipeline_command.add_arguments(streams)
     nights = verbs.add_parser("nightly", help="everything that takes hours, in slices by turns, with one report")
     nightly_command.add_arguments(nights)
     for verb in (many, mutants, crash):

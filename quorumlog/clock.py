@@ -1,6 +1,6 @@
 """The clock, passed in. Only the edges read the machine's clock.
 
-Elections, leases, sessions and timeouts use `now_ms` only; `wall_ms` is for record timestamps and retention (DESIGN 5).
+Elections, leases, sessions and timeouts use `now_ms` only; `wall_ms` is for record timestamps and retention.
 A shell that waits uses its event loop. In the simulation the loop's time and `now_ms` are the same virtual time.
 """
 

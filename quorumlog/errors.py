@@ -1,8 +1,8 @@
 """Kafka's error codes, and the exception that carries them.
 
 A response carries a code; a handler raises `ApiError` to answer with one. Retriable means that the same request may
-succeed later. It does not mean that the request did nothing: a retriable answer to a produce may follow the append
-(RELIABILITY 0.6). Numbers and names: Apache Kafka's `Errors` table, for the codes that quorumlog uses.
+succeed later. It does not mean that the request did nothing: a retriable answer to a produce may follow the
+append. Numbers and names: Apache Kafka's `Errors` table, for the codes that quorumlog uses.
 """
 
 from __future__ import annotations

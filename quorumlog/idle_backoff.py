@@ -1,6 +1,6 @@
 """How often something is repeated while it finds nothing new: ever less, up to a limit, and as usual after any news.
 
-An idle cluster rests (DESIGN §13): what only says "nothing has happened" is said more slowly. The limit of each use is
+An idle cluster rests: what only says "nothing has happened" is said more slowly. The limit of each use is
 far below the time-outs that depend on it; where it is used says which.
 """
 

@@ -2,7 +2,7 @@
 
 Plain aliases, not NewTypes: they cost nothing at run time, and literals can be passed. Identifiers of 16 bytes
 (cluster, directory, topic, incarnation) are `bytes` inside messages. They are printed as in Kafka: base64url without
-padding, 22 characters (FORMATS 4.6).
+padding, 22 characters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NO_EPOCH: Epoch = -1
 
 UUID_BYTES = 16
 ZERO_UUID: Uuid = bytes(UUID_BYTES)
-RESERVED_UUIDS = 100  # no directory has one of the first hundred numbers as its id (KRAFT 2.7)
+RESERVED_UUIDS = 100  # no directory has one of the first hundred numbers as its id (KIP-858)
 
 
 def format_uuid(value: Uuid) -> str:

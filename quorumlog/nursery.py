@@ -1,9 +1,9 @@
 """Tasks that a shell owns, kept in order.
 
 `asyncio.TaskGroup`, `gather` and `wait` keep sets of tasks and iterate over them in the order of addresses, which no
-seed can reproduce (DESIGN 5). A nursery starts, cancels and awaits its tasks in the order in which they were started.
+seed can reproduce. A nursery starts, cancels and awaits its tasks in the order in which they were started.
 It reports a task that ends with an unexpected exception to `on_crash`. A node passes its fail-stop here, because an
-unhandled error must not leave a half-working process (RELIABILITY 6.2).
+unhandled error must not leave a half-working process.
 """
 
 from __future__ import annotations

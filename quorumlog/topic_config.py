@@ -2,7 +2,7 @@
 
 Values are sent and stored as text, as in Kafka; here they are checked and parsed. An unknown key is refused when a user
 sets it (`validate`), and ignored when metadata is applied (`TopicConfig.from_map`), because a newer controller must not
-stop an older broker. Sources: Kafka's topic configuration reference (4.x); DESIGN 6 for `durability`.
+stop an older broker. Sources: Kafka's topic configuration reference (4.x); docs/guarantees.md for `durability`.
 """
 
 from __future__ import annotations

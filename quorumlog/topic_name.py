@@ -1,6 +1,6 @@
 """Legal topic names.
 
-A topic's name becomes a directory name (FORMATS), so the rule is Kafka's: 1 to 249 of `[a-zA-Z0-9._-]`, not `.` or
+A topic's name becomes a directory name, so the rule is Kafka's: 1 to 249 of `[a-zA-Z0-9._-]`, not `.` or
 `..`. One name is taken: the directory of a topic `__cluster_metadata` would be the one of the quorum's own log. Two
 names that differ only in `.` and `_` collide, because metric names replace both by the same character.
 """

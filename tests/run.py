@@ -63,9 +63,10 @@ OTHERS = (
     Suite(name="formats", budget_s=15 * 60, folders=("formats",), lane=CLIENTS),
     Suite(name="crash", budget_s=15 * 60, folders=("crash",), lane=PROCESSORS),
     Suite(name="sim", budget_s=25 * 60, folders=("sim", "soak"), lane=PROCESSORS),
-    Suite(name="install", budget_s=8 * 60, folders=("install",), lane=CLIENTS),
-    Suite(name="applications", budget_s=8 * 60, folders=("applications",), lane=CLIENTS),
-    Suite(name="clients", budget_s=15 * 60, folders=("clients", "spark"), lane=CLIENTS),
+    Suite(name="install", budget_s=8 * 60, folders=("install",), lane=NODES),
+    Suite(name="applications", budget_s=8 * 60, folders=("applications",), lane=NODES),
+    Suite(name="clients", budget_s=12 * 60, folders=("clients",), lane=CLIENTS),
+    Suite(name="spark", budget_s=15 * 60, folders=("spark",), lane=CLIENTS),
     Suite(name="faults", budget_s=12 * 60, folders=("faults",), lane=NODES),
     Suite(name="live", budget_s=30 * 60, folders=("live",), lane=NODES),
 )

@@ -1,6 +1,6 @@
 """The command `quorumlog`: its verbs, each imported when it is used, and the one place that maps errors to exit codes.
 
-`--help` must answer in under 0.3 s (DESIGN 12), so this file has every verb's name and help text and imports no verb.
+`--help` must answer in under 0.3 s, so this file has every verb's name and help text and imports no verb.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ for _verb in VERBS:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command and return the exit code (CLI.md 2.2). Data goes to stdout, messages and errors to stderr."""
+    """Run the command and return the exit code. Data goes to stdout, messages and errors to stderr."""
     if arguments is None:  # our own process: keep kio from loading hypothesis where it is installed
         leave_out("hypothesis")
         gc.set_threshold(GARBAGE_OBJECTS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 NODE_CRASHED = "node-crashed"  # a node stopped by itself: worth a look, but not an invariant
 SIMULATION_ERROR = "simulation-error"  # the simulation itself failed
-NOT_INVARIANTS = frozenset({NODE_CRASHED, "client-crashed", SIMULATION_ERROR})  # do not kill a mutant (DESIGN 12)
+NOT_INVARIANTS = frozenset({NODE_CRASHED, "client-crashed", SIMULATION_ERROR})  # do not kill a mutant
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The history: what clients requested and what they were told, in order.
 
-Statuses (RELIABILITY 3.4): ok; fail only if the record is certainly not in the log; info for everything else, also
+Statuses: ok; fail only if the record is certainly not in the log; info for everything else, also
 without an answer. Values are unique, so that a record that is read identifies the send that wrote it.
 
 A topic that is deleted and made anew under its name has several lives, numbered from 1 on. The simulation, which sees

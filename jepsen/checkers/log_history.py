@@ -1,4 +1,4 @@
-"""The anomalies of a partition log as its clients see it (RELIABILITY 3.4). Pure: a history in, findings out.
+"""The anomalies of a partition log as its clients see it. Pure: a history in, findings out.
 
 Compaction is off in this workload. So every offset from a log's start to its end must exist for ever, and a start
 moves only where someone asked to delete records (deleted_history.py), or where a policy lets them go. The records of a

@@ -1,4 +1,4 @@
-"""The workloads of a start that opens logs beside the writer (DESIGN §13), as a broker does.
+"""The workloads of a start that opens logs beside the writer, as a broker does.
 
 A job of its own loads each log that is there: it recovers it, and lets go what lies before its start. The writer takes
 the log over, while other logs are still being loaded. What an earlier process had in memory only is synced at the end

@@ -25,7 +25,7 @@ from quorumlog_storage.log.time_lookup import first_since
 from quorumlog_storage.segment.offset_index import ENTRY_BYTES
 
 T, U = "t", "u"
-_OFFSET_ENTRY, _TIME_ENTRY = Struct(">ii"), Struct(">qi")  # as FORMATS 4.4 and 4.5 have them
+_OFFSET_ENTRY, _TIME_ENTRY = Struct(">ii"), Struct(">qi")  # Kafka's `OffsetIndex` and `TimeIndex`
 SLICE_BYTES = BATCH_OVERHEAD  # less than a batch
 TIME_ENTRY_BYTES = _TIME_ENTRY.size
 

@@ -110,7 +110,8 @@ class Asking:
         invoked_ns = self.recorder.now_ns()
         response = await self._repeat(abort_request(abort), attempts)
         if response.error_code == ErrorCode.NONE:
-            self.recorder.history.aborts.append(AbortAnswer(abort, response.decided, invoked_ns))
+            answer = AbortAnswer(abort, response.decided, invoked_ns, self.recorder.now_ns())
+            self.recorder.history.aborts.append(answer)
             what = "joint aborts told decided" if response.decided else "joint aborts"
             self.recorder.counts[what] += response.decided or response.aborted > 0
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jepsen.checkers.joint.events import Abort, Attempt, Commit
-from jepsen.joint.asking import Asking, commit_request, new_commit
+from jepsen.joint.asking import Asking, begin_request, commit_request, new_commit
 from jepsen.joint.late import Late, go_on_sending
 from jepsen.joint.recorder import SINGLE, STREAM, VERSIONED, Group, JointRecorder
 from jepsen.joint.task import Child, Failed, Over, Task
@@ -26,6 +26,8 @@ from quorumlog.nursery import Nursery
 MakeCalls = Callable[[str], Calls]
 MAX_ATTEMPTS = 3  # of a task in one batch
 BETWEEN_RUNS_S, STALLS_S = (0.1, 0.8), (0.5, 4.0)
+LATE_TASK_S = 4.0  # Spark ends a worker 2 to 4 s behind its task
+REFUSED_LATE = "joint tasks refused behind their abort"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class Habits:
     dies: float = 0.05
     twice: float = 0.2
     aborts: float = 0.12
+    late_tasks: float = 0.8  # behind an abort of the whole run's
     stalls: float = 0.1
     confused: float = 0.25
     orphans: float = 0.6  # of the tasks of a driver that has died
@@ -259,6 +262,23 @@ class Run:
             await self.asking.abort(abort)
         except Unknown:
             pass
+        if run and self._rng.random() < self._habits.late_tasks:
+            self.driver.nursery.start(self._begin_late(sequence), "a task behind its driver's abort")
+
+    async def _begin_late(self, sequence: int) -> None:
+        """A worker that Spark has not killed yet. A coordinator that comes new refuses it, too."""
+        one = Attempt(self.group.name, sequence, self.name, self.group.location, self.recorder.draw())
+        self.recorder.history.attempts.append(one)
+        await asyncio.sleep(self._rng.uniform(0, LATE_TASK_S))
+        calls = self.driver.calls_of(f"late/{one.token}")
+        request = begin_request(self.group, one, max(self._habits.timeouts_ms))
+        try:
+            found = await Asking(self.group, self.recorder, calls).begin(one, request)
+            self.recorder.counts[REFUSED_LATE] += found.error_code == ErrorCode.CHILD_NOT_OPEN
+        except Unknown:
+            pass
+        finally:
+            await calls.close()
 
     def _kill_tasks(self) -> None:
         for task in self.tasks:

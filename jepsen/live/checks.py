@@ -105,7 +105,7 @@ def judge_doubled(
     """(findings, what the client did). number_at: the producer's number of the record there, see replicas.py.
 
     The broker promises to store a number once. A record that its producer sends again under another number is another
-    record to the broker: librdkafka does that now and then when a leader changes (its issue 4953).
+    record to the broker: librdkafka does that now and then when a leader changes (librdkafka's issue 4953).
     """
     findings, renumbered = [], []
     for one in doubled:

@@ -4,6 +4,7 @@
 - expect: the invariants, checkers or promises that should fire; for people. Where a test is the killer, it says so.
 - killer: `sim` (the default), `crash WORKLOAD; WORKLOAD...`, `soak DAYS` (virtual days of log directories) or
   `test NODE-ID` (one pytest file, class or function).
+- also: another killer, for people: what the simulation finds of a mistake that a test kills.
 - profile, seconds: of the simulation; the defaults are the swarm and 20 virtual seconds.
 
 A diff that no longer applies fails the run.

@@ -8,11 +8,15 @@ from pathlib import Path
 from jepsen.crash.runs import BY_NAME
 from jepsen.live.scenarios.catalogue import SCENARIOS
 from jepsen.nightly.work import Command, Work, turn_and_row
+from jepsen.pipeline.cells import chosen
 from jepsen.swarm import TURNS
 
 LONG_FROM = 1_000_001  # first seed of the long swarm: the beginning of a shorter run of that seed would be the same
 MUTANT_SEEDS = 200
 TRANSACTIONS = 20_000  # of a slice
+KILLS = 100  # of a slice, and three slices are a night's
+CELLS = tuple(str(cell) for cell in chosen(()))
+MATRIX_CELLS = 27  # of a slice: those of one target
 DRAWN = "drawn"  # the live run that is no scenario: its seed draws the faults
 LIVE = (DRAWN, *sorted(SCENARIOS))
 WORKLOADS = tuple(sorted(BY_NAME))
@@ -29,6 +33,7 @@ def works(folder: Path, mutants: Sequence[str], processes: int) -> tuple[Work, .
         *_inputs(),
         *_soaks(folder),
         *_real_processes(folder),
+        *_pipelines(folder),
     )
 
 
@@ -228,5 +233,38 @@ def _real_processes(folder: Path) -> tuple[Work, ...]:
             slice=TRANSACTIONS,
             command=transactions,
             limit_s=HOUR_S,
+        ),
+    )
+
+
+def _pipelines(folder: Path) -> tuple[Work, ...]:
+    def pipeline(first: int, count: int) -> Command:
+        seed = str(1 + first // KILLS)
+        report = str(folder / "pipeline" / seed)
+        return ("pipeline", "--kills", str(count), "--minutes", "100", "--seed", seed, "--report", report)
+
+    def matrix(first: int, count: int) -> Command:
+        turn, row = turn_and_row(first)
+        found = ",".join(CELLS[row : row + count])
+        report = str(folder / "pipeline-matrix" / f"{turn}-{row}")
+        return ("pipeline", "--matrix", "--cells", found, "--seed", str(1 + turn), "--report", report)
+
+    return (
+        Work(
+            name="pipeline",
+            covers="a real Spark streams exactly once while its processes and ours are killed; each slice is judged",
+            unit="kills",
+            whole=3 * KILLS,
+            slice=KILLS,
+            command=pipeline,
+        ),
+        Work(
+            name="pipeline-matrix",
+            covers="each process of a pipeline dies at each place of a batch, with a commit that raises or is stopped",
+            unit="cells",
+            whole=len(CELLS),
+            slice=MATRIX_CELLS,
+            command=matrix,
+            is_table=True,
         ),
     )

@@ -32,12 +32,15 @@ JOINT_HOST = "joint"  # drivers of joint transactions, if there are any
 @dataclass(slots=True)
 class Orders:
     """What a script asks the operator for: settings of a topic, the replicas of a partition, the election of all
-    preferred leaders, or the log directory of a broker's replica. It waits for no answer."""
+    preferred leaders, the log directory of a broker's replica, the deletion of all records of a partition that are
+    acknowledged, or that a topic is deleted and made anew. It waits for no answer."""
 
     alter_topic: Callable[[str, Mapping[str, str]], None] = lambda _topic, _settings: None
     reassign: Callable[[str, int, Sequence[NodeId]], None] = lambda _topic, _index, _replicas: None
     elect: Callable[[], None] = lambda: None
     move: Callable[[str, int, NodeId, str], None] = lambda _topic, _index, _broker, _path: None
+    delete_records: Callable[[str, int], None] = lambda _topic, _index: None
+    make_anew: Callable[[str], None] = lambda _topic: None
 
 
 class SimCluster(BaseCluster):

@@ -14,11 +14,14 @@ from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
 from jepsen.sim.cluster import GROUP_HOST, JOINT_HOST, TRANSACTIONS_HOST, SimCluster
+from jepsen.sim.invariants.deletions import LEADERS_SEEN
+from jepsen.sim.invariants.level_states import IMAGES_SEEN
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import (
     BALANCED,
     BROKERS,
     INDEX_ROT,
+    LATE_DELETIONS,
     LATE_SETTINGS,
     PAGE_CACHE,
     REASSIGN,
@@ -82,6 +85,8 @@ class _Simulation:
             throttled=self.plan.reassigns,
             layout=layout,
         )
+        if profile == LATE_DELETIONS:
+            self.cluster.invariants.deletions.watch()
         self.scheduler = self.cluster.scheduler
         self._phases = Phases(self.cluster, self.cluster.problems)
         self.workload = Workload(self.cluster, self.plan)
@@ -139,6 +144,7 @@ class _Simulation:
     def _liveness(self) -> None:
         self.workload.end_levels()
         self.workload.end_throttles()
+        self.workload.end_imports()
         self.nemesis.heal()
         healed_ns = self.scheduler.now_ns
         self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
@@ -231,6 +237,8 @@ class _Simulation:
             **(self.workload.levels.counts if self.workload.levels is not None else {}),
             "metadata transactions": invariants.metadata_transactions.begun,
             "of them aborted": invariants.metadata_transactions.aborted,
+            **({LEADERS_SEEN: invariants.deletions.seen} if invariants.deletions.seen else {}),
+            **({IMAGES_SEEN: invariants.level_states.seen} if self.plan.imports else {}),
             "epochs led": len(invariants.quorum.leaders),
             "votes": invariants.promises.votes_granted,
             "partition leaders": invariants.partitions.leader_changes,

@@ -1,6 +1,6 @@
 """The history of a simulation as one hash. The same seed must give the same hash in every process.
 
-A line is `<virtual ns> <node> <kind> <digest>`, with the digest of the payload (DESIGN 12). Lines can also be written
+A line is `<virtual ns> <node> <kind> <digest>`, with the digest of the payload. Lines can also be written
 to a file, to find where two runs diverge.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from quorumlog.client.admin_brokers import BrokerAdmin
@@ -19,9 +18,9 @@ from quorumlog.client.admin_transactions import TransactionAdmin
 from quorumlog.client.config_batches import ConfigBatches
 from quorumlog.client.config_change import ConfigChange, alterable
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import Link, check
+from quorumlog.client.link import check
+from quorumlog.client.linked import Linked
 from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.client.retried_change import Change
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -77,7 +76,15 @@ class NewTopic:
 
 
 class AsyncAdmin(
-    BrokerAdmin, QuorumAdmin, LogAdmin, PartitionAdmin, GroupAdmin, TransactionAdmin, TransactionEnds, JointAdmin
+    BrokerAdmin,
+    QuorumAdmin,
+    LogAdmin,
+    PartitionAdmin,
+    GroupAdmin,
+    TransactionAdmin,
+    TransactionEnds,
+    JointAdmin,
+    Linked,
 ):
     def __init__(
         self,
@@ -88,20 +95,8 @@ class AsyncAdmin(
         rng: random.Random,
         **options: Any,
     ) -> None:
-        self.options = parse_options(CommonOptions, config, options)
-        self._link = Link(transport, self.options, clock=clock, rng=rng)
+        super().__init__(transport, config, clock=clock, rng=rng, **options)
         self._settings = ConfigBatches(self._send_settings)
-
-    async def __aenter__(self) -> AsyncAdmin:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        await self._link.close()
 
     async def create_topic(
         self,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from quorumlog.client.producer import AsyncProducer, ProducerStats
     from quorumlog.client.record_parts import HeadersLike
     from quorumlog.client.topic_limit import BatchLimit
+    from quorumlog.ids import Uuid
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop
 HANDOVER_RECORDS = 100  # taken by the loop at once: more would delay a caller, fewer cost a lock each
@@ -148,6 +149,10 @@ class Producer(Blocking):
     def partition_count(self, topic: str, timeout_s: float) -> int:
         """How many partitions the topic has, as this client knows it. Raises Unavailable, RequestFailed."""
         return self._thread.run(self._client.partition_count(topic, int(timeout_s * 1000)))
+
+    def topic_id(self, topic: str) -> Uuid:
+        """As the producer of asyncio."""
+        return self._thread.run(self._client.topic_id(topic))
 
     def is_ours(self, topic: str) -> bool:
         return self._thread.run(self._client.is_ours(topic))

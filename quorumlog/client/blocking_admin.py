@@ -123,11 +123,11 @@ class Admin(Blocking):
         return self._thread.run(self._client.describe_quorum(timeout_ms))
 
     def add_voter(self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int) -> None:
-        """See `Admin.add_voter`."""
+        """See `AsyncAdmin.add_voter`."""
         self._thread.run(self._client.add_voter(node_id, directory_id, endpoints, timeout_ms))
 
     def remove_voter(self, node_id: NodeId, directory_id: Uuid) -> None:
-        """See `Admin.remove_voter`."""
+        """See `AsyncAdmin.remove_voter`."""
         self._thread.run(self._client.remove_voter(node_id, directory_id))
 
     def transfer_leadership(self, to_node_id: NodeId = NO_NODE) -> TransferLeadershipResponse:

@@ -10,15 +10,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any
 
 from quorumlog.client.admin_joint import joint_groups
 from quorumlog.client.admin_transactions import TransactionCoordinator
 from quorumlog.client.errors import NoProtocol, RequestFailed, Unavailable
 from quorumlog.client.joint_errors import NO_JOINT, NOT_OURS, NoJointTransactions, NotOurs, refused
-from quorumlog.client.link import Link
-from quorumlog.client.options import CommonOptions, parse_options
+from quorumlog.client.linked import Linked
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import (
@@ -36,8 +34,8 @@ SOON_MS = 5  # the first wait for the decision before; doubled each time, up to 
 TRY_TIMEOUT_MS = 3_000  # of the first try of a call; doubled in each further one, up to request_timeout_ms
 
 
-class AsyncJoint:
-    """transport, clock, rng: the edges; `quorumlog.client.real_edges` makes the real ones. options: CommonOptions."""
+class AsyncJoint(Linked):
+    """Arguments: see `Linked`."""
 
     def __init__(
         self,
@@ -48,17 +46,8 @@ class AsyncJoint:
         rng: random.Random,
         **options: Any,
     ) -> None:
-        self.options = parse_options(CommonOptions, config, options)
-        self._link = Link(transport, self.options, clock=clock, rng=rng)
+        super().__init__(transport, config, clock=clock, rng=rng, **options)
         self._coordinator: tuple[str, TransactionCoordinator] | None = None  # of the group that was asked last
-
-    async def __aenter__(self) -> AsyncJoint:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def begin(self, request: BeginJointRequest, timeout_ms: int | None = None) -> BeginJointResponse:
         """The child of this token, or `decided`. timeout_ms: of all tries; None: `default_api_timeout_ms`.
@@ -81,9 +70,6 @@ class AsyncJoint:
     async def list_groups(self) -> list[ListedJointGroup]:
         """See `joint_groups`."""
         return await joint_groups(self._link)
-
-    async def close(self) -> None:
-        await self._link.close()
 
     def _coordinator_of(self, group_id: str) -> TransactionCoordinator:
         if self._coordinator is None or self._coordinator[0] != group_id:

@@ -1,7 +1,7 @@
 """One background event loop for all blocking clients of a process.
 
 It is created on first use and belongs to one process id: after a fork (a PySpark worker) the child creates its own loop
-and never touches the parent's (SPARK F11). At exit, tasks of clients that were not closed are cancelled, so that the
+and never touches the parent's. At exit, tasks of clients that were not closed are cancelled, so that the
 interpreter reports no pending task. Records that were not flushed are lost then, as with any client.
 """
 

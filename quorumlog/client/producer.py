@@ -37,6 +37,7 @@ from quorumlog.client.transactions.machine import TransactionMachine
 from quorumlog.client.transactions.scope import TransactionScope
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.records import BATCH_OVERHEAD, UnsealedBatch
 from quorumlog.rpc.transport import Transport
@@ -189,6 +190,10 @@ class AsyncProducer:
         await self._link.topic_ready(topic, min(timeout_ms, self.options.max_block_ms), create=False)
         self._begin()
         return self._link.cache.topics[topic].partition_count
+
+    async def topic_id(self, topic: str) -> Uuid:
+        """Of the last topic of this name that this client knows, into which it sends; empty: the cluster has no ids."""
+        return self._link.cache.life_of(topic).topic_id
 
     async def is_ours(self, topic: str) -> bool:
         """True if a broker of quorumlog told the topic's metadata: Apache Kafka does not say how new they are.

@@ -1,7 +1,7 @@
 """Bytes that need not be copied to become a field of a message.
 
 A field whose schema comment says `buffer` holds one of these, one that says `pieces` also Pieces. Decoding from gRPC
-gives `bytes`, from the lane a view of the frame. A kept `memoryview` keeps its whole frame in memory (DESIGN §4).
+gives `bytes`, from the lane a view of the frame. A kept `memoryview` keeps its whole frame in memory.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class DescribeClusterRequest:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ImageHash:
-    """The hash of a metadata image (DESIGN 12). Images of one offset have one hash on all nodes.
+    """The hash of a metadata image. Images of one offset have one hash on all nodes.
 
     offset: Exclusive end of the records that the image holds.
     """
@@ -123,7 +123,7 @@ class ImageHash:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DescribeClusterResponse:
-    """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
+    """state_hash: Hash of the metadata image at `metadata_offset`, 16 bytes.
     cluster_authorized_operations: Bits of Kafka's operations; the smallest int32: not requested.
     recent_images: Ascending by offset.
     """

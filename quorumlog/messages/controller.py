@@ -209,7 +209,7 @@ class RegisterControllerResponse:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ProbeRequest:
-    """Asks which process serves an internal listener (DESIGN 5: the death of a process is proven, not waited for)."""
+    """Asks which process serves an internal listener: the death of a process is proven, not waited for."""
 
 
 @message(frozen=True, slots=True, kw_only=True)

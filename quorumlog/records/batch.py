@@ -1,6 +1,6 @@
 """Record batch v2 at header level: a broker handles the 61 bytes of the header and the checksum, and decodes no record.
 
-Layout: FORMATS 4.1 (Kafka's `DefaultRecordBatch`). The checksum does not cover the first 17 bytes (base offset, length,
+Layout: Kafka's `DefaultRecordBatch`. The checksum does not cover the first 17 bytes (base offset, length,
 leader epoch, magic). A leader therefore stamps a batch by writing 17 new bytes in front of a view of the rest, and the
 received bytes never change (decision 92). Where a covered field must change (the largest timestamp, the append time,
 the codec), a new batch is made, whose checksum is computed anew; that of the received one was verified before.

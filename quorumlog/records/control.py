@@ -1,4 +1,4 @@
-"""Control records (FORMATS 4.2), byte for byte as in Kafka.
+"""Control records, byte for byte as in Kafka (`ControlRecordUtils`).
 
 The key is two int16: a version and a type. The value depends on the type. Transaction markers (ABORT, COMMIT) are
 written to partitions, the other types to the metadata log and its snapshots. A record of an unknown type is kept as it

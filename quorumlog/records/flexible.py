@@ -1,4 +1,4 @@
-"""Fields of Kafka's flexible message versions (see the start of FORMATS), as far as control records use them."""
+"""Fields of Kafka's flexible message versions (KIP-482), as far as control records use them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Message formats 0 and 1, which Kafka wrote before 0.11: read where a log or a fetch answer has them, never written.
 
-An entry (FORMATS 4.1): offset i64, size i32, CRC-32 u32 of all that follows it, magic i8, attributes i8, [timestamp
+An entry (`LegacyRecord`): offset i64, size i32, CRC-32 u32 of all that follows it, magic i8, attributes i8, [timestamp
 i64 in format 1], key and value, each an i32 length (-1: null) and bytes. A compressed entry is a wrapper: its value is
 a set of entries. Inner offsets are absolute in format 0; in format 1 they are relative, and the wrapper has the offset
 of its last inner entry (KIP-31). Where a wrapper of format 1 says LogAppendTime, its timestamp is every record's

@@ -1,4 +1,4 @@
-"""One record, and its encoding inside a batch (FORMATS 4.1): plain Python, the oracle of the columnar codec.
+"""One record, and its encoding inside a batch: plain Python, the oracle of the columnar codec.
 
     length varint, attributes i8, timestamp delta varlong, offset delta varint, key, value, header count varint, headers
 

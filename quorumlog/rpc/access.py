@@ -1,4 +1,4 @@
-"""Which caller may make which call at which listener (DESIGN 4): pure decisions, the same for every transport.
+"""Which caller may make which call at which listener: pure decisions, the same for every transport.
 
 An internal listener serves only nodes that have proven that they know the cluster's secret. A client listener serves no
 call of the quorum or the controller and no replica's fetch: a forged fetch must not move a high watermark

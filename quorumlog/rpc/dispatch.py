@@ -1,6 +1,6 @@
 """From the bytes of a request to the bytes of its response, the same for every transport.
 
-Errors are answered in the response type of the request (DESIGN 4). An ApiError is answered with its code, bytes that
+Errors are answered in the response type of the request. An ApiError is answered with its code, bytes that
 are not a request with INVALID_REQUEST. Any other exception is answered with UNKNOWN_SERVER_ERROR; its details go to
 `on_crash` and never to the peer. If a request without a response (acks=0) fails, its stream ends, as Kafka closes the
 connection: there is no other way to report it.

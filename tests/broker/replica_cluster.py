@@ -306,7 +306,7 @@ class ReplicaCluster:
         assert self.scheduler.run_while(lambda: not condition(), self.scheduler.now_ns + LIMIT_NS), "it never came true"
 
     def check_acknowledgement(self, follower: NodeId, target: FetchTarget) -> None:
-        """A fetch offset is on the follower's disk, if the topic asks for that (RELIABILITY 3.3)."""
+        """A fetch offset is on the follower's disk, if the topic asks for that."""
         node = self.nodes[follower]
         assert isinstance(target.topic, bytes)
         replica = node.replicas.get((target.topic, target.partition.index)) if node.loop.alive else None

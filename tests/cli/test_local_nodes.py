@@ -126,7 +126,7 @@ def test_a_new_cluster_is_formatted_with_one_secret(
 
 
 def test_a_created_cluster_has_the_decided_defaults(tmp_path: Path) -> None:
-    """DESIGN 12: three replicas, two in sync, auto-creation, a session of 3 s, loopback only."""
+    """Three replicas, two in sync, auto-creation, a session of 3 s, loopback only."""
     nodes = layout_in(tmp_path).nodes
     config = load("server.properties", properties_of(nodes[0], nodes, {"num.partitions": "4"}), {})
     assert (config.default_replication_factor, config.num_partitions) == (3, 4)

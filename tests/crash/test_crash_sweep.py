@@ -131,7 +131,7 @@ def test_a_replay_that_meets_no_call_fails(capsys: pytest.CaptureFixture[str]) -
     assert "no call is like that" in capsys.readouterr().out
 
 
-# --- what DESIGN 13 wants of disk errors, and is not so yet ---
+# --- errors of the disk: decision 0018 ---
 
 
 def struck(workload: str, method: str, fault: Fault) -> World:

@@ -11,7 +11,7 @@ import pytest
 
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.records.coordinator import GROUP_TYPES, TRANSACTION_TYPES, decode, encode_key
-from quorumlog.records.coordinator.joint import JointKey
+from quorumlog.records.coordinator.decode import number_of
 from quorumlog_cli.main import main
 from tests.formats.kafka_directory import unpack_kafka
 from tests.formats.kafka_dump import dump, kafka
@@ -65,17 +65,18 @@ def test_kafkas_tool_passes_over_joint_transactions(tmp_path: Path) -> None:
     folder = tmp_path / "__transaction_state-0"
     folder.mkdir()
     rows = [
-        (encode_key(key), TRANSACTION_TYPES[10_000 if isinstance(key, JointKey) else 0].value.encode(said, version))
+        (encode_key(key), TRANSACTION_TYPES[number_of(key)].value.encode(said, version))
         for key, version, said in [*JOINT_SAMPLES, TRANSACTION_SAMPLES[0]]
     ]
     data = encode_batch([Record(n, AT, key, value) for n, (key, value) in enumerate(rows)], leader_epoch=0)
     (folder / SEGMENT).write_bytes(data)
     said = dump(tool, [folder / SEGMENT], "--print-data-log", "--transaction-log-decoder")
     theirs = shown(said)
-    assert [at for at, _, _ in theirs] == [0, 3]
+    assert [at for at, _, _ in theirs] == [0, 4]
     assert [key["data"]["transactionalId"] for _, key, _ in theirs] == ["joint:spark/q:3:k", "x"]
     assert theirs[0][2]["data"]["producerEpoch"] == 2
     assert said.lower().count("unknown record type 10000") == 2, said
+    assert said.lower().count("unknown record type 10001") == 1, said
 
 
 def test_kafkas_transactions_are_shown_as_kafka_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

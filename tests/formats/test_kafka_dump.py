@@ -1,4 +1,4 @@
-"""Kafka's dump tool reads every kind of file that we write, and finds no mismatch (FORMATS 4.10)."""
+"""Kafka's dump tool reads every kind of file that we write, and finds no mismatch."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from quorumlog.records import headers
 from quorumlog_broker.fetch.partition_read import told
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.producer_snapshot import decode_snapshot, encode_snapshot
+from quorumlog_storage.producers.transactions import NEVER
 from tests.formats.kafka_directory import (
     READ_COMMITTED,
     FoundBatch,
@@ -35,7 +36,7 @@ def data(tmp_path: Path) -> Path:
 
 def read_committed(log: Log, max_bytes: int) -> list[FoundBatch]:
     found: list[FoundBatch] = []
-    assert log.view.first_unstable(log.end_offset) is None
+    assert log.view.unstable.first(log.end_offset) == NEVER
     offset = log.start_offset
     while offset < log.end_offset:
         part = log.read_part(offset, max_bytes, upper_bound=log.end_offset, committed=True)

@@ -1,4 +1,4 @@
-"""A controller that is cut off, while others elect and go on, answers no read from its own state (RELIABILITY S10)."""
+"""A controller that is cut off, while others elect and go on, answers no read from its own state."""
 
 from __future__ import annotations
 

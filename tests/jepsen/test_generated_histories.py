@@ -1,4 +1,4 @@
-"""The log checker on generated histories: 140 good ones with whatever is allowed, and 112 bad ones (RELIABILITY F21).
+"""The log checker on generated histories: 140 good ones with whatever is allowed, and 112 bad ones.
 
 A bad one is a good one with one damage of 14 kinds.
 """

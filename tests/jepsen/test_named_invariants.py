@@ -1,4 +1,4 @@
-"""The 32 invariants of groups and transactions, and the 7 of joint transactions: each is looked at in the simulation.
+"""The 32 invariants of groups and transactions, and the 8 of joint transactions: each is looked at in the simulation.
 
 The names are those of findings, and stand in the code as they are told.
 """
@@ -79,6 +79,7 @@ OF_JOINT_TRANSACTIONS: dict[int, tuple[str, tuple[str, ...]]] = {  # the numbers
         ("state-is-replay", "joint-told-early", "joint-forgotten", "joint-begun", "joint-aborted"),
     ),
     7: ("as many ids as attempts that were open at once", ("joint-slot", "joint-slots-above-need")),
+    8: ("what a run has given up begins no more", ("joint-given-up",)),
 }
 
 

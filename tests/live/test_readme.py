@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import LocalNodes
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
 COMMAND_S = 60.0
+SPARK_S = 240.0  # to start Java and Spark's processes, and for a batch
 INSTALLS = "pip install"  # the one line that is done already
 
 
@@ -27,12 +29,12 @@ def block(heading: str, language: str) -> str:
     return found[1]
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(command: list[str], folder: Path, limit_s: float = COMMAND_S) -> subprocess.CompletedProcess[str]:
     """In a folder of its own, with this environment's commands first on the path."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         command, cwd=folder, env={**os.environ, "PATH": path, "QUORUMLOG_HOME": str(folder / "home")},
-        capture_output=True, text=True, timeout=COMMAND_S, check=False,
+        capture_output=True, text=True, timeout=limit_s, check=False,
     )  # fmt: skip
 
 
@@ -89,6 +91,27 @@ def test_the_transactions(folder: Path) -> None:
                 billed += [record.value for record in invoices.poll(timeout_ms=5_000)]
             billed += [record.value for record in invoices.poll(timeout_ms=500)]
         assert sorted(value or b"" for value in billed) == sorted(orders)
+
+
+@pytest.mark.timeout(2 * SPARK_S)
+def test_the_stream(folder: Path) -> None:
+    try:
+        use_java()
+    except NoJava as error:
+        pytest.skip(str(error))
+    code = block("From Spark", "python")
+    assert '"localhost:9092"' in code and '"/data/order-counts"' in code
+    with LocalCluster(folder / "cluster", nodes=1) as cluster:
+        for name in ("orders", "order-counts"):
+            cluster.client.admin.create_topic(name, 3)
+        with cluster.client.producer() as producer:
+            for number in range(50):
+                producer.send("orders", b"{}", key=f"u-{number % 4}")
+        code = code.replace('"localhost:9092"', repr(cluster.bootstrap_servers))
+        code = code.replace('"/data/order-counts"', repr(str(folder / "checkpoint")))
+        done = run([sys.executable, "-c", code], folder, SPARK_S)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"b'u-{number}' b'{13 - number // 2}'" for number in range(4)]
 
 
 def test_the_test(folder: Path) -> None:

@@ -190,6 +190,7 @@ ENTRIES = {
 OFFSET_VALUES = (
     OffsetCommitValue(7, "", MS), OffsetCommitValue(7, "metadata", MS, leader_epoch=3, topic_id=bytes([5]) * 16),
     OffsetCommitValue(7, "m" * 200, MS), OffsetCommitValue(7, "m", MS, expire_timestamp=MS + 5),
+    OffsetCommitValue(7, "m", MS, expire_timestamp=MS + 5, topic_id=bytes(15) + b"\1"),
 )  # fmt: skip
 META = MetaProperties("cluster", 1, bytes([4]) * 16)
 STATE = QuorumState(epoch=5, leader_id=2, voted=VoterKey(3, bytes([6]) * 16))
@@ -198,7 +199,7 @@ LINES = render_offsets({("t", 0): 5, ("with-dash", 12): 2**40})
 EPOCHS = LeaderEpochCache([EpochStart(1, 0), EpochStart(4, 90)]).render()
 
 
-KAFKAS_TOPIC = bytes.fromhex("01020004666f6f000102030405060708090a0b0c0d0e0f00")  # a TopicRecord, FORMATS 4.3
+KAFKAS_TOPIC = bytes.fromhex("01020004666f6f000102030405060708090a0b0c0d0e0f00")  # a TopicRecord
 KAFKAS = encode_batch([Record(0, MS, None, KAFKAS_TOPIC), Record(1, MS, None, b"\1z\0")])
 TIMES = b"".join(Struct(">qi").pack(MS + n, n * 3) for n in range(1, 9))
 ABORTED = encode_entries([AbortedTransaction(7, 1, 4, 5), AbortedTransaction(8, 5, 9, 10)])

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.records.coordinator import consumer_groups as groups
-from quorumlog.records.coordinator.joint import Cause, Fact, JointChild, JointKey, JointValue, pack
+from quorumlog.records.coordinator.joint import (
+    Cause,
+    Fact,
+    GivenUpKey,
+    GivenUpValue,
+    JointChild,
+    JointKey,
+    JointValue,
+    pack,
+)
 from quorumlog.records.coordinator.offsets import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -109,6 +118,7 @@ JOINT_SAMPLES: list[tuple[Any, int, Any]] = [
         0,
         JointValue(0, "/checkpoints/q", "run", ("r1", "r2"), 57, (Fact("rows", 7),), pack([(0, 5), (1, 32_766)]), AT),
     ),
+    (GivenUpKey("spark/q", "run", 57), 0, GivenUpValue(AT)),
     (JointKey("write/1"), 0, JointValue(2, "", "run", (), 0, (), b"", AT)),
 ]
 """What is not Kafka's."""

@@ -1,4 +1,4 @@
-"""Control records, byte for byte Kafka's (FORMATS 4.2)."""
+"""Control records, byte for byte Kafka's."""
 
 from __future__ import annotations
 

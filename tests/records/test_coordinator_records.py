@@ -20,7 +20,7 @@ from quorumlog.records.coordinator import (
     encode_key,
 )
 from quorumlog.records.coordinator import consumer_groups as groups
-from quorumlog.records.coordinator.joint import Fact, JointKey, JointValue, pack, unpack
+from quorumlog.records.coordinator.joint import Fact, GivenUpKey, GivenUpValue, JointKey, JointValue, pack, unpack
 from quorumlog.records.coordinator.layout import Layout
 from quorumlog.records.coordinator.offsets import (
     GroupMetadataKey,
@@ -194,6 +194,15 @@ GOLDEN: list[tuple[str, Types, str, str, Any, int, Any]] = [
         0,
         JointValue(0, "/checkpoints/q", "run", ("r1", "r2"), 57, (Fact("rows", 7),), pack([(0, 5), (1, 32_766)]), AT),
     ),
+    (
+        "batch that a run has given up",
+        TRANSACTION_TYPES,
+        "27110007737061726b2f71000372756e0000000000000039",
+        "00000000018bcfe5680000",
+        GivenUpKey("spark/q", "run", 57),
+        0,
+        GivenUpValue(AT),
+    ),
 ]
 IDS = [row[0] for row in GOLDEN]
 
@@ -246,6 +255,7 @@ def test_software_that_does_not_know_joint_transactions_passes_over_them() -> No
     assert older.decode(TRANSACTION.encode(child, 1)) == (1, replace(child, joint=None))
     older_types = {0: TRANSACTION_TYPES[0]}
     assert decode(older_types, encode_key(JointKey("g")), b"any").key == UnknownType(10_000)
+    assert decode(older_types, encode_key(GivenUpKey("g", "r", 0)), b"any").key == UnknownType(10_001)
 
 
 def test_a_member_that_speaks_the_classic_protocol() -> None:

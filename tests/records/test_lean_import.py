@@ -1,4 +1,4 @@
-"""A node's memory and start time depend on modules that it must not import (DESIGN §10)."""
+"""A node's memory and start time depend on modules that it must not import."""
 
 from __future__ import annotations
 

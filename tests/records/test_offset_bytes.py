@@ -63,9 +63,19 @@ def test_values_of_older_versions(value: OffsetCommitValue, version: int) -> Non
     assert not is_usual(data) and read_value(data) == OFFSET_COMMIT.decode(data)[1]
 
 
-def test_a_value_with_an_expire_time_is_of_the_version_that_has_one() -> None:
-    value = OffsetCommitValue(7, "m", 5, expire_timestamp=9)
-    assert write_value(value) == OFFSET_COMMIT.encode(value, 1) and read_value(write_value(value)) == value
+@pytest.mark.parametrize(("topic_id", "version"), [(ZERO_UUID, 1), (ID, 4)], ids=["Kafka's", "ours"])
+def test_a_value_with_an_expire_time_is_of_the_version_that_has_one(topic_id: bytes, version: int) -> None:
+    value = OffsetCommitValue(7, "m", 5, expire_timestamp=9, topic_id=topic_id)
+    assert write_value(value) == OFFSET_COMMIT.encode(value, version) and read_value(write_value(value)) == value
+
+
+def test_who_does_not_know_the_expire_time_of_a_value_with_a_topic_id_reads_the_rest() -> None:
+    """As Kafka, and older software."""
+    plain, both = (OffsetCommitValue(7, "m", 5, expire, 3, ID) for expire in (-1, 9))
+    tag = b"\x90\x4e\x08" + (9).to_bytes(8, "big")  # 10,000, of eight bytes
+    usual, found = write_value(plain), write_value(both)
+    at = usual.index(b"\1\0\x10" + ID)  # one tagged field, number 0, of sixteen bytes
+    assert found == usual[:at] + b"\2" + usual[at + 1 :] + tag and not is_usual(found)
 
 
 @settings(max_examples=few(1_000))

@@ -12,7 +12,7 @@ GOLDEN = [
     (b"abc", 479470107),
     (b"a-little-bit-long-string", -985981536),
     (b"a-little-bit-longer-string", -1486304829),
-]  # FORMATS 4.9, Kafka's UtilsTest
+]  # Kafka's `UtilsTest`
 
 
 @pytest.mark.parametrize(("key", "want"), GOLDEN)

@@ -13,7 +13,7 @@ from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encod
 from quorumlog.records.batch import BATCH_OVERHEAD
 from tests.parts import few
 
-# FORMATS 4.1, byte for byte.
+# Byte for byte as in Kafka.
 B1 = bytes.fromhex(
     "0000000000000000000000490000000002ea04e3500000000000010000018bcfe568000000018bcfe56801ffffffffffffffffffffffffffff"
     "0000000210000000026b0276001c0002020102770402610231026201"

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from jepsen.sim.incarnations import lost_majority
+from jepsen.sim.incarnations import fetched_snapshot, lost_majority
 
 run = cache(lost_majority.run)
 
@@ -32,3 +32,11 @@ def test_the_seeds_meet_what_they_are_for() -> None:
         "survivors that were lost, too",
         "transactions that the lost controllers left open",
     }
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_broker_that_knew_more_from_a_snapshot_alone_is_not_adopted(seed: int) -> None:
+    result = fetched_snapshot.run(seed)
+    assert result.findings == []
+    assert result.exercised[fetched_snapshot.SNAPSHOT_ALONE] == 1
+    assert result.exercised["brokers that knew more"] >= 1

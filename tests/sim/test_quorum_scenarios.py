@@ -1,6 +1,6 @@
-"""Scripted histories of the quorum (RELIABILITY, Appendix A): each step is fixed, and so is what must be seen.
+"""Scripted histories of the quorum: each step is fixed, and so is what must be seen.
 
-S10 is tests/jepsen/test_deposed_controller.py; here the deposed leader also resigns in time.
+The first of them is tests/jepsen/test_deposed_controller.py; here the deposed leader also resigns in time.
 """
 
 from __future__ import annotations

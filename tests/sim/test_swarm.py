@@ -11,13 +11,16 @@ import pytest
 from simulations import AIMED, SECONDS, SEEDS, SWARM, Simulated, in_chunks, marked, must_be_valid
 
 from jepsen.joint.asking import FAILOVERS
+from jepsen.joint.driver import REFUSED_LATE
 from jepsen.joint.late import OTHERS_REFUSED
 from jepsen.joint.levels import KEPT, LEFT
 from jepsen.joint.levels import LOWERED as JOINT_LOWERED
 from jepsen.pool.job import QUORUM, Job
 from jepsen.sim.invariants.coordinators import WAITED
+from jepsen.sim.invariants.deletions import LEADERS_SEEN
 from jepsen.sim.invariants.expiries import DELETED, UNSTAGED
 from jepsen.sim.invariants.joint_cores import REMOVED as COMPACTED_AWAY
+from jepsen.sim.invariants.level_states import IMAGES_SEEN
 from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
 from jepsen.sim.invariants.new_disks import FILLED
 from jepsen.sim.invariants.racks import SPREAD
@@ -34,8 +37,11 @@ from jepsen.sim.profiles.plan import (
     DIRECTORY_FAULTS,
     DURABILITY,
     GROUPS,
+    IMPORTS,
     JOINT,
+    LATE_DELETIONS,
     LATE_SETTINGS,
+    LEFT_BEHIND,
     MOVES,
     PROFILES,
     REASSIGN,
@@ -45,9 +51,16 @@ from jepsen.sim.profiles.plan import (
 )
 from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
-from jepsen.sim.scripts.killed_coordinator import KILLED_IN_OPEN_BATCH, KILLED_WITH_MARKERS, KILLED_WITH_OFFSETS
+from jepsen.sim.scripts.killed_coordinator import (
+    KILLED_BEHIND_ABORT,
+    KILLED_IN_OPEN_BATCH,
+    KILLED_WITH_MARKERS,
+    KILLED_WITH_OFFSETS,
+)
+from jepsen.sim.scripts.late_deletion import ASKED_WITHOUT, LED_AFTER
 from jepsen.sim.scripts.late_leader import LATE_LEADERS
 from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
+from jepsen.sim.scripts.left_behind import LEFT_WITH_FORMER
 from jepsen.sim.scripts.lone_leader import LONELY
 from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
 from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
@@ -57,6 +70,7 @@ from jepsen.sim.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.strikes.directories import RETURNED
 from jepsen.sim.strikes.pairs import PARTNERS, SAME
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
+from jepsen.sim.workload.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
 from jepsen.sim.workload.joint import LEFT_OPEN
 from jepsen.sim.workload.moves import ASKED, CANCELS
 from jepsen.sim.workload.reassignments import BEGUN, ELECTED
@@ -129,12 +143,17 @@ LEAST_OF_JOINT = {  # likewise
     OTHERS_REFUSED: 4,
     FAILOVERS: 2,
     KILLED_IN_OPEN_BATCH: 1,
+    KILLED_BEHIND_ABORT: 1,
+    REFUSED_LATE: 3,
     COMPACTED_AWAY: 50,
     JOINT_LOWERED: 1,
     LEFT: 1,
     KEPT: 1,
     LEFT_OPEN: 3,
 }
+LEAST_OF_IMPORTS = {FINISHED: 4, LEVELS_REFUSED: 4, PARTITIONS_REFUSED: 4, IMAGES_SEEN: 20}  # likewise
+LEAST_OF_LATE_DELETIONS = {ASKED_WITHOUT: 1, LED_AFTER: 1, LEADERS_SEEN: 1}  # likewise
+LEAST_OF_LEFT_BEHIND = {LEFT_WITH_FORMER: 1}  # likewise
 LEAST_OF_MOVES = {ASKED: 40, CANCELS: 10, MOVED: 20, DROPPED: 10, FOUND: 2}  # over the seeds of that profile
 LEAST_OF_SECOND_COPIES = {MADE: 4, CAME_BACK: 4, MOVED_BACK: 3, cuts_at("back"): 1, cuts_at("moving"): 1}  # likewise
 
@@ -184,6 +203,24 @@ def test_many_replicas_move_and_many_moves_are_given_up(simulated: Simulated) ->
 @pytest.mark.timeout(900)
 def test_replicas_lie_twice_and_power_is_cut_when_their_first_directories_are_back(simulated: Simulated) -> None:
     assert too_seldom(simulated(AIMED[SECOND_COPIES]), LEAST_OF_SECOND_COPIES) == {}
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("profile", "least"),
+    [
+        pytest.param(profile, least, marks=marked(AIMED[profile]), id=profile)
+        for profile, least in (
+            (IMPORTS, LEAST_OF_IMPORTS),
+            (LATE_DELETIONS, LEAST_OF_LATE_DELETIONS),
+            (LEFT_BEHIND, LEAST_OF_LEFT_BEHIND),
+        )
+    ],
+)
+def test_what_a_profile_is_for_happens_often_enough(
+    profile: str, least: Mapping[str, int], simulated: Simulated
+) -> None:
+    assert too_seldom(simulated(AIMED[profile]), least) == {}
 
 
 @marked(AIMED[GROUPS])

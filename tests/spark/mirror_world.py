@@ -28,14 +28,14 @@ class Heard:
 
 @contextmanager
 def mirror(
-    source: str, target: str, checkpoint: Path, aliases: tuple[str, str] = ("a", "b"), **options: Any
+    source: str, target: str, checkpoint: Path | str, aliases: tuple[str, str] = ("a", "b"), **options: Any
 ) -> Iterator[tuple[Mirror, Heard]]:
     """source, target: addresses."""
     heard = Heard()
     given = {"topics": ".*", "delivery": EXACTLY_ONCE, "once": True, **options}
     request = Request(
-        source={"kafka.bootstrap.servers": source}, target={"kafka.bootstrap.servers": target}, checkpoint=checkpoint,
-        **given,
+        source={"kafka.bootstrap.servers": source}, target={"kafka.bootstrap.servers": target},
+        checkpoint=str(checkpoint), **given,
     )  # fmt: skip
     with Cluster(source) as one, Cluster(target) as other:
         sides = MirrorSide(aliases[0], one), MirrorSide(aliases[1], other)
@@ -44,7 +44,7 @@ def mirror(
         yield Mirror(request, *sides, groups, told), heard
 
 
-def mirror_once(spark: Any, source: str, target: str, checkpoint: Path, **options: Any) -> Heard:
+def mirror_once(spark: Any, source: str, target: str, checkpoint: Path | str, **options: Any) -> Heard:
     with mirror(source, target, checkpoint, **options) as (made, heard):
         made.run(spark)
     return heard

@@ -1,4 +1,5 @@
-"""Run by test_spark_standalone.py in a process of its own: reads and loads a topic, and prints what it has found."""
+"""Run by test_spark_standalone.py in a process of its own: reads, writes and loads a topic, and prints what it has
+found."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ from typing import Any
 TASKS = 16  # enough for both workers
 
 
-def main(servers: str, topic: str, master: str, folder: str) -> None:
-    """Prints one line of JSON: the rows, and of each worker its folder, its user, and the place of its package."""
+def main(servers: str, topic: str, master: str, folder: str, name: str) -> None:
+    """Prints one line of JSON: the rows, and of each worker its folder, its user, and the place of its package. name:
+    of what is written."""
+    from once_places import write_twice
     from pyspark.sql import SparkSession
 
     from quorumlog.spark.load.job import in_spark, run_load
@@ -41,6 +44,7 @@ def main(servers: str, topic: str, master: str, folder: str) -> None:
         DirectoryStore(folder),
         in_spark(spark),
     )
+    write_twice(spark, servers, topic, name)
     places = sorted(set(spark.sparkContext.parallelize(range(TASKS), TASKS).map(place).collect()))
     print("\n" + json.dumps({"rows": rows, "places": places}))
     spark.stop()

@@ -17,8 +17,9 @@ from quorumlog.spark.mirror.entries import Entry, Returned, entries_for, entry_r
 from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, heartbeat_record
 from quorumlog.spark.mirror.kept import Kept, KeptTopic, SideMadeAnew, check_sides, kept_text, read_kept, with_topics
 from quorumlog.spark.mirror.naming import Names, Side, check_alias, name_topics, topic_pattern, with_homes
-from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of, origin_text
+from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of
 from quorumlog.spark.mirror.settings import TopicChange, TopicShape, change_of
+from tests.spark.mirror_texts import origin_text
 
 ID, OTHER = "abcdefghijklmnopqrstu1", "abcdefghijklmnopqrstu2"
 EAST, WEST = Side("east", "cluster-e"), Side("west", "cluster-w")

@@ -153,8 +153,9 @@ def test_partitions_that_are_not_mirrored() -> None:
 
 def test_nobody_can_tell_is_told_once() -> None:
     world = World()
+    world.a.made = log(A, "o " * 10, start=1)
     world.at("g", 3)
-    named = Named({"t": "a.t"}, frozenset({"t"}))  # home, and the source has no copy of it
+    named = Named({"t": "a.t"}, frozenset({"t"}))  # home, and the source has no copy of it any more
     assert world.turn(named) == world.turn(named) == GroupsDone()
     assert len(world.told) == 1 and "are gone from t-0" in world.told[0]
 

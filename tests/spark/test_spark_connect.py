@@ -14,7 +14,7 @@ import pytest
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 
-SCRIPT_S = 240.0
+SCRIPT_S = 480.0
 RECORDS = 200
 
 
@@ -30,7 +30,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 
 @pytest.mark.timeout(SCRIPT_S)
 def test_batch_and_stream_read_and_write_each_record_once(cluster: LocalCluster, tmp_path: Path) -> None:
-    for topic in ("orders", "copy-batch", "copy-stream"):
+    copies = ("copy-batch", "copy-stream", "once-batch", "once-stream")
+    for topic in ("orders", *copies):
         cluster.client.admin.create_topic(topic, 2)
     with cluster.client.producer() as producer:
         for number in range(RECORDS):
@@ -47,6 +48,7 @@ def test_batch_and_stream_read_and_write_each_record_once(cluster: LocalCluster,
     want = sorted([number % 2, number // 2, f"v{number}"] for number in range(RECORDS))
     assert told["batch"] == want
     assert told["stream"] == want
-    for topic in ("copy-batch", "copy-stream"):
-        found = sorted(one.value for one in cluster.client.consumer(topic, start="earliest", stop="latest"))
+    for topic in copies:
+        reader = cluster.client.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
+        found = sorted(one.value for one in reader)
         assert found == sorted(b"v%d" % number for number in range(RECORDS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,67 @@ def test_a_checkpoint_that_was_rolled_back(spark: Any, cluster: LocalCluster, tm
     shutil.rmtree(stream.folder)
     refused(stream.run, "back-sink is at sequence 1, and 0 is below it: a checkpoint was rolled back or begun anew")
     assert stream.is_once()
+
+
+def test_a_thousand_tasks_in_one_batch(spark: Any, cluster: LocalCluster) -> None:
+    name = topic(cluster, "thousand")
+    write(numbers(spark, 5_000, 1_000), options(cluster, name))
+    assert values(cluster, name) == once(5_000) and open_transactions(cluster) == []
+
+
+@pytest.mark.timeout(4 * WAIT_S)
+def test_a_sink_topic_that_is_made_anew(spark: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    """Between two batches; and within one, of which a task has written into the former topic and another into the new
+    one: then nothing of the batch is readable, and its repetition writes it whole."""
+    stream = Stream(spark, cluster, "anew", tmp_path / "c")
+    stream.feed(100)
+    stream.run()
+    assert stream.is_once()
+    make_anew(cluster, stream.sink)
+    stream.feed(100)
+    stream.run()
+    assert values(cluster, stream.sink) == Counter(range(100, 200)) and open_transactions(cluster) == []
+    go = tmp_path / "go"
+    stream.frame = stream.frame.repartition(2).mapInArrow(second_task_waits_for(str(go)), "key binary, value binary")
+    stream.feed(100)
+
+    def strike() -> None:
+        wait_until(lambda: set(values(cluster, stream.sink, "read_uncommitted")) - set(range(200)), WAIT_S, "a task")
+        make_anew(cluster, stream.sink)
+        go.touch()
+
+    with ThreadPoolExecutor(1) as pool:
+        struck = pool.submit(strike)
+        refused(stream.run, "'anew-sink' was deleted and made anew while the batch was written")
+        struck.result()
+    assert values(cluster, stream.sink) == Counter() and open_transactions(cluster) == []
+    stream.run()
+    assert values(cluster, stream.sink) == Counter(range(200, 300)) and open_transactions(cluster) == []
+
+
+def make_anew(cluster: LocalCluster, name: str) -> None:
+    cluster.client.admin.delete_topic(name)
+    topic(cluster, name)
+
+
+def second_task_waits_for(file: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function of a task; it begins its attempt with its first row."""
+    wait_s = WAIT_S
+
+    def take(batches: Iterator[Any]) -> Iterator[Any]:
+        import os
+        import time
+
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        deadline_s = time.monotonic() + wait_s
+        while context.partitionId() == 1 and not os.path.exists(file) and time.monotonic() < deadline_s:
+            time.sleep(0.05)
+        yield from batches
+
+    return take
 
 
 @pytest.mark.timeout(4 * WAIT_S)

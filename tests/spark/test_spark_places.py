@@ -18,10 +18,11 @@ import pytest
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from tests.records.test_compiled_code import ROOT, unwritable
+from tests.spark.once_values import are_once
 
 SCRIPT = Path(__file__).with_name("place_script.py")
 RECORDS = 10_000
-RUN_S = 240.0
+RUN_S = 480.0
 HIDDEN = ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "PYTHONPATH", "SPARK_HOME")
 WANT = [[partition, offset] for partition in range(2) for offset in range(RECORDS // 2)]
 
@@ -36,7 +37,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         made.client.admin.create_topic("orders", 2)
         with made.client.producer() as producer:
             for number in range(RECORDS):
-                producer.send("orders", b"v", partition=number % 2)
+                producer.send("orders", b"%d" % number, partition=number % 2)
         yield made
 
 
@@ -55,8 +56,10 @@ def others(tmp_path: Path) -> Path:
     return folder
 
 
-def run(cluster: LocalCluster, others: Path, package: Path | None, archive: str) -> dict[str, Any]:
-    """package: the folder that has it; None: it is in the archive."""
+def run(cluster: LocalCluster, others: Path, package: Path | None, archive: str, name: str) -> dict[str, Any]:
+    """package: the folder that has it; None: it is in the archive. name: of what it writes exactly once."""
+    for kind in ("batch", "stream"):
+        cluster.client.admin.create_topic(f"{name}-{kind}", 3)
     environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     python = str(others.parent / "python")
     more = {
@@ -64,11 +67,12 @@ def run(cluster: LocalCluster, others: Path, package: Path | None, archive: str)
         "XDG_CACHE_HOME": "/dev/null", "SPARK_LOCAL_IP": "127.0.0.1",
     }  # fmt: skip
     done = subprocess.run(
-        [python, str(SCRIPT), cluster.bootstrap_servers, "orders", archive],
+        [python, str(SCRIPT), cluster.bootstrap_servers, "orders", archive, name],
         env={**environment, **more}, cwd=others.parent, capture_output=True, text=True, timeout=RUN_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3_000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert are_once(cluster, name, RECORDS)
     return found
 
 
@@ -77,7 +81,7 @@ def test_workers_that_can_write_nowhere(cluster: LocalCluster, others: Path, tmp
     """numba/numba#7883."""
     package = unwritable(tmp_path / "package")
     shutil.copy(ROOT / "pyspark_quorumlog.py", package)
-    found = run(cluster, others, package, "")
+    found = run(cluster, others, package, "", "nowhere")
     assert found["rows"] == WANT and found["places"] == [str(package / "quorumlog" / "__init__.py")]
 
 
@@ -88,5 +92,5 @@ def test_the_archive_of_py_files(cluster: LocalCluster, others: Path, tmp_path: 
     with zipfile.ZipFile(archive, "w") as made:
         for file in (*sorted((ROOT / "quorumlog").rglob("*.py")), ROOT / "pyspark_quorumlog.py"):
             made.write(file, file.relative_to(ROOT))
-    found = run(cluster, others, None, str(archive))
+    found = run(cluster, others, None, str(archive), "archive")
     assert found["rows"] == WANT and all("quorumlog.zip/quorumlog" in place for place in found["places"])

@@ -150,7 +150,7 @@ def test_a_plan_from_the_last_look_asks_nothing_more() -> None:
 
 
 def test_latest_needs_a_name_for_its_beginning() -> None:
-    """SPARK.md F1: Spark asks again after a restart before the first commit, and what came between would be skipped."""
+    """Spark asks again after a restart before the first commit, and what came between would be skipped."""
     for start in ({"startingOffsets": "latest"}, {"startingTimestamp": "5"}, {"startingOffsets": '{"t":{"0":-1}}'}):
         with pytest.raises(ConfigError, match=r"pinId.*earliest.*allowUnpinnedLatest"):
             stream(Cluster((0, 10)), **start).initial()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +28,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest, ListedJointGroup
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import OutcomeUnknown
+from quorumlog.spark.write.checkpoint import query_at
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.joint_delivery import NAME_BYTES, TOPICS_TOLD, JointDelivery, facts_of
 from quorumlog.spark.write.message import Part, Spans, TaskDone
@@ -99,7 +102,7 @@ class SinksDelivery(JointDelivery):
 
 class NoSender:
     def __init__(self, sink: Sink, attempt: Attempt) -> None:
-        self.attempt = attempt
+        self.attempt, self.lives = attempt, {"orders": sink.life}
         sink.sent.append(attempt)
 
     def __enter__(self) -> NoSender:
@@ -120,6 +123,7 @@ class Sink:
         self.fails: BaseException | None = None
         self.pauses: list[Callable[[], object]] = []  # what happens in each pause of the driver's abort
         self.paused = 0
+        self.life = b"1" * 16  # id of the topic `orders`
         self.set(**options)
 
     def set(self, **options: str) -> None:
@@ -251,6 +255,25 @@ def test_a_decided_batch_is_counted_and_not_sent() -> None:
     sink.set(replayMismatch="0")
     sink.write(0, 11)
     assert sink.open() == 0
+
+
+def test_a_topic_that_was_made_anew_within_a_batch_fails_it_and_the_repetition_is_whole() -> None:
+    """Else what went into the new topic would be readable, and what went into the former one never."""
+    sink = Sink()
+    batch = sink.batch(0)
+    before = sink.task(batch, 5)
+    sink.life = b"2" * 16
+    after = sink.task(batch, 7)
+    with pytest.raises(BatchFailed, match="topic 'orders' was deleted and made anew while the batch was written"):
+        sink.commit(batch, before, after, sink.task(batch))
+    assert sink.decided() == -1
+    abort_once([before, after], batch, sink.delivery, "batch 0")
+    assert sink.open() == 0
+    sink.run = "run-2"
+    sink.write(0, 5, 7)
+    sink.life = b"3" * 16  # between two batches it is no harm
+    sink.write(1, 5)
+    assert sink.decided() == 1
 
 
 def test_a_checkpoint_that_was_begun_anew_under_a_sink_id_does_not_pass_for_a_repetition() -> None:
@@ -538,6 +561,46 @@ def test_an_abort_without_a_message_aborts_nobody_if_two_queries_have_such_a_loc
     last.told(sink.batch(0))
     abort_once([None], unknown_batch(sink.once, 0, last), sink.delivery, "batch 0")
     assert {name for name, group in sink.calls.world.listed_groups().items() if group.open} == {"spark/other"}
+
+
+def checkpoint(place: Path, text: str) -> str:
+    place.mkdir()
+    (place / "metadata").write_text(text)
+    return str(place)
+
+
+def test_an_abort_without_a_message_goes_by_the_query_of_its_checkpoint(tmp_path: Path) -> None:
+    """Another machine's query has a checkpoint at such a path, and is the only one that has this batch open."""
+    sink = Sink()
+    sink.set(checkpointLocation=checkpoint(tmp_path / "q", '{"id":"q"}'))
+    here = sink.once.location
+    sink.calls.world.begin(0, b"other", "run-9", group_id="spark/other", location=here)
+    abort_once([None], unknown_batch(sink.once, 0, LastBatches()), sink.delivery, "batch 0")
+    assert sink.open() == 1, "its children are not this query's"
+    sink.task(sink.batch(0), 1)
+    last = LastBatches()
+    last.told(replace(sink.batch(0), group="spark/before"))  # of a checkpoint that was here before
+    abort_once([None], unknown_batch(sink.once, 0, last), sink.delivery, "batch 0")
+    assert {name for name, group in sink.calls.world.listed_groups().items() if group.open} == {"spark/other"}
+
+
+METADATA = [
+    ("as Spark writes it", '{"id":"2d8f4c3e-0000-4000-8000-000000000001"}', "2d8f4c3e-0000-4000-8000-000000000001"),
+    ("no id", "{}", ""),
+    ("no text", '{"id":7}', ""),
+    ("no document", "[]", ""),
+    ("damaged", '{"id":"q', ""),
+    ("nothing", "", ""),
+    ("larger than it may be", '{"id":"q","x":"' + "x" * 5_000 + '"}', ""),
+]
+
+
+@pytest.mark.parametrize(("text", "query"), [one[1:] for one in METADATA], ids=[one[0] for one in METADATA])
+def test_the_query_of_a_checkpoint(text: str, query: str, tmp_path: Path) -> None:
+    place = checkpoint(tmp_path / "q", text)
+    assert query_at(place) == query
+    for elsewhere in (str(tmp_path), str(tmp_path / "none"), f"hdfs://{place}", ""):
+        assert query_at(elsewhere) == ""
 
 
 def test_an_abort_without_a_message_is_kept_by_no_other_checkpoint() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.messages.joint import BeginJointRequest
 from quorumlog.rpc.convert.services import encode_BeginJointRequest
-from quorumlog.spark.write.options import AT_LEAST_ONCE, OnceOptions, parse_write_options
+from quorumlog.spark.write.options import AT_LEAST_ONCE, NAMES, OnceOptions, parse_write_options
 
 BASE = {"bootstrap.servers": "h:1", "delivery": AT_LEAST_ONCE}
 
@@ -148,3 +151,14 @@ def test_the_producer_is_idempotent_unless_acks_are_given_up() -> None:
     assert parse_write_options(BASE).weakness == parse_write_options({**BASE, "kafka.acks": "-1"}).weakness == ""
     for acks in ("0", "1"):
         assert f"kafka.acks={acks}: rows are lost" in parse_write_options({**BASE, "kafka.acks": acks}).weakness
+
+
+def test_the_page_has_every_option_and_no_other() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text()
+    writing = page.partition("\n## Writing\n")[2].partition("\n## ")[0]
+    tables = re.findall(r"^\| option \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", writing, re.MULTILINE)
+    told = {name for table in tables for row in table.splitlines() for name in re.findall("`(.*?)`", row.split("|")[1])}
+    own = {name for name in told if not name.startswith("kafka.")}
+    assert own - {"checkpointLocation"} == set(NAMES.own) and "checkpointLocation" in own
+    client = {name.removeprefix("kafka.").replace(".", "_") for name in told - own}
+    assert len(client) > 5 and client <= set(NAMES.client)

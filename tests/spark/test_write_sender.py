@@ -132,6 +132,30 @@ def test_an_attempt_that_has_ended_says_why(
 
 
 @pytest.mark.parametrize("transport", ["grpc", "lane"])
+def test_an_attempt_that_has_written_into_two_topics_of_one_name(
+    cluster: LocalCluster, joint: Joint, transport: str
+) -> None:
+    """Its first rows are gone with the former one. Another attempt writes all of them into the new one."""
+    topic, admin = f"anew-{transport}", cluster.client.admin
+    lives = [admin.create_topic(topic, 2).topic_id]
+    with pytest.raises(AttemptEnded, match=f"topic '{topic}' was deleted and made anew.*Nothing of this attempt"):
+        with in_transaction(client(cluster, transport=transport), begin(joint, topic)) as sender:
+            sender.partition_count(topic)
+            sender.queue(topic, rows(b"v"), 0)
+            sender.finish()
+            assert sender.lives == {topic: lives[0]}
+            admin.delete_topic(topic)
+            lives.append(admin.create_topic(topic, 2).topic_id)
+            sender.queue(topic, rows(b"v"), 1)
+            sender.finish()
+    with in_transaction(client(cluster, transport=transport), begin(joint, f"{topic}-again")) as sender:
+        sender.partition_count(topic)
+        sender.queue(topic, rows(b"v"), 1)
+        sender.finish()
+        assert sender.lives == {topic: lives[1]} and lives[0] != lives[1]
+
+
+@pytest.mark.parametrize("transport", ["grpc", "lane"])
 def test_a_leader_that_refuses_a_row_of_a_transaction(cluster: LocalCluster, joint: Joint, transport: str) -> None:
     """The tables before it fail with the transaction; what is told is the row, and its topic."""
     first, second = (f"refused-{transport}-{number}" for number in (1, 2))

@@ -39,6 +39,7 @@ from quorumlog.ids import Offset
 from quorumlog.records import Codec, decode_batch, headers
 from quorumlog_storage.cleaning.spec import RoundDone
 from quorumlog_storage.log.log import Log
+from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
 
@@ -311,7 +312,7 @@ class CompactionAgainstLastWrite(RuleBasedStateMachine):
         for producer, sequence in self.sequences.items():
             entry = self.log.producers.entry(producer)
             assert entry is not None and entry.last_sequence == sequence
-        assert self.log.view.first_unstable(self.log.end_offset) == min(self.began.values(), default=None)
+        assert self.log.view.unstable.first(self.log.end_offset) == min(self.began.values(), default=NEVER)
 
 
 TestCompactionAgainstLastWrite = CompactionAgainstLastWrite.TestCase

@@ -325,7 +325,7 @@ def test_a_repeated_batch_is_still_recognized_after_a_rebuild_from_the_log() -> 
 
 
 def test_an_empty_batch_is_kafkas_byte_for_byte() -> None:
-    """The golden one of FORMATS 4.1: base offset 10, delta 4, producer 1000, epoch 3, sequence 0."""
+    """The golden one: base offset 10, delta 4, producer 1000, epoch 3, sequence 0."""
     keys = PlainKeys(KeysSpec(1_000, 0.9, b"k", 0), Marks(0, 0, 0))
     keys.offsets.put(b"k", 15)
     records = [Record(10 + n, FIRST_MS - 4 + n, b"k", b"v", ()) for n in range(5)]

@@ -68,7 +68,8 @@ def look_everything_up(log: Log, times: list[int]) -> None:
             assert segment.find(offset, limit) == next((h.position for h in found if h.last_offset >= offset), limit)
         latest = max(header.max_timestamp for header in found)
         assert segment.largest_timestamp == latest
-        assert segment.offset_of_largest == next(h.last_offset for h in found if h.max_timestamp == latest)
+        last = next(h.last_offset for h in found if h.max_timestamp == latest)
+        assert segment.indexes.times.largest.relative_offset == last - segment.base_offset
         for time in sorted({START_MS + time + off for time in times for off in (-1, 0, 1)}):
             begin = segment.indexes.seek_time(time, limit)
             got = next((at for at, header in segment.log.walk(begin, limit) if header.max_timestamp >= time), None)

@@ -1,4 +1,4 @@
-"""The leader epoch cache against the scenarios of KIP-101 and KIP-279 (ORACLES 3.1)."""
+"""The leader epoch cache against the scenarios of KIP-101 and KIP-279 (docs/log-scenarios.md, "Leader epochs")."""
 
 from __future__ import annotations
 

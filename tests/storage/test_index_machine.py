@@ -154,7 +154,9 @@ class IndexesAgainstBisect(RuleBasedStateMachine):
         segment, peaks = self.segment, list(accumulate((batch.time for batch in self.batches), max))
         largest = peaks[-1] if peaks else -1
         offset = self.batches[bisect_left(peaks, largest)].last if largest >= 0 else -1
-        assert (segment.largest_timestamp, segment.offset_of_largest) == (largest, offset)
+        assert segment.largest_timestamp == largest
+        if peaks and largest >= 0:
+            assert segment.indexes.times.largest.relative_offset == offset - segment.base_offset
         assert segment.first_timestamp == (self.batches[0].time if self.batches else -1)
         for number in range(0, len(peaks), 4):
             below = segment.indexes.largest_below(self.batches[number].position) if number else None

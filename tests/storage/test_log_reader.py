@@ -134,8 +134,7 @@ def test_it_shows_what_the_log_shows(
 
     reader = LogReader(disk, PATH, log_start=log_start, cleaned=cleaned)
     assert (reader.start_offset, reader.end_offset, reader.damage) == (log.start_offset, log.end_offset, None)
-    unstable = log.view.first_unstable(high_watermark)
-    stable = high_watermark if unstable is None else min(high_watermark, unstable)
+    stable = min(high_watermark, log.view.unstable.first(high_watermark))
     assert reader.last_stable_offset(high_watermark) == stable
     for committed, end in ((False, high_watermark), (True, max(stable, log.start_offset))):
         wanted = rows_by_log(log, end, committed=committed)

@@ -37,15 +37,10 @@ def index_files(disk: SimDisk) -> list[str]:
     return [name for name in disk.list(PATH) if name.endswith(".txnindex")]
 
 
-def first_unstable(log: Log, high_watermark: Offset) -> Offset:
-    found = log.view.first_unstable(high_watermark)
-    return NEVER if found is None else found
-
-
 def visible(log: Log, meant: Meaning) -> list[Offset]:
     """What a read_committed consumer gets of the whole log, by the answers of `read_part` alone."""
     offset, got = log.start_offset, []
-    end = min(first_unstable(log, log.end_offset), log.end_offset)
+    end = min(log.view.unstable.first(log.end_offset), log.end_offset)
     while offset < end:
         part = log.read_part(offset, 250, upper_bound=end, committed=True)
         if not part.data:
@@ -66,7 +61,7 @@ def visible(log: Log, meant: Meaning) -> list[Offset]:
 
 def check_log(log: Log, batches: list[StoredBatch]) -> None:
     meant = meaning(batches)
-    assert first_unstable(log, log.end_offset) == meant.first_unstable(log.end_offset)
+    assert log.view.unstable.first(log.end_offset) == meant.first_unstable(log.end_offset)
     stable = min(log.end_offset, meant.first_unstable(log.end_offset))
     wanted = [one.base_offset for one in batches if one.next_offset <= stable and meant.is_visible(one)]
     assert visible(log, meant) == wanted
@@ -115,7 +110,7 @@ def test_the_file_holds_what_the_page_of_formats_says() -> None:
 def test_a_marker_without_a_transaction_moves_nothing() -> None:
     log = open_log(disk_with_data())
     log.append([data_batch(0, 1), marker(1, 2)])
-    assert log.view.first_unstable(2) == 0 and log.view.aborted == ()
+    assert log.view.unstable.first(2) == 0 and log.view.aborted == ()
     assert log.producers is not None
     entry = log.producers.entry(2)
     assert entry is not None and entry.coordinator_epoch == 0
@@ -124,7 +119,7 @@ def test_a_marker_without_a_transaction_moves_nothing() -> None:
 def test_an_ended_transaction_is_unstable_until_its_marker_is_replicated() -> None:
     log = open_log(disk_with_data())
     log.append([data_batch(0, 1), data_batch(1, 2), marker(2, 1), marker(3, 2, committed=True)])
-    assert [log.view.first_unstable(mark) for mark in range(5)] == [0, 0, 0, 1, None]
+    assert [log.view.unstable.first(mark) for mark in range(5)] == [0, 0, 0, 1, NEVER]
 
 
 def test_what_was_replicated_is_not_kept() -> None:
@@ -141,8 +136,8 @@ def test_the_ended_that_nobody_replicates_are_bounded_and_never_told_stable_too_
     for turn in range(1_100):
         log.append([data_batch(2 * turn, 1, turn), marker(2 * turn + 1, 1)])
     assert len(log.view.unstable.ended) == 1_000
-    assert all(first_unstable(log, mark) <= mark - mark % 2 for mark in range(2_199))
-    assert log.view.first_unstable(2_200) is None
+    assert all(log.view.unstable.first(mark) <= mark - mark % 2 for mark in range(2_199))
+    assert log.view.unstable.first(2_200) == NEVER
 
 
 def test_a_follower_knows_the_same() -> None:
@@ -165,14 +160,14 @@ def test_an_open_transaction_survives_a_clean_restart_and_a_lost_snapshot() -> N
                 if name.endswith(".snapshot"):
                     disk.unlink(f"{PATH}/{name}")
         log = open_log(disk, clean=True)
-        assert log.view.first_unstable(log.end_offset) == batches[-1].base_offset
+        assert log.view.unstable.first(log.end_offset) == batches[-1].base_offset
         check_log(log, batches)
 
 
 def test_a_cut_opens_the_transaction_whose_marker_it_takes() -> None:
     _, log, batches = filled()
     log.truncate_to(batches[-2].base_offset)
-    assert log.view.first_unstable(log.end_offset) == batches[-4].base_offset
+    assert log.view.unstable.first(log.end_offset) == batches[-4].base_offset
     check_log(log, batches[:-2])
 
 
@@ -182,7 +177,7 @@ def test_records_deleted_inside_a_transaction() -> None:
     log.append([data_batch(0, 1), data_batch(1, 1, 1)])
     log.sync()
     log.advance_start(1)
-    assert log.view.first_unstable(2) == 0
+    assert log.view.unstable.first(2) == 0
 
 
 DAMAGE = [
@@ -269,9 +264,9 @@ def test_the_index_of_a_rolled_segment_survives_a_power_cut() -> None:
 def test_an_emptied_log_has_no_transactions() -> None:
     disk, log, _ = filled()
     log.truncate_fully(100)
-    assert log.view.first_unstable(100) is None and log.view.aborted == () and index_files(disk) == []
+    assert log.view.unstable.first(100) == NEVER and log.view.aborted == () and index_files(disk) == []
     log.append([data_batch(100, 1)])
-    assert log.view.first_unstable(101) == 100
+    assert log.view.unstable.first(101) == 100
 
 
 def test_a_transaction_that_ends_in_a_later_segment() -> None:

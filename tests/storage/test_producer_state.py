@@ -1,4 +1,4 @@
-"""The producer state: ORACLES 3.6, case by case, and against a model that remembers every batch ever sent."""
+"""The producer state against docs/log-scenarios.md, "Producers", and a model that remembers every batch ever sent."""
 
 from __future__ import annotations
 

@@ -182,4 +182,4 @@ def test_a_log_without_times_has_no_first_and_no_largest_one() -> None:
     assert world.log.active.first_timestamp == -1
     world.append(-1)
     assert world.log.active.first_timestamp == -1
-    assert (world.log.active.largest_timestamp, world.log.active.offset_of_largest) == (-1, -1)
+    assert world.log.active.largest_timestamp == -1

@@ -26,6 +26,7 @@ from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.names import snapshot_name
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import UnexpectedAppend
+from quorumlog_storage.producers.transactions import NEVER
 from tests.parts import few
 
 PARTITION = ("t", 0)
@@ -51,7 +52,7 @@ def test_markers_whose_coordinator_epochs_fall_are_recovered(keeps_snapshots: bo
         disk.unlink(f"{PATH}/{name}")
     log = reopened(disk)
     assert (entries(log), log.end_offset) == (before, end_offset) and not log.recovery.is_damage
-    assert log.view.first_unstable(end_offset) is None, "every transaction has ended"
+    assert log.view.unstable.first(end_offset) == NEVER, "every transaction has ended"
     add_marker(log, 7, committed=True)
     assert [one.first_offset for index in log.view.aborted for one in index.entries()] == [2]
 

@@ -23,7 +23,7 @@ def entries_of(steps: list[tuple[int, int]]) -> tuple[TimeEntries, list[TimeEntr
 
 
 def test_golden_entry() -> None:
-    """As Kafka writes it (FORMATS 4.4)."""
+    """As Kafka writes it."""
     entries = TimeEntries()
     entries.append_if_later(TimeEntry(1_700_000_000_000, 41))
     assert entries.encode().hex() == "0000018bcfe5680000000029"

@@ -1,4 +1,4 @@
-"""What a time index file holds, entry by entry, by Kafka's rules (FEATURES 1.2, ORACLES 3.5)."""
+"""What a time index file holds, entry by entry, by the rules of Kafka's `TimeIndex`."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_segment_that_is_written_to_again_goes_on_behind_its_last_entry() -> N
 @pytest.mark.parametrize(("kept", "largest"), [(5, (9, 1)), (2, (9, 1)), (1, (1, 0)), (0, (-1, -1))])
 def test_a_truncation_brings_the_largest_time_before_it_back(kept: int, largest: tuple[int, int]) -> None:
     segment = segment_of(SimDisk(), 150, [[1], [9], [3], [4], [8], [12]])
-    assert segment.largest_timestamp == 12 and segment.offset_of_largest == BASE + 5
+    assert segment.indexes.times.largest == TimeEntry(12, 5)
     segment.truncate_to(kept * BATCH_BYTES)
     assert segment.indexes.times.largest == TimeEntry(*largest)
     segment.append([batch_at(BASE + kept, 10), batch_at(BASE + kept + 1, 2)])

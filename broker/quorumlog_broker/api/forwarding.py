@@ -1,4 +1,4 @@
-"""Forwards requests that only the active controller can answer (FEATURES 1.13).
+"""Forwards requests that only the active controller can answer (KIP-590).
 
 Clients never talk to a controller, since its listener is internal. If the response is lost, the request may have been
 carried out; REQUEST_TIMED_OUT says so.

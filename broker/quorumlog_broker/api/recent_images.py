@@ -1,7 +1,7 @@
 """The hashes of the newest metadata images, by offset: two nodes that disagree at one offset have parted.
 
 Nodes publish images at different offsets, so a comparison needs several of each node. The image hash is at every
-offset the same on all nodes (DESIGN 12).
+offset the same on all nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compaction of this broker's logs (FEATURES 1.9): which log comes next, up to where, and what became of it.
+"""Compaction of this broker's logs: which log comes next, up to where, and what became of it.
 
 `choice.py`, `states.py` and `failures.py` are cores: values in, decisions out. `manager.py` is their shell: it takes
 the filthiest log, lets a `Runner` do a round of it (quorumlog_storage/cleaning/), has the directory's writer swap in

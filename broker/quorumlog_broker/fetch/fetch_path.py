@@ -252,7 +252,7 @@ def _is_complete(reads: Sequence[PartitionRead], enough: Enough) -> bool:
 
 
 def _expected_epoch(wanted: FetchPartition, replica: ReplicaState | None) -> Epoch | None:
-    """A follower always names its epoch (RELIABILITY §replication, rule 3); a consumer may not know one."""
+    """A follower always names its epoch; a consumer may not know one."""
     if replica is None and wanted.current_leader_epoch == NO_EPOCH:
         return None
     return wanted.current_leader_epoch

@@ -1,4 +1,4 @@
-"""Reading this broker's copy of a partition: from the tail in memory, or from the disk beside the loop."""
+"""Reading this broker's copy of a partition from the disk, beside the loop."""
 
 from __future__ import annotations
 
@@ -6,30 +6,12 @@ from collections.abc import Callable
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.log.log_view import LogPart, OffsetOutOfRange
-from quorumlog_storage.rules.isolation import Isolation, upper_bound
 from quorumlog_storage.segment.log_file import CorruptBatch
-
-
-async def read_local(replica: Replica, offset: Offset, max_bytes: int, isolation: Isolation) -> Buffer | Pieces:
-    """Whole batches from the one that holds `offset`, whether or not this broker leads; empty at the readable end.
-
-    At least one batch, then as many as fit into max_bytes. Raises ApiError: KAFKA_STORAGE_ERROR, OFFSET_OUT_OF_RANGE.
-    """
-    log = replica.log
-    if log is None or not replica.is_usable:
-        raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log of {replica.name} is not open on this broker")
-    end = upper_bound(isolation, replica.core)
-    if log.start_offset <= offset < end:
-        found = replica.tail.read(offset, max_bytes, end)
-        if found is not None:
-            return Pieces(found.parts)
-    return (await read_from_disk(replica, log, offset, max_bytes, end)).data
 
 
 async def read_from_disk(replica: Replica, log: Log, offset: Offset, max_bytes: int, end: Offset) -> LogPart:

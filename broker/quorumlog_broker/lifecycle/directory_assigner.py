@@ -1,4 +1,4 @@
-"""Tells the controller in which log directory each replica lies (KRAFT 2.7).
+"""Tells the controller in which log directory each replica lies (KIP-858).
 
 One request is in flight, with at most MAX_PER_REQUEST assignments. The pending assignments are computed from the
 metadata each time: one that the metadata shows is not sent again, and none is forgotten. A replica that was lost waits

@@ -11,7 +11,7 @@ A broker that serves and is not written to rests: it beats more slowly, some tim
 Rules: one heartbeat is in flight. Each heartbeat lists the offline directories, since a response may be lost. If the
 controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
 where it found damage that its last registration could not list. A broker stops where the controller does not get to
-know in time that a directory has failed. KRAFT 2.6, DESIGN 5, KIP-858.
+know in time that a directory has failed. Sources: KIP-631, KIP-858.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In which log directory a replica lies, or is made. Pure (KRAFT 2.7)."""
+"""In which log directory a replica lies, or is made. Pure (KIP-858)."""
 
 from __future__ import annotations
 

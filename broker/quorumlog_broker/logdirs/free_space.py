@@ -2,7 +2,7 @@
 
 A full disk takes its directory offline, and the metadata log may lie beside the records. So producers stop first, while
 there is room for what followers copy, for metadata, and for the deletion of records that frees space again
-(DESIGN §12, decision 0019).
+(decision 0019).
 
 The reserve is `log.dir.free.space.reserve.bytes`; not set, 1 GiB or 5 % of the file system, whichever is less.
 Producers may go on once there is a quarter more than that, so that they do not come and go with each segment.

@@ -1,4 +1,4 @@
-"""Partitions whose files the writer of a log directory has handed over to a job beside it (DESIGN §13).
+"""Partitions whose files the writer of a log directory has handed over to a job beside it.
 
 A file has one changer at a time. While a job has a partition's files, what the writer would do with them waits here,
 in the order of the calls: a deletion while the log is being opened, or a new partition of the same name.

@@ -24,7 +24,7 @@ class FollowerProgress:
     def fetched(self, fetch_offset: Offset, broker_epoch: BrokerEpoch, leader_end: Offset, now_ms: int) -> None:
         """A fetch from the leader's end is caught up now; one from the end as of its last fetch was caught up then.
 
-        The second rule keeps a follower of a growing log in the ISR, which may never reach the end (FEATURES 1.11).
+        The second rule keeps a follower of a growing log in the ISR, which may never reach the end.
         """
         if fetch_offset >= leader_end:
             self.last_caught_up_ms = now_ms

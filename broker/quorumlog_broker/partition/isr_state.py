@@ -1,7 +1,7 @@
 """The states of an ISR at its leader: committed by the controller, or with a change that was proposed.
 
 The controller may or may not have made a proposed change already. So the high watermark needs the larger of the two
-sets, the *maximal* ISR (KIP-497; RELIABILITY §replication, rule 3).
+sets, the *maximal* ISR (KIP-497).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One replica of a partition: its leader, its ISR, its high watermark. Pure: no I/O, no clock.
 
-The four rules of replication (RELIABILITY §replication) and where they live:
+The four rules of replication and where they live:
 
 1. A follower reconciles before it fetches data in a new epoch: every fetch carries its last epoch (`fetcher.py`).
 2. Truncation is fenced by the leader epoch: the shell checks it before it truncates.
@@ -10,7 +10,7 @@ The four rules of replication (RELIABILITY §replication) and where they live:
    and with the broker epoch that the metadata has: `_may_join`. Nor does it hold records that were deleted here: who
    may lead has carried out every deletion that was acknowledged (`low_watermark`).
 
-Sources: FEATURES 1.11, Kafka's `Partition`, KIP-497, KIP-841, KIP-903, KIP-966.
+Sources: Kafka's `Partition`, KIP-497, KIP-841, KIP-903, KIP-966.
 """
 
 from __future__ import annotations

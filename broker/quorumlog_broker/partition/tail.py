@@ -2,7 +2,7 @@
 
 A batch is added only after its write returned. All partitions of a broker share one budget; the oldest batches are
 dropped first, whichever partition they belong to. Whole frames are charged, because a view keeps alive the frame that
-it arrived in; a chunk of less than a quarter of its frame is copied instead (DESIGN 4).
+it arrived in; a chunk of less than a quarter of its frame is copied instead.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Appends at the leader: validated, stamped and queued in the order of calls; answered when enough disks have them.
 
 acks=0 and 1 are answered once the leader's disk has the records; acks=-1 once the high watermark has passed them while
-the ISR has at least `min.insync.replicas` (FEATURES 1.11, 1.12). With `durability=replicated` the page cache is enough.
+the ISR has at least `min.insync.replicas`. With `durability=replicated` the page cache is enough.
 The time-out of a request bounds the wait for followers. The leader's own disk has OWN_DISK_MS more, so that a time-out
 of 0 means "do not wait for followers", as it does in Kafka, whose leaders do not wait for their disks.
 A batch that repeats an earlier one is not appended: it waits for the same and is answered with the same offsets.

@@ -2,7 +2,7 @@
 
 A life is one process, with an incarnation id of its own. Rule: a life leads only where the controller gave the
 leadership to this life. The controller takes the life before out of every leadership and every ISR by records that
-precede the registration of the next one (KRAFT 2.6), and gives nothing to a broker that it does not know. So in an
+precede the registration of the next one (KIP-631), and gives nothing to a broker that it does not know. So in an
 image with this life's registration every leadership of this broker is its own; in any other image none is.
 
 - Until the first image with its registration, a life takes no part in any partition: it opens its logs and waits. It

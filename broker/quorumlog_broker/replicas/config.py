@@ -1,4 +1,4 @@
-"""Settings of the data plane. Names and defaults are Kafka's, if Kafka has the setting (FEATURES 1.21)."""
+"""Settings of the data plane. Names and defaults are Kafka's, if Kafka has the setting."""
 
 from __future__ import annotations
 

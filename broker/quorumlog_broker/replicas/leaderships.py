@@ -5,7 +5,7 @@ the job is done, the core ignores the result; the next epoch has queued its own 
 
 A log that is on the disk is opened before that, by a job beside the writer: appends to other logs go on while it is
 recovered, and some logs of each directory are opened at once. The job has the partition's files until the log is given
-to the writer (DESIGN §13). A log may be opened before any epoch is known. An epoch that comes meanwhile is served by
+to the writer. A log may be opened before any epoch is known. An epoch that comes meanwhile is served by
 the same opening, so that a partition is followed as soon as its log is open, and not behind the last log of the
 directory.
 """

@@ -1,8 +1,8 @@
-"""What a change of the metadata means for this broker's replicas, in the order of KRAFT 2.9. Pure.
+"""What a change of the metadata means for this broker's replicas, in the order of Kafka's `ReplicaManager`. Pure.
 
 Order: deleted topics, replicas that moved to other brokers, leaders, followers. Deleted is what a committed record
 gives up: a topic that was removed, and a replica that a later state of its partition does not name. What is merely
-absent from the metadata is set aside, also where the metadata came as a snapshot (DESIGN §6); so is a replica that an
+absent from the metadata is set aside, also where the metadata came as a snapshot; so is a replica that an
 *earlier* state does not name, which is what a cluster looks like that was recovered from old metadata.
 """
 

@@ -1,6 +1,6 @@
 """What a follower does with its leader's answer: append, truncate, restart, copy anew, or wait.
 
-Rules (RELIABILITY §replication):
+Rules:
 
 - The position moves, and so acknowledges, only after the bytes are on disk (where the topic asks for that).
 - Records of an epoch above the fetch's are dropped. An answer that belongs to an earlier leadership changes nothing.
@@ -10,7 +10,7 @@ Rules (RELIABILITY §replication):
 - A log whose start lies past the place where the two logs parted has no record in common with the leader's. Either
   log has lost committed records, because no start passes the high watermark. The follower keeps its log for the
   operator (`...-stray`), alarms, and copies the leader's from its start. It must not go on at its own start: elected
-  later, it would make the others delete what lies before it (FEATURES 1.6).
+  later, it would make the others delete what lies before it.
 """
 
 from __future__ import annotations

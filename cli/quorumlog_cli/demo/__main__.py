@@ -32,6 +32,7 @@ from quorumlog_cli.demo.flights import Figures, Flights
 from quorumlog_cli.demo.page import mean_text, render
 from quorumlog_cli.demo.second_act import SecondAct
 from quorumlog_cli.demo.steps import Steps
+from quorumlog_cli.demo.third_act import ThirdAct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,9 @@ class Demo:
                 self.out,
             )
             problems += act.run()
-        self._report(figures, account, problems, fault, loaded, act)
+            last = ThirdAct(cluster, self.steps, TOPIC, act.figures, act.column, self.out)
+            problems += last.run()
+        self._report(figures, account, problems, fault, loaded, act, last)
         return problems
 
     @contextmanager
@@ -170,6 +173,7 @@ class Demo:
         fault: LeaderKill,
         loaded: Loaded,
         act: SecondAct,
+        last: ThirdAct,
     ) -> None:
         from quorumlog_cli.demo import chart
 
@@ -185,7 +189,8 @@ class Demo:
             ]
             page = render(
                 figures=figures, names=self.names, account=account, problems=problems, story=story,
-                second_story=act.story(), carriers_svg=chart.to_svg(carriers), load_svg=chart.to_svg(load),
+                second_story=act.story(), third_story=last.story(), carriers_svg=chart.to_svg(carriers),
+                load_svg=chart.to_svg(load),
             )  # fmt: skip
             (self.out / "index.html").write_text(page)
         self._print(figures, account)
@@ -210,7 +215,8 @@ class Demo:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="./dev demo",
-        description="A cluster, a killed leader, and Spark's result; then a group that counts in transactions.",
+        description="A cluster, a killed leader, and Spark's result; then a group that counts in transactions, and a "
+        "stream that counts exactly once, whose driver is killed.",
     )
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="where the report goes (default: out/demo)")
     parser.add_argument("--rows", type=int, default=None, help="load only the first ROWS rows (default: all 336,776)")

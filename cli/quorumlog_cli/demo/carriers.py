@@ -24,11 +24,11 @@ def sum_counts(records: Iterable[tuple[bytes | None, bytes | None]]) -> Counter[
     return counts
 
 
-def count_problems(counts: Mapping[str, int], figures: Mapping[str, Figures]) -> list[str]:
-    """One text per carrier whose count is not the CSV's."""
+def count_problems(counts: Mapping[str, int], figures: Mapping[str, Figures], who: str = "the group") -> list[str]:
+    """One text per carrier whose count is not the CSV's. who: has counted."""
     return [
         f"{carrier}: the CSV has {figures[carrier].flights if carrier in figures else 0:,} flights, "
-        f"the group counted {counts.get(carrier, 0):,}"
+        f"{who} counted {counts.get(carrier, 0):,}"
         for carrier in sorted({*counts, *figures})
         if counts.get(carrier, 0) != (figures[carrier].flights if carrier in figures else 0)
     ]

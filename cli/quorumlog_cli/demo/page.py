@@ -26,6 +26,7 @@ def render(
     problems: Sequence[str],
     story: Sequence[str],
     second_story: Sequence[str],
+    third_story: Sequence[str],
     carriers_svg: str,
     load_svg: str,
 ) -> str:
@@ -42,7 +43,8 @@ def render(
         f"<h2>Flights and mean departure delay</h2>{carriers_svg}{_figures(figures, names)}"
         f"<h2>How the rows were loaded</h2>{_list(story)}{load_svg}"
         f"<h2>Every row accounted for</h2>{_account(account)}"
-        f"<h2>Counted by a consumer group, in transactions</h2>{_list(second_story)}</body></html>\n"
+        f"<h2>Counted by a consumer group, in transactions</h2>{_list(second_story)}"
+        f"<h2>Counted by a stream of Spark, exactly once</h2>{_list(third_story)}</body></html>\n"
     )
 
 

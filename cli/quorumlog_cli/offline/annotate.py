@@ -13,7 +13,7 @@ from quorumlog_cli.offline.describe import codec_name
 BYTES_SHOWN = 32  # of one field; a longer one is cut, and its length is told
 _NULL = -1
 
-# Name and bytes of the header's fields, in their order (FORMATS 4.1).
+# Name and bytes of the header's fields, in their order: Kafka's `DefaultRecordBatch`.
 _FIELDS = (
     ("baseOffset", 8), ("batchLength", 4), ("partitionLeaderEpoch", 4), ("magic", 1), ("crc", 4), ("attributes", 2),
     ("lastOffsetDelta", 4), ("baseTimestamp", 8), ("maxTimestamp", 8), ("producerId", 8), ("producerEpoch", 2),

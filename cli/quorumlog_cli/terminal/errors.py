@@ -1,4 +1,4 @@
-"""Turns errors into an exit code and a message (CLI.md 2.2). The codes are stable, because scripts rely on them.
+"""Turns errors into an exit code and a message. The codes are stable, because scripts rely on them.
 
 Errors are recognized by class names. Importing the classes would load the client for commands that never use it.
 """

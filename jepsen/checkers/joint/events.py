@@ -82,6 +82,7 @@ class AbortAnswer(NamedTuple):
     abort: Abort
     decided: bool
     invoked_ns: int
+    answered_ns: int = OPEN_NS
 
 
 class Missing(NamedTuple):

@@ -9,6 +9,7 @@
 - joint-replay: a CommitJoint with other totals, or of another checkpoint, is told that its batch is decided.
 - joint-begun: behind the acknowledged decision of a batch, one of its tasks got a child, or a copy heard "decided".
 - joint-shared: two tokens got one child.
+- joint-given-up: a task got a child of a batch that its run had aborted as a whole, and had heard so, before it asked.
 - joint-aborted: AbortJoint of a batch whose decision was acknowledged says that it is not decided.
 """
 
@@ -140,6 +141,7 @@ class JointHistory:
         for one in by_batch.values():
             by_group[one.group].append(one)
         children: dict[tuple[str, int, int], str] = {}
+        given_up, runs = self._given_up(), {one.token: one.run for one in self.attempts}
         for begun in self.begun:
             found = by_batch.get((begun.group, begun.sequence))
             if begun.child is None:
@@ -150,6 +152,8 @@ class JointHistory:
                 self._report.found("joint-begun", f"{begun}, behind the decision of its batch")
             if children.setdefault(begun.child, begun.token) != begun.token:
                 self._report.found("joint-shared", f"{begun}: {children[begun.child]} has that child")
+            if given_up.get((begun.group, begun.sequence, runs.get(begun.token, "")), OPEN_NS) < begun.invoked_ns:
+                self._report.found("joint-given-up", f"{begun}, behind the abort of its run")
         for answer in self.aborts:
             batch = (answer.abort.group, answer.abort.sequence)
             if batch[0] in self.versioned and any(one.sequence > batch[1] for one in by_group[batch[0]]):
@@ -160,6 +164,16 @@ class JointHistory:
             before = (missing.group, missing.sequence - 1)
             if acked.get(before, OPEN_NS) <= missing.invoked_ns:
                 self._report.found("joint-forgotten", f"{missing}, and the decision before it was acknowledged")
+
+    def _given_up(self) -> dict[tuple[str, int, str], int]:
+        """When it was first answered, by (group, sequence, run)."""
+        found: dict[tuple[str, int, str], int] = {}
+        for answer in self.aborts:
+            abort = answer.abort
+            if abort.run and not abort.token and not answer.decided:
+                key = (abort.group, abort.sequence, abort.run)
+                found[key] = min(found.get(key, OPEN_NS), answer.answered_ns)
+        return found
 
     def count(self, decided: Sequence[Decided]) -> Counter[str]:
         """What was looked at."""

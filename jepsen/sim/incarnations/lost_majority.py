@@ -19,6 +19,7 @@ What must hold, looked at after every step:
 - no-way-back: the survivor, once it leads the new incarnation, is in no epoch that the old one has brought about.
 - recovered-metadata: what was acknowledged after the recovery, and what the survivor held at it, is in the metadata of
   every node in the end, and nothing that the old leader has taken since then.
+- adopted-knew-no-more: no broker is adopted that knew a change of a partition which the recovered cluster has lost.
 - recovered-records: what the recovery wrote is in force, and nothing of a transaction that the lost ones had begun.
 - refused: at the end of 3, every internal call between the two incarnations is answered INCONSISTENT_CLUSTER_ID.
 
@@ -34,7 +35,7 @@ from typing import Any
 from jepsen.sim.incarnations.two_incarnations import CALL_MS, NEW, OLD, Stopped, TwoIncarnations
 from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, DATA, INTERNAL_PORT, SECRET, config_of
+from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, DATA, INTERNAL_PORT, METADATA_LOG, SECRET, config_of
 from jepsen.sim.time import killed_coroutines
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import BeginTransactionRecord, TopicRecord
@@ -69,7 +70,7 @@ class Result:
 
 
 def run(seed: int) -> Result:
-    scenario = _Scenario(seed)
+    scenario = LostMajority(seed)
     try:
         scenario.run()
         return Result(seed, scenario.findings.found, scenario.counts)
@@ -78,7 +79,7 @@ def run(seed: int) -> Result:
         killed_coroutines.empty()
 
 
-class _Scenario(TwoIncarnations):
+class LostMajority(TwoIncarnations):
     """The script."""
 
     def run(self) -> None:
@@ -176,6 +177,8 @@ class _Scenario(TwoIncarnations):
                 new_uuid=lambda: self.rng.randbytes(16),
             )
             self.count("brokers adopted")
+            beyond = self.known.beyond(machine.host, survey(self.survivor.disk, METADATA_LOG).image)
+            self.check(not beyond, "adopted-knew-no-more", f"{machine.host} was adopted, and knew {beyond[:3]}")
         except RecoveryRefused:
             self.count("brokers that knew more")
             self._format_anew(machine)
@@ -243,7 +246,9 @@ class _Scenario(TwoIncarnations):
         """Without a static set of voters."""
         servers = f"{self.survivor.host}:{INTERNAL_PORT}"
         return config_of(
-            host, self.lane, {"controller.quorum.voters": "", "controller.quorum.bootstrap.servers": servers}
+            host,
+            self.lane,
+            {**self.settings, "controller.quorum.voters": "", "controller.quorum.bootstrap.servers": servers},
         )
 
     def _is_voter(self, machine: Machine) -> bool:

@@ -6,10 +6,11 @@ The invariants are listed in jepsen/sim/incarnations/lost_majority.py, whose scr
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.incarnations.known_metadata import KnownMetadata
 from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
@@ -42,7 +43,10 @@ class Stopped(Exception):
 class TwoIncarnations:
     """side: of each host, OLD or NEW. survivor: the one voter of the new incarnation, until others are added."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, settings: Mapping[str, str] | None = None) -> None:
+        """settings: of every node, beside the usual ones."""
+        self.settings = dict(settings or {})
+        self.known = KnownMetadata()
         self.scheduler = Scheduler(seed)
         self.network = Network(self.scheduler)
         self.rng = self.scheduler.rng("lost majority")
@@ -56,7 +60,7 @@ class TwoIncarnations:
                 self.network,
                 host,
                 lane=lane,
-                config=config_of(host, lane, {}),
+                config=config_of(host, lane, self.settings),
                 on_touch=self._on_touch,
                 on_disk=lambda *_: None,
                 on_death=self._on_death,
@@ -156,6 +160,8 @@ class TwoIncarnations:
 
     def _on_touch(self, machine: Machine) -> None:
         node, raft = machine.node, raft_of(machine)
+        if node is not None and self.side[machine.host] == OLD and machine.config.is_broker:
+            self.known.after(machine)
         if node is None or raft is None or self.side[machine.host] == OLD:
             return
         if self.may_change_leader:

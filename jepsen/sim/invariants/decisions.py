@@ -136,7 +136,8 @@ def _will_be_prepared(shard: TransactionShard, transactional_id: str) -> bool:
     """The Prepare record of a child whose group has decided is still to be written."""
     if not shard._turn.is_loaded_for_good:
         return True
-    left = shard._preparing._left
+    preparing = shard._preparing
+    left = [*preparing._left, *((group, group.preparing) for group in preparing._new)]
     return any(group.ids[slot] == transactional_id for group, slots in left for slot in slots)
 
 

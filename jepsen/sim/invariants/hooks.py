@@ -13,12 +13,14 @@ from jepsen.sim.invariants.appends import AppendInvariants
 from jepsen.sim.invariants.calls import CallInvariants
 from jepsen.sim.invariants.controller_answers import ControllerAnswers
 from jepsen.sim.invariants.coordinators import CoordinatorInvariants
+from jepsen.sim.invariants.deletions import DeletionInvariants
 from jepsen.sim.invariants.directories import DirectoryInvariants
 from jepsen.sim.invariants.fetches import FetchInvariants
 from jepsen.sim.invariants.forgetting import ForgettingInvariants
 from jepsen.sim.invariants.group_logs import GroupLogs
 from jepsen.sim.invariants.index_rot import IndexRot
 from jepsen.sim.invariants.leaderships import Leaderships
+from jepsen.sim.invariants.level_states import LevelStates
 from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.log_parts import LogPartsInvariants
 from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
@@ -91,6 +93,8 @@ class Invariants(BaseInvariants):
         self._replicas = ReplicaWatch()
         self.offsets = OffsetInvariants(self.durability, self.findings)
         self.retention = RetentionInvariants(self.mirrors, self.findings)
+        self.deletions = DeletionInvariants(self.findings)
+        self.level_states = LevelStates(self.findings)
         self.leaderships = Leaderships(self.mirrors)
         self.answers = AnswerInvariants(self.leaderships, self.mirrors, self.findings)
         self.fetches = FetchInvariants(self.offsets, self.mirrors, self.findings)
@@ -123,6 +127,7 @@ class Invariants(BaseInvariants):
             self.forgetting.on_image(self._image)
             self.replacements.on_image(self._image)
             self.racks.on_image(self._image)
+            self.level_states.on_image(self._image)
             self.partitions.on_image(self._image, self.quorum.committed_end)
         if machine.host in CONTROLLERS:
             self.unclean.after(machine)
@@ -144,6 +149,7 @@ class Invariants(BaseInvariants):
                 self.producers.after(machine, changed)
                 self.offsets.after(machine, changed)
                 self.leaderships.after(machine, changed)
+                self.deletions.after(machine, changed)
 
     def _after_cuts(self, machine: Machine) -> None:
         """Some log became shorter, on this machine or on one that lost power, and may have lost required records."""

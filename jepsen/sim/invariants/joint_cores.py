@@ -157,7 +157,8 @@ def _decisions(records: Sequence[Replayed]) -> int:
 
 def joint_state(shard: TransactionShard) -> dict[str, Any]:
     """What records alone decide."""
-    return {
+    given_up = {"joint batches given up": [*shard._table.given_up.items()]}
+    return given_up | {
         f"joint group {name}": (
             group.decision, dict(group.ids), dict(group.tokens), [*group.open], dict(group.preparing),
             dict(group.ending), set(group.idle),

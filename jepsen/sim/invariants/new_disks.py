@@ -1,4 +1,4 @@
-"""What must hold where disks are replaced, moved and mixed up (RELIABILITY D21).
+"""What must hold where disks are replaced, moved and mixed up.
 
 - new-disk-is-filled: in the end the broker holds again what lay on a disk that was replaced, as far as it is still a
   replica of that.

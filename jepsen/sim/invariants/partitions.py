@@ -1,4 +1,4 @@
-"""Invariants of partitions, checked after every step (RELIABILITY 1.3, 3.4). Mutants are judged by their names.
+"""Invariants of partitions, checked after every step. Mutants are judged by their names.
 
 - high-watermark-on-disk: a leader's high watermark covers only what every member of its maximal ISR has synced.
 - committed-differs, committed-is-held: all nodes that commit an offset commit the same bytes (truth.py).

@@ -1,4 +1,4 @@
-"""Persist before send: when a message leaves, its promise must be on disk already (RELIABILITY 3.3).
+"""Persist before send: when a message leaves, its promise must be on disk already.
 
 Checks the bytes on the wire, decoded by the production codec, against the disk of the sending host:
 - what `vote_promises.py` lists for votes and the fetches of the quorum;

@@ -1,6 +1,6 @@
-"""Invariants of the quorum, checked after every step (RELIABILITY 3.2, 3.3). Mutants are judged by their names.
+"""Invariants of the quorum, checked after every step. Mutants are judged by their names.
 
-Reads the core's description and the disks below it, and changes neither. The table of RELIABILITY 3.3, row by row:
+Reads the core's description and the disks below it, and changes neither. One row for each rule:
 
 | row | findings |
 |---|---|

@@ -1,4 +1,4 @@
-"""New partitions are spread over racks (FEATURES 1.11): as many racks as replicas, or all of them.
+"""New partitions are spread over racks (KIP-36): as many racks as replicas, or all of them.
 
 rack-spread: of a partition that was created while every broker was active; a controller places replicas on fenced
 brokers only where it must. Partitions that were reassigned lie where the operator wants them.

@@ -19,15 +19,17 @@ from quorumlog_quorum.metadata.image import CLUSTER_DEFAULT, RAISED_RESOURCE, Im
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 CAME, WENT = "replicas added", "replicas removed"
+HELD_UP = "reassignments held up by copies that ISR and ELR do not name"
 
 
 class ReassignmentInvariants:
-    """counts: replicas that partitions gained and gave up, as committed images show them."""
+    """counts: replicas that partitions gained and gave up, as committed images show them, and changes of partitions
+    that left a reassignment under way for the sake of a copy whose process was killed."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._known: dict[str, PartitionRegistration] = {}  # by log, as in the newest image
-        self.counts = {CAME: 0, WENT: 0}
+        self.counts = {CAME: 0, WENT: 0, HELD_UP: 0}
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""
@@ -38,11 +40,17 @@ class ReassignmentInvariants:
                 log = log_id(f"{topic.name}-{index}", topic.id)
                 before = self._known.get(log)
                 self._known[log] = after
-                if before is None or before is after or before.replicas == after.replicas:
+                if before is None or before is after:
+                    continue
+                if before.replicas == after.replicas and not after.removing_replicas:
                     continue
                 if rules is None:
                     rules = TopicConfig.from_map(image.topic_config(topic.name))
-                self._on_change(log, before, after, rules, names_all=rules.synced and not was_raised)
+                names_all = rules.synced and not was_raised
+                if before.replicas != after.replicas:
+                    self._on_change(log, before, after, rules, names_all=names_all)
+                if not names_all:
+                    self.counts[HELD_UP] += _waits_for_unnamed(after, rules)
 
     def _on_change(
         self,
@@ -78,3 +86,13 @@ class ReassignmentInvariants:
             for index, partition in topic.sorted_partitions()
             if partition.adding_replicas or partition.removing_replicas
         ]
+
+
+def _waits_for_unnamed(now: PartitionRegistration, rules: TopicConfig) -> bool:
+    """It would end if only those held what is committed that ISR and ELR name."""
+    stay = {*now.isr} - {*now.removing_replicas}
+    named = {*now.isr, *now.eligible_leader_replicas}
+    if not stay or not {*now.adding_replicas} - {*now.removing_replicas} <= stay or named & {*now.removing_replicas}:
+        return False
+    target = tuple(one for one in now.replicas if one not in now.removing_replicas)
+    return bool(now.removing_replicas) and len(stay) < effective_min_isr(rules.min_insync_replicas, target)

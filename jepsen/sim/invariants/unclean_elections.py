@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.level_states import TAKES_AN_IMPORT
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
 from jepsen.sim.time.scheduler import NS_PER_S
@@ -144,11 +145,13 @@ class UncleanElectionInvariants:
 
 
 def _is_unclean(before: PartitionRegistration, after: PartitionRegistration) -> bool:
-    """One change, and the new leader was not known to be whole.
+    """One change, and the new leader was not known to be whole. All replicas of an import that is finished are.
 
     Whom a leader takes into the ISR is whole. Where that ends a reassignment which takes the leader itself away, the
     same change makes another one lead, perhaps the one that has just joined.
     """
+    if before.leader_recovery_state == TAKES_AN_IMPORT:
+        return False
     if after.leader == NO_NODE or after.partition_epoch != before.partition_epoch + 1:
         return False
     is_handed_over = before.leader in before.removing_replicas and before.leader not in after.replicas

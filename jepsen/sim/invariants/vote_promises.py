@@ -1,4 +1,4 @@
-"""What a voter promises with a message must be on its disk when the message leaves (RELIABILITY 3.3).
+"""What a voter promises with a message must be on its disk when the message leaves.
 
 Checks the bytes on the wire, decoded by the production codec, against the disk of the sending host:
 - persist-before-vote: a power cut would not make the voter forget a vote that it grants.

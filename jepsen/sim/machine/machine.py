@@ -1,6 +1,6 @@
 """One host: a disk that outlives processes, and at most one process, a production node on its own loop.
 
-A kill drops the process: no coroutine resumes and no `finally` runs (DESIGN 12). A power cut does the same, silences
+A kill drops the process: no coroutine resumes and no `finally` runs. A power cut does the same, silences
 the network, and loses unsynced data. A start creates a new incarnation on the same disk.
 """
 

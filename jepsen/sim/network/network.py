@@ -2,7 +2,7 @@
 
 Every delay and fault is drawn from one generator per link. Faults can be set per link and changed at any time: cuts (in
 either direction), profiles (loss, duplicates, delay, hold), hosts without power, wrong refusals, and an interceptor
-that decides about each message (RELIABILITY 2.2). A cut link is silent: it neither refuses nor resets.
+that decides about each message. A cut link is silent: it neither refuses nor resets.
 """
 
 from __future__ import annotations

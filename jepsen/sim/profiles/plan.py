@@ -1,7 +1,7 @@
 """The faults that a simulation may inject: drawn per seed (swarm testing), or by a named profile.
 
 A swarm omits each kind of fault with probability 1/2, because a few faults together reach states that a mixture of all
-faults hides (RELIABILITY 5.4). A profile aims at one mechanism; the seed still decides when its faults strike.
+faults hides. A profile aims at one mechanism; the seed still decides when its faults strike.
 """
 
 from __future__ import annotations
@@ -99,8 +99,13 @@ LATE_SCRIPTS = ("raised-minimum", "raised-durability")
 SECOND_COPY = "second-copy"  # a script (second_copy.py)
 SECOND_COPIES = "second-copies"  # the profile with that script
 LATE_LEADER = "late-leader"  # a script (late_leader.py)
+LATE_DELETION = "late-deletion"  # a script (late_deletion.py)
+LATE_DELETIONS = "late-deletions"  # the profile with that script
+LEFT_BEHIND = "left-behind"  # a script (left_behind.py), and the profile with it
+IMPORTS = "imports"  # the profile in which an operator imports topics (workload/imports.py)
 REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
-_PARTS = ("bursts", "levels", "compacts", "groups", "transactions", "joint", "moves", "reassigns")  # fields of `Plan`
+_OTHERS = ("bursts", "levels", "compacts", "groups", "transactions", "joint")
+_PARTS = (*_OTHERS, "moves", "reassigns", "imports")  # fields of `Plan`
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
 _OWN_CHORES = {  # of profiles
     VOTERS: (VOTERS,),
@@ -177,6 +182,9 @@ PROFILES: dict[str, tuple[str, ...]] = {
     LATE_SETTINGS: (*LATE_SCRIPTS * 4, "late-metadata", "slow-disk", "kill-broker", "restart-clean"),
     SECOND_COPIES: (*(SECOND_COPY,) * 8, "power-one", "kill-broker", "restart-clean", "slow-disk", "failing-directory"),
     "late-leaders": (*(LATE_LEADER,) * 8, "kill-broker", "restart-clean", "slow-disk"),
+    LATE_DELETIONS: (*(LATE_DELETION,) * 8, "restart-clean", "slow-disk"),
+    LEFT_BEHIND: (*(LEFT_BEHIND,) * 8, "restart-clean", "slow-disk"),
+    IMPORTS: (*OF_CONTROLLERS, "kill-broker", "restart-clean", "isolate", "slow-disk"),
     VOTERS: (*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
     "disks": ("power-one", "power-all", "slow-disk"),
     "pairs": AIMED,
@@ -253,6 +261,7 @@ class Plan:
     levels: the nodes begin with older software, and are replaced one by one (levels.py).
     directories: log directories of each broker. moves: an operator moves replicas between them (workload/moves.py).
     reassigns: an operator moves partitions between brokers (workload/reassignments.py).
+    imports: an operator imports topics (workload/imports.py).
     groups: there is a consumer group (workload/groups.py).
     transactions: there are transactional clients (workload/transactions.py).
     joint: there are drivers of joint transactions (workload/joint.py).
@@ -274,6 +283,7 @@ class Plan:
     joint: bool = False
     moves: bool = False
     reassigns: bool = False
+    imports: bool = False
 
     @property
     def is_timed(self) -> bool:
@@ -343,4 +353,5 @@ class Plan:
             directories=2 if profile in (DIRECTORIES, MOVES, SECOND_COPIES) else 1,
             moves=profile in (MOVES, SECOND_COPIES),
             reassigns=profile == REASSIGN,
+            imports=profile == IMPORTS,
         )

@@ -1,4 +1,4 @@
-"""Snapshots of the metadata, on every disk (RELIABILITY 3.3, snapshots).
+"""Snapshots of the metadata, on every disk.
 
 - snapshot-equals-replay: a finished file gives the image that the committed log gives at its offset.
 - snapshot-of-committed: it ends where a committed batch ends.

@@ -3,7 +3,8 @@
 - killed-coordinator: that of a transaction, between its decision and the last marker: the successor has to write them.
   A decision waits for a few ms only, so a broker that dies at any time hardly ever leaves one behind.
 - killed-in-batch: that of a joint transaction whose children are open, or whose decision waits to be carried out. The
-  successor has to know each child by its token, and what was decided.
+  successor has to know each child by its token, and what was decided. Or one that has just written down that a run has
+  given up a batch, whose tasks may still begin.
 - killed-holder: that of a group for which an open transaction holds an offset of a topic that is just being deleted
   (workload/reborn_topic.py). No coordinator hears of the deletion, and the successor loads what the transaction holds.
 """
@@ -19,15 +20,18 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.scripts.aimed import Script
 from jepsen.sim.strikes.stage import bring_up
 from jepsen.sim.workload.reborn_topic import REBORN
+from quorumlog.records.coordinator.joint import GivenUpKey
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime import coordinator as runtime
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 
 KILLED_WITH_MARKERS = "coordinators killed before their markers"
 KILLED_IN_OPEN_BATCH = "coordinators killed in an open batch"
+KILLED_BEHIND_ABORT = "coordinators killed behind the abort of a batch"
 KILLED_WITH_OFFSETS = "coordinators killed before they heard of a deletion"
 _WAIT_MS = 8_000
 _DEAD_MS = (200, 4_000)
+_BEHIND_ABORT = 0.4
 
 
 def killed_coordinator(cluster: SimCluster, rng: random.Random) -> Script:
@@ -35,6 +39,11 @@ def killed_coordinator(cluster: SimCluster, rng: random.Random) -> Script:
 
 
 def killed_in_batch(cluster: SimCluster, rng: random.Random) -> Script:
+    if rng.random() < _BEHIND_ABORT:
+        known = {one: _given_up(one) for machine in cluster.brokers for one in _active(machine)}
+        is_new = lambda one: bool(_given_up(one) - known.get(one, _given_up(one)))  # noqa: E731
+        yield from _kill_when(cluster, rng, is_new, KILLED_BEHIND_ABORT)
+        return
     wanted = rng.choice((1, 2, 1_000))  # children that are open; never so many: a decision that waits
     yield from _kill_when(cluster, rng, lambda one: _has_open_batch(one, wanted), KILLED_IN_OPEN_BATCH)
 
@@ -77,6 +86,11 @@ def _has_open_batch(coordinator: Coordinator, wanted: int) -> bool:
     if not isinstance(shard, TransactionShard):
         return False
     return any(len(group.open) >= wanted or group.preparing for group in shard._table.joint_groups.values())
+
+
+def _given_up(coordinator: Coordinator) -> set[GivenUpKey]:
+    shard = coordinator._shard
+    return set(shard._table.given_up) if isinstance(shard, TransactionShard) else set()
 
 
 def _holds_of_reborn(coordinator: Coordinator) -> bool:

@@ -1,4 +1,4 @@
-"""A scripted fault: empty disks under an old id, as after a disk or a machine has died (KIP-858, RELIABILITY D21).
+"""A scripted fault: empty disks under an old id, as after a disk or a machine has died (KIP-858).
 
 By turns, and as the broker has directories for it:
 

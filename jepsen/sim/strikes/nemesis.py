@@ -20,7 +20,9 @@ from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
     KILLED_HOLDER,
     KILLED_IN_BATCH,
+    LATE_DELETION,
     LATE_SCRIPTS,
+    LEFT_BEHIND,
     LONE_LEADER,
     NEW_DISK,
     OLDER_DISK,
@@ -90,7 +92,7 @@ class Nemesis:
         """Takes the next number. after_ms: from now."""
         of_scripts = (
             *SCRIPTED, *LATE_SCRIPTS, LONE_LEADER, OLDER_DISK, NEW_DISK, KILLED_COORDINATOR, KILLED_HOLDER,
-            KILLED_IN_BATCH, SECOND_COPY,
+            KILLED_IN_BATCH, SECOND_COPY, LATE_DELETION, LEFT_BEHIND,
         )  # fmt: skip
         durations_ms = _SCRIPTED_MS if kind in of_scripts else _DURATIONS_MS
         lasts_ms = int(self._rng.choice(durations_ms) * self._rng.uniform(0.5, 1.5))

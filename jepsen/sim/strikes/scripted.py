@@ -12,13 +12,16 @@ from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
     KILLED_HOLDER,
     KILLED_IN_BATCH,
+    LATE_DELETION,
     LATE_LEADER,
+    LEFT_BEHIND,
     NEW_DISK,
     OLDER_DISK,
     SECOND_COPY,
 )
 from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
 from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder, killed_in_batch
+from jepsen.sim.scripts.late_deletion import late_deletion
 from jepsen.sim.scripts.late_leader import late_leader
 from jepsen.sim.scripts.late_settings import (
     LATE_METADATA,
@@ -28,6 +31,7 @@ from jepsen.sim.scripts.late_settings import (
     raised_durability,
     raised_minimum,
 )
+from jepsen.sim.scripts.left_behind import left_behind
 from jepsen.sim.scripts.new_disk import new_disk
 from jepsen.sim.scripts.older_disk import older_disk
 from jepsen.sim.scripts.restarted_voter import restarted_voter
@@ -54,6 +58,8 @@ _SCRIPTS = {
     RAISED_DURABILITY: raised_durability,
     SECOND_COPY: second_copy,
     LATE_LEADER: late_leader,
+    LATE_DELETION: late_deletion,
+    LEFT_BEHIND: left_behind,
 }
 
 
@@ -71,7 +77,7 @@ def _run(stage: Stage[SimCluster], script: Callable[[SimCluster, random.Random],
 
 
 def _hold_alter_partition(stage: Stage[SimCluster]) -> Undo:
-    """AlterPartition requests arrive late (N12); the joining replica may die meanwhile."""
+    """AlterPartition requests arrive late; the joining replica may die meanwhile."""
 
     def intercept(message: Message) -> Verdict:
         if message.path == _ALTER_PARTITION and message.phase is Phase.REQUEST and stage.rng.random() < 0.5:

@@ -1,6 +1,6 @@
 """Keeps the coroutines of killed nodes.
 
-A killed process runs no `finally` (DESIGN 12). But Python closes a coroutine when it is collected, and closing it would
+A killed process runs no `finally`. But Python closes a coroutine when it is collected, and closing it would
 run its `finally` blocks in the middle of another simulation. So everything that a killed loop held is referenced here
 until its simulation has ended, and is then released silently.
 

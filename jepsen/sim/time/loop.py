@@ -2,7 +2,7 @@
 
 Every handle goes through the cluster's scheduler, so that all nodes share one order of events. A node can be killed
 (none of its code runs again, not even `finally`) and paused (SIGSTOP: due handles wait; on resume ready handles run
-first, then received messages, then overdue timers: RELIABILITY 6.2, 20).
+first, then received messages, then overdue timers).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Time is an integer of nanoseconds and advances only when no event is left at the current time. Events at the same time
 run in the order in which they were scheduled. Each concern has its own random generator, derived from the seed and the
-concern's name, so that a new draw in one place does not change the others (RELIABILITY 6.5, 41).
+concern's name, so that a new draw in one place does not change the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A log as it is on a simulated disk, batch by batch, read independently of the process that owns it.
 
 Each batch has a chained hash over all bytes up to its end. Two logs agree up to an offset exactly if their chains there
-are equal (RELIABILITY 3.3, log matching). `end` is what readers of the disk see; `durable_end()` is what would survive
+are equal (Raft §5.3, log matching). `end` is what readers of the disk see; `durable_end()` is what would survive
 a power cut.
 
 A log may lie in one of several log directories. What lies in a directory of another node, which somebody has put there

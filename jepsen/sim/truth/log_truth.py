@@ -1,7 +1,7 @@
 """The committed content of one log of the cluster, known by looking at every disk at once.
 
 Log matching: the same (offset, epoch) always ends the same bytes. What is committed once stays committed for ever: a
-node that commits up to an offset must hold the same bytes there as all other nodes that did (RELIABILITY 3.3).
+node that commits up to an offset must hold the same bytes there as all other nodes that did.
 """
 
 from __future__ import annotations

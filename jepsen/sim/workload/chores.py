@@ -138,7 +138,7 @@ class Chores:
             await asyncio.sleep(self._rng.uniform(0, 3))
         topic.partitions = self._rng.randint(1, PARTITIONS)
         await self._create(topic)
-        self.counts["topics-anew"] += 1
+        self.counts["topics-anew"] = self.counts.get("topics-anew", 0) + 1
 
     async def _add_partitions(self, topic: Topic) -> None:
         """If the outcome is not known, the number of partitions is not checked."""
@@ -172,14 +172,30 @@ class Chores:
         if not topic.acked:
             return
         index = self._rng.choice(sorted(topic.acked))
-        deletion = self._ask(topic, index, self._rng.randint(1, topic.acked[index]))
+        await self._delete_before(topic, index, self._rng.randint(1, topic.acked[index]))
+
+    async def delete_records(self, name: str, index: int) -> None:
+        """What a script asks for: all that is acknowledged."""
+        topic = self.topics.get(name)
+        if topic is not None and topic.is_open and topic.acked.get(index):
+            await self._delete_before(topic, index, topic.acked[index])
+
+    async def make_anew(self, name: str) -> None:
+        """What a script asks for; nothing if the topic is being deleted."""
+        topic = self.topics.get(name)
+        if topic is not None and topic.is_open:
+            await self._make_anew(topic)
+
+    async def _delete_before(self, topic: Topic, index: int, before: int) -> None:
+        deletion, log = self._ask(topic, index, before), topic.logs(index)[-1]
         async with self._admin() as admin:
             try:
                 await admin.delete_records({deletion.key: deletion.before})
             except (QuorumlogError, RpcError):
                 return
         deletion.acked_ns = self._cluster.scheduler.now_ns
-        self.counts["delete-records"] += 1
+        self._cluster.invariants.deletions.on_acked(log, before)
+        self.counts["delete-records"] = self.counts.get("delete-records", 0) + 1
 
     def _may_come_late(self, deletion: Deletion) -> bool:
         slow = deletion.acked_ns < 0 or deletion.acked_ns - deletion.invoked_ns >= _AT_ONCE_NS

@@ -28,6 +28,7 @@ from jepsen.sim.workload.beside import Beside
 from jepsen.sim.workload.chores import MAX_PARTITIONS, Chores
 from jepsen.sim.workload.compaction import Compaction
 from jepsen.sim.workload.group_calls import UNITS_OF
+from jepsen.sim.workload.imports import IMPORTED, ImportChore
 from jepsen.sim.workload.levels import Levels
 from jepsen.sim.workload.moves import MoveChore
 from jepsen.sim.workload.operator import Operator
@@ -36,7 +37,7 @@ from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
 from quorumlog.client.delivery import Delivery
-from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
+from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.reassignments import ReassignablePartition
@@ -96,11 +97,13 @@ class Workload:
             rng=self._rng,
             crashed=self._crashed,
         )
-        self._movers: list[MoveChore | Operator] = []
+        self._movers: list[MoveChore | Operator | ImportChore] = []
         if plan.moves:
             self._movers.append(MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")))
         if plan.reassigns:
             self._movers.append(Operator(cluster, self._rng, lambda name: partial(self._admin, name), self._crashed))
+        if plan.imports:
+            self._movers.append(ImportChore(cluster, self._rng("imports"), partial(self._admin, "imports")))
         self._take_orders()
         self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
         self._bursts = plan.bursts
@@ -139,6 +142,12 @@ class Workload:
             if isinstance(mover, Operator):
                 mover.end_throttles()
 
+    def end_imports(self) -> None:
+        """A topic that takes an import has no leader; the last one is finished first."""
+        for mover in self._movers:
+            if isinstance(mover, ImportChore):
+                mover.stopping = True
+
     def _take_orders(self) -> None:
         """What a script asks of the operator is done beside everything else."""
         moves = MoveChore(self._cluster, self._rng("asked moves"), partial(self._admin, "asked moves"))
@@ -152,6 +161,9 @@ class Workload:
             wanted = ReassignablePartition(index=index, replicas=tuple(replicas))
             self.loop.deliver(lambda: start(reassignments.ask(topic, wanted)))
 
+        chores, orders = self._chores, self._cluster.orders
+        orders.delete_records = lambda *asked: self.loop.deliver(lambda: start(chores.delete_records(*asked)))
+        orders.make_anew = lambda *asked: self.loop.deliver(lambda: start(chores.make_anew(*asked)))
         self._cluster.orders.reassign = reassign
         self._cluster.orders.elect = lambda: self.loop.deliver(lambda: start(reassignments.elect()))
         self._cluster.orders.move = lambda *asked: self.loop.deliver(lambda: start(moves.ask(*asked)))
@@ -290,15 +302,31 @@ class Workload:
     async def _read(
         self, reader: _Reader, keys: list[tuple[Key, int]], positions: dict[tuple[Key, int], int], until_ns: int
     ) -> None:
+        lives: dict[Key, int] = {}
         async with self._consumer(f"{reader.name}/{reader.assignment}", self._reader_loop) as consumer:
             try:
                 await consumer.assign([(*key, positions.get((key, life), 0)) for key, life in keys])
                 while self._scheduler.now_ns < until_ns and not self._stopping:
-                    self._note(reader, positions, await consumer.poll(timeout_ms=_POLL_MS))
-            except (QuorumlogError, RpcError):
+                    self._note(reader, positions, lives, await consumer.poll(timeout_ms=_POLL_MS))
+            except (QuorumlogError, RpcError) as error:
+                if isinstance(error, TopicReplaced):
+                    self._note_replaced(reader, error)
                 await asyncio.sleep(0.1)
 
-    def _note(self, reader: _Reader, positions: dict[tuple[Key, int], int], records: list[ConsumedRecord]) -> None:
+    def _note_replaced(self, reader: _Reader, error: TopicReplaced) -> None:
+        ids = self._chores.topics[error.topic].ids
+        if error.new_id in ids and error.topic_id in ids[ids.index(error.new_id) :]:
+            what = f"{reader.name} takes life {ids.index(error.new_id) + 1} of {error.topic} for the one that followed"
+            self._cluster.findings.broken("former-topic-taken", f"{what} life {ids.index(error.topic_id) + 1}")
+
+    def _note(
+        self,
+        reader: _Reader,
+        positions: dict[tuple[Key, int], int],
+        lives: dict[Key, int],
+        records: list[ConsumedRecord],
+    ) -> None:
+        """lives: by partition, the one that this assignment reads; 0: it was gone when the first record came."""
         found: dict[tuple[Key, int], list[tuple[int, str]]] = {}  # by partition and life
         for record in records:
             assert record.value is not None
@@ -307,6 +335,10 @@ class Workload:
             life = self._cluster.invariants.life_of(topic, record.partition, record.offset, value)
             found.setdefault((key, life), []).append((record.offset, value))
         for (key, life), of_life in found.items():
+            before = lives.setdefault(key, life)
+            if life and before and life != before:
+                what = f"{reader.name} reads {key[0]}-{key[1]} in life {life} after life {before}, and was not told"
+                self._cluster.findings.broken("other-life-untold", what)
             positions[key, life] = of_life[-1][0] + 1
             self.history.polls.append(
                 Poll(
@@ -350,6 +382,7 @@ class Workload:
             found = await admin.list_topics()
             others = (COMPACTED_TOPIC, LEDGER, JOINT, UNITS_OF)
             found = [topic for topic in found if topic.name not in others and not topic.is_internal]
+            found = [topic for topic in found if not topic.name.startswith(IMPORTED)]
             self.history.final_topics = [topic.name for topic in found]
             self.history.final_partitions = {topic.name: len(topic.partitions) for topic in found}
             for name in self.history.final_topics:

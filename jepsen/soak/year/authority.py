@@ -1,7 +1,7 @@
 """The metadata of the virtual year, in place of a quorum: it commits what a controller would, for one broker.
 
 A controller takes a broker that ended, or a directory that failed, out of every leadership before it gives them anew
-(KRAFT 2.6); so does this one, and each election begins an epoch. It notes in which directory a replica lies, or will
+(KIP-631); so does this one, and each election begins an epoch. It notes in which directory a replica lies, or will
 lie after its move (KIP-858).
 """
 

@@ -3,7 +3,7 @@
 An operation looks at the tip image (committed or not: everything this controller appended), at sessions and at what
 other operations are about to write, and gives slices of records. The shell appends each slice at once, before anything
 else happens, and calls `appended`; only that moves the tip. When the quorum's leadership is lost, the tip and all
-operations are dropped; what is committed is found in the log again (KRAFT 2.6).
+operations are dropped; what is committed is found in the log again (KIP-631).
 A core: no I/O, no clock; randomness is `rng` (placement, topic ids).
 """
 

@@ -88,7 +88,7 @@ class RecentBatches:
 
 
 class MetadataLog:
-    """on_error: called with every failure of the disk and every exception of a callback; the node stops (DESIGN 6).
+    """on_error: called with every failure of the disk and every exception of a callback; the node stops.
 
     The recovery point is noted when a segment is full, at the first sync after `note_interval_ms`, and at the close. An
     unclean start reads whole segments anyway; but a log that ends before its recovery point is known to have lost

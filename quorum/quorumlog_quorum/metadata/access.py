@@ -2,7 +2,7 @@
 
 They are in log, image and snapshot from metadata.version 5 on, tokens from 6 on, so that a later version can enforce
 them without another format. No request writes them. Each entry is the record that made it, by a key of its own; the
-record that takes an entry away is of another type, except for quotas. Source: KRAFT 2.5; Kafka's AclControlManager,
+record that takes an entry away is of another type, except for quotas. Source: KIP-631; Kafka's AclControlManager,
 ScramControlManager, ClientQuotaControlManager and DelegationTokenControlManager.
 """
 

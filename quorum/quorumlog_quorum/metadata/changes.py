@@ -76,7 +76,7 @@ def created_partition(record: PartitionRecord) -> PartitionRegistration:
 
 
 def changed_partition(old: PartitionRegistration, record: PartitionChangeRecord) -> PartitionRegistration:
-    """The only place that raises leader and partition epochs (KRAFT 2.6)."""
+    """The only place that raises leader and partition epochs (KIP-631)."""
     elected = record.leader is not None
     return PartitionRegistration(
         replicas=_nodes(record.replicas, old.replicas),

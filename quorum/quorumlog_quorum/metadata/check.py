@@ -1,4 +1,4 @@
-"""The invariants of an image: a pure function that names each broken one (RELIABILITY 3.2).
+"""The invariants of an image: a pure function that names each broken one.
 
 It runs after every published image in the simulation and after every record in tests of the controller. One rule is
 stricter than Kafka's: a partition without a leader has an empty ISR, because every member of an ISR may lead.

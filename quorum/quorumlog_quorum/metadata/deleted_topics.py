@@ -1,6 +1,6 @@
 """Topics that were deleted while a registered broker may still hold directories of them.
 
-A broker may delete a directory only because a committed record removed its topic (DESIGN 6). A snapshot stands in
+A broker may delete a directory only because a committed record removed its topic. A snapshot stands in
 place of the records before it, so the image keeps what those records said: from metadata.version 3 on, the id of each
 deleted topic, until every registered broker has reported that it holds no directory of it. Then the controller writes
 a ForgetDeletedTopicsRecord (quorumlog_quorum/controller/sweeps/forget_deleted.py).

@@ -67,7 +67,7 @@ class DeltaLists:
 
     @property
     def deleted_topics(self) -> list[TopicImage]:
-        """As the base had them, by id. A committed record removed each of them (DESIGN 6)."""
+        """As the base had them, by id. A committed record removed each of them."""
         return [topic for topic in self._gone_topics() if topic.id not in self._touched.vanished]
 
     @property

@@ -2,7 +2,7 @@
 
     uvarint frame version (0), uvarint record type, uvarint record version, the message
 
-Types are Kafka's numbers (KRAFT 2.5), from 1000 on our own; the message is protobuf of our schema (DESIGN 12). `_TYPES`
+Types are Kafka's numbers (KIP-631), from 1000 on our own; the message is protobuf of our schema. `_TYPES`
 says for each type which versions this software reads, and which one it writes at each level of metadata.version.
 
 Nothing is read halfway. A type, a version or a field that this software does not know gives UnsupportedMetadata: the

@@ -136,7 +136,7 @@ def finalized_levels(image: Image) -> dict[str, int]:
 
 
 def hash_of(image: Image) -> int:
-    """The state hash, computed from scratch: the sum of the hashes of all entries (DESIGN 12)."""
+    """The state hash, computed from scratch: the sum of the hashes of all entries."""
     total = sum(broker_hash(broker) for broker in image.brokers.values())
     for topic in image.topics.values():
         total += topic_hash(topic)

@@ -4,7 +4,7 @@
 
 Its lists are those of the replayed records, without entries that are now as they were before. One rule differs. A
 topic that only `base` has counts as deleted if `image` remembers its deletion. Of any other such topic nothing is
-known: it has vanished, and its replicas are set aside, not deleted (DESIGN 6).
+known: it has vanished, and its replicas are set aside, not deleted.
 """
 
 from __future__ import annotations

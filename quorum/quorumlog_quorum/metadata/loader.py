@@ -1,4 +1,4 @@
-"""From committed batches to published images (KRAFT 2.9).
+"""From committed batches to published images (KIP-631).
 
 The loader is a listener of the quorum's log (RaftListener), and all others subscribe to it (MetadataSubscription). It
 publishes in order, and for the first time only when the local log has caught up with the high watermark that was the

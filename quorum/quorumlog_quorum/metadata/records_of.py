@@ -1,6 +1,6 @@
 """An image as the records that make it: the content of a snapshot.
 
-The kinds follow each other in Kafka's order (KRAFT 2.3), each sorted by key, so that equal images give equal records.
+The kinds follow each other as in Kafka's `MetadataImage`, each sorted by key, so that equal images give equal records.
 """
 
 from __future__ import annotations

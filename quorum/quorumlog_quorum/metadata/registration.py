@@ -8,7 +8,7 @@ from quorumlog.ids import NO_NODE, RESERVED_UUIDS, BrokerEpoch, Epoch, NodeId, U
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog_quorum.metadata.canonical import Value
 
-# Reserved directory ids (KRAFT 2.7): no directory has one of the first hundred numbers as its id.
+# Reserved directory ids (KIP-858): no directory has one of the first hundred numbers as its id.
 UNASSIGNED: Uuid = (1).to_bytes(16, "big")  # the broker has not yet reported where it keeps the replica
 LOST: Uuid = (2).to_bytes(16, "big")  # in a directory that is offline; which one is not known
 
@@ -64,7 +64,7 @@ class BrokerRegistration:
         return next((endpoint for endpoint in self.endpoints if endpoint.name == listener_name), None)
 
     def is_online(self, directory: Uuid) -> bool:
-        """Whether the broker can serve a replica whose recorded directory is `directory` (KRAFT 2.7)."""
+        """Whether the broker can serve a replica whose recorded directory is `directory` (KIP-858)."""
         if directory == UNASSIGNED:
             return bool(self.log_directories)
         return directory in self.log_directories

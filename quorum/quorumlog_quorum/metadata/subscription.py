@@ -1,7 +1,7 @@
 """What a broker may know of the quorum: the committed metadata as it grows, and where the active controller is.
 
 The composition root gives a broker an object of this shape; whether a voter or an observer stands behind it makes no
-difference. Rules of publication (KRAFT 2.9): in order; committed records only; the first time only once the local log
+difference. Rules of publication (KIP-631): in order; committed records only; the first time only once the local log
 has caught up with the high watermark that it saw at start; never inside a batch. A listener added later is first given
 the whole image as a delta from the empty one. Every other delta holds some hundred records, or one batch if that is
 larger. A listener may return what it does with a large delta as steps; nothing is published before they are done.

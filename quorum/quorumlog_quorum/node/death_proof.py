@@ -1,4 +1,4 @@
-"""Proof that a leader's process has ended (DESIGN 5), so that an election after kill -9 waits for no time-out.
+"""Proof that a leader's process has ended, so that an election after kill -9 waits for no time-out.
 
 The proof is a refused connection on every resolved address, twice, 50 ms apart, at an address where this node has
 reached that same process before; or an answer from another process at that address. Silence, a missing route or a

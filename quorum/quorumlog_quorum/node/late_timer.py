@@ -2,7 +2,7 @@
 
 After a stall (a stopped process, a pause of the machine) the event loop finds overdue timers and received messages at
 the same time. If the timer went first, a follower would start an election after every pause, although the leader's
-answer is already in its socket (RELIABILITY 6.2.20).
+answer is already in its socket.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times and limits of the quorum. The defaults are those of DESIGN 12, else Kafka's, scaled to our time-outs."""
+"""Times and limits of the quorum. The defaults are Kafka's, scaled to our time-outs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class RaftConfig:
         return rank * self.rank_step_ms + rng.randint(0, self.rank_jitter_ms)
 
     def successor_delay_ms(self, position: int | None, candidates: int) -> int:
-        """How long a voter waits before its election after the leader resigned (KRAFT 2.2).
+        """How long a voter waits before its election after the leader resigned (KIP-595).
 
         position: place in the leader's list of preferred successors; None if the voter is not in the list.
         candidates: length of that list.

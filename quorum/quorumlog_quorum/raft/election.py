@@ -1,7 +1,7 @@
 """Elections: a round of pre-votes, then a larger epoch and a round of votes (KIP-996).
 
 A round cannot be won when too many voters refused or could not be reached. While no leader is known it is repeated
-after rand(50..200) ms (DESIGN 5): voters learn of a leader's death at slightly different times.
+after rand(50..200) ms: voters learn of a leader's death at slightly different times.
 
 A candidate whose log is still being truncated leads only after LogTruncated: its first record must follow the cut. The
 driver's one queue of disk work already orders it so, because the candidate's own vote is persisted after the cut, and

@@ -91,7 +91,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class TimerFired:
-    """`deadline_ms` has passed. What was received before it comes first, as events (RELIABILITY 6.2.20)."""
+    """`deadline_ms` has passed. What was received before it comes first, as events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class AppendRequested:
 
 @dataclass(frozen=True, slots=True)
 class PeerProvenDead:
-    """The process of this node that led `epoch` has ended for certain (DESIGN 5).
+    """The process of this node that led `epoch` has ended for certain.
 
     epoch: of the ProbeLeader effect. The same node can lead a later epoch by the time that the proof is there.
     """

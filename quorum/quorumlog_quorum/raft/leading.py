@@ -2,7 +2,7 @@
 
 - The high watermark is the end offset that a majority has synced; of its own log the leader counts the synced end. It
   counts only once it passes the epoch's first record: records of an earlier epoch are not committed by counting
-  replicas (Raft 5.4.2, KRAFT 2.2).
+  replicas (Raft 5.4.2, KIP-595).
 - A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked. While
   changes follow each other closely, a high watermark waits for the next records, for a few milliseconds
   (high_watermark_pacing.py).

@@ -1,8 +1,9 @@
 """The file `quorum-state`: a node's epoch, its vote, and the leader that it knows.
 
-Format: FORMATS 4.7, version 1, one line of JSON. We add a `crc32c` over the same line without it. Version 0 and files
-without a checksum are read too, because Kafka writes them. A node without the file has promised nothing. A file that
-cannot be read is fatal, and so is one that is missing beside a log: a node that guesses its promises could vote twice.
+Format: Kafka's `QuorumStateData`, version 1, one line of JSON. We add a `crc32c` over the same line without it. Files
+of version 0 or without a checksum are read too: Kafka writes them. A node without the file has promised nothing. A file
+that cannot be read is fatal, and so is one that is missing beside a log: a node that guesses its promises could vote
+twice.
 
 The way out (`renew_quorum_state`) makes no guess. A candidate notes its epoch on its own disk before it asks this node
 for a vote. So no vote of this node lies in an epoch after the largest one in the files of all other voters, as they are

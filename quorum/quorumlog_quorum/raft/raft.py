@@ -5,7 +5,7 @@
     ... perform them in order, pass their results to step as events, and call step(TimerFired()) at deadline_ms()
 
 Pure: no I/O, no clock, no randomness but `rng`; record bytes are passed on and never read. Sources: KIP-595, KIP-996,
-KRAFT.md 2.1 and 2.2, DESIGN.md 5 and 12. This module decides which rule answers an event, and answering which rule
+KIP-853. This module decides which rule answers an event, and answering which rule
 answers a message. The rules are in voting, election, leading, confirming, handing_over, following, snapshot_fetching,
 snapshot_serving and resigning; they change the state through core, which checks the tables in roles.
 """
@@ -252,7 +252,7 @@ class Raft:
                 assert_never(event)
 
     def _start(self, now_ms: int) -> None:
-        """The saved promises decide the first role (KRAFT 2.1, start-up)."""
+        """The saved promises decide the first role (KIP-595, start-up)."""
         core = self._core
         leader_id = core.saved.leader_id
         if core.log.last_epoch > core.epoch:

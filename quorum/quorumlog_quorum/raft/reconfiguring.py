@@ -1,4 +1,4 @@
-"""The leader's side of AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter and the upgrade of kraft.version (KRAFT 2.4).
+"""The leader's side of AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter and the upgrade of kraft.version (KIP-853).
 
 - One change at a time: the next one is refused until the last one is committed. So at most one set is uncommitted, and
   the majorities of any two sets that nodes may hold overlap.
@@ -135,7 +135,7 @@ def describe_change(core: Core) -> DescribedChange | None:
 
 
 def _begin_add(core: Core, token: int, request: AddRaftVoterRequest, now_ms: int) -> None:
-    """The checks come in the order of KRAFT 2.4."""
+    """The checks come in the order of KIP-853."""
     leader = _settled_leader(core)
     _check_level(core)
     key = _key(request.voter_id, request.voter_directory_id)

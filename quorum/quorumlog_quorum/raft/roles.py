@@ -1,4 +1,4 @@
-"""The roles of a node in the quorum: which may follow which, and what each one knows (KRAFT 2.1).
+"""The roles of a node in the quorum: which may follow which, and what each one knows (KIP-595).
 
 The tables come first. Observers (nodes that are not voters) move between Unattached and Follower only. A state changes
 only through its own methods; a role is replaced by another only through `Core`.
@@ -27,8 +27,8 @@ class RaftRole(Enum):
     RESIGNED = "resigned"
 
 
-# Within one epoch. A follower becomes unattached when its leader announced its resignation or was proven dead
-# (DESIGN 5), or, on an observer, when the leader did not answer in time. A resigned leader never leads its epoch again.
+# Within one epoch. A follower becomes unattached when its leader announced its resignation or was proven dead,
+# or, on an observer, when the leader did not answer in time. A resigned leader never leads its epoch again.
 SAME_EPOCH: dict[RaftRole, frozenset[RaftRole]] = {
     RaftRole.UNATTACHED: frozenset({RaftRole.UNATTACHED, RaftRole.PROSPECTIVE, RaftRole.FOLLOWER}),
     RaftRole.PROSPECTIVE: frozenset({RaftRole.PROSPECTIVE, RaftRole.UNATTACHED, RaftRole.FOLLOWER}),

@@ -1,7 +1,7 @@
 """Fetching the leader's snapshot, for a follower or observer whose position the leader's log does not hold any more.
 
 Pieces are asked for one after the other, by position; the next one when the last is written. A request that failed is
-repeated from the same position while the epoch lasts; another epoch begins anew (KRAFT 2.2). The file is verified as a
+repeated from the same position while the epoch lasts; another epoch begins anew (KIP-595). The file is verified as a
 whole. Then it takes the place of the log, and fetching goes on where it ends.
 """
 

@@ -1,4 +1,4 @@
-"""The voter sets of the metadata log, by the offsets of the records that made them (KIP-853, KRAFT 2.4).
+"""The voter sets of the metadata log, by the offsets of the records that made them (KIP-853).
 
 - A set is in force as soon as its record is appended, committed or not. Truncation of the record reverts it.
 - Before the first record, the set is the static one (`controller.quorum.voters`) and kraft.version is 0. Records of the

@@ -1,4 +1,4 @@
-"""Answering a VoteRequest: KRAFT 2.2 "Vote granting", rule by rule.
+"""Answering a VoteRequest: docs/kraft-rules.md, "Votes", rule by rule.
 
 A node votes for one candidate per epoch. A pre-vote asks how this node would vote. It promises nothing and changes
 nothing: not even a larger epoch in it is adopted (KIP-996, Raft 9.6), else a voter could depose a healthy leader by

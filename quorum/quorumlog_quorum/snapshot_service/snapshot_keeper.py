@@ -1,4 +1,4 @@
-"""Retention of the metadata log and its snapshots: a look every minute (KRAFT 2.3).
+"""Retention of the metadata log and its snapshots: a look every minute (KIP-630).
 
 The oldest snapshot goes only if the next one was read and found intact. Then the log starts where that one ends; the
 core knows first, so that it offers nothing that is about to go. A damaged snapshot causes nothing but another one.

@@ -1,4 +1,4 @@
-"""The bytes of a snapshot: record batches as in the log, with Kafka's control records around them (KRAFT 2.3).
+"""The bytes of a snapshot: record batches as in the log, with Kafka's control records around them (KIP-630).
 
     one control batch: SnapshotHeader, then KRaftVersion and Voters if there are any
     data batches: the records that make the image

@@ -1,4 +1,4 @@
-"""Which snapshots a directory holds, and what a start does with them (KRAFT 2.3). Pure: names in, decisions out."""
+"""Which snapshots a directory holds, and what a start does with them (KIP-630). Pure: names in, decisions out."""
 
 from __future__ import annotations
 

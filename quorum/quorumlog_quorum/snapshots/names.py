@@ -1,4 +1,4 @@
-"""Names of snapshot files, which lie beside the segments of the metadata log, as in Kafka (FORMATS 4.8).
+"""Names of snapshot files, which lie beside the segments of the metadata log, as in Kafka (`Snapshots`).
 
 00000000000000001234-0000000007.checkpoint              a snapshot of all records before offset 1234, the last of
                                                         which was written in epoch 7

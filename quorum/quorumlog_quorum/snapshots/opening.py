@@ -1,4 +1,4 @@
-"""What a start makes of the snapshots beside a metadata log (KRAFT 2.3). Runs in the worker of the log.
+"""What a start makes of the snapshots beside a metadata log (KIP-630). Runs in the worker of the log.
 
 1. Unfinished and deleted files are removed.
 2. Every snapshot is read. A damaged one is set aside under another name and counted; nothing else follows from it.

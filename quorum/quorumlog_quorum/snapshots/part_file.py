@@ -2,7 +2,7 @@
 
 Each call is one bounded piece of work for the worker of the metadata log. A crash leaves a `.part`, which the next
 start removes, or the finished snapshot, never a half of one under its final name: the bytes are synced before the
-rename, and the name is synced after it (DESIGN 6).
+rename, and the name is synced after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many snapshots are kept, and with them how much of the log (KRAFT 2.3). Pure.
+"""How many snapshots are kept, and with them how much of the log (KIP-630). Pure.
 
 The oldest snapshot goes only if a newer one exists; then the log starts where the next one ends. Both limits are soft:
 the newest snapshot and the log after it stay, whatever their size and age.

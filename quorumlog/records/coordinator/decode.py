@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from quorumlog.records.coordinator import consumer_groups as groups
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
-from quorumlog.records.coordinator.joint import GROUP_TYPE, JOINT, JointKey
-from quorumlog.records.coordinator.layout import INT, TEXT, Field, Layout
+from quorumlog.records.coordinator.joint import GIVEN_UP, GIVEN_UP_TYPE, GROUP_TYPE, JOINT, GivenUpKey, JointKey
+from quorumlog.records.coordinator.layout import INT, LONG, TEXT, Field, Layout
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, OFFSET_COMMIT, GroupMetadataKey, OffsetKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey
 from quorumlog.records.corrupt import CorruptRecords
@@ -59,6 +59,9 @@ class CoordinatorRecord(NamedTuple):
 Types = Mapping[int, RecordType]
 
 
+_KEY_KINDS = {"partition": INT, "sequence": LONG}  # of fields of keys; all others are texts
+
+
 def _types(*rows: tuple[int, type[Any], Layout[Any]]) -> Types:
     """By number."""
     return {
@@ -69,7 +72,7 @@ def _types(*rows: tuple[int, type[Any], Layout[Any]]) -> Types:
 
 def _key_field(name: str) -> Field:
     """A key is read by its type as if that were a version."""
-    return Field(name, INT if name == "partition" else TEXT, until=2**15 - 1)
+    return Field(name, _KEY_KINDS.get(name, TEXT), until=2**15 - 1)
 
 
 GROUP_TYPES = _types(
@@ -84,7 +87,10 @@ GROUP_TYPES = _types(
     (8, groups.ConsumerGroupCurrentMemberAssignmentKey, groups.CURRENT_MEMBER),
     (16, groups.ConsumerGroupRegularExpressionKey, groups.REGULAR_EXPRESSION),
 )
-TRANSACTION_TYPES = _types((0, TransactionKey, TRANSACTION), (GROUP_TYPE, JointKey, JOINT))
+TRANSACTION_TYPES = _types(
+    (0, TransactionKey, TRANSACTION), (GROUP_TYPE, JointKey, JOINT), (GIVEN_UP_TYPE, GivenUpKey, GIVEN_UP)
+)
+_OF_TRANSACTIONS = tuple(row.key_class for row in TRANSACTION_TYPES.values())
 _NUMBERS = {row.key_class: row.number for types in (GROUP_TYPES, TRANSACTION_TYPES) for row in types.values()}
 
 
@@ -96,7 +102,7 @@ def number_of(key: Any) -> int:
 def encode_key(key: Any) -> bytes:
     """The key of a record, of the newest type that its class has."""
     number = number_of(key)
-    types = TRANSACTION_TYPES if isinstance(key, (TransactionKey, JointKey)) else GROUP_TYPES
+    types = TRANSACTION_TYPES if isinstance(key, _OF_TRANSACTIONS) else GROUP_TYPES
     writer = FieldWriter(flexible=False)
     writer.number(INT16, number)
     types[number].key.write(writer, number, key)

@@ -1,7 +1,8 @@
-"""What `__transaction_state` holds of joint transactions: a group's last decision, and whose child an id is.
+"""What `__transaction_state` holds of joint transactions: a group's last decision, batches that a run has given up, and
+whose child an id is.
 
-None of it is Kafka's (decision 112). The decision has a key of a type that Kafka does not know; a child's state is a
-tagged field of the ordinary record of its transactional id. Kafka's software passes over both.
+None of it is Kafka's (decision 112). The first two have keys of types that Kafka does not know; a child's state is a
+tagged field of the ordinary record of its transactional id. Kafka's software passes over all of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from quorumlog.records.corrupt import CorruptRecords
 CHILD = Struct(">ih")  # slot and epoch; without padding
 CHILD_TAG = 10_000  # in the value of a transactional id: far above those that Kafka gives out
 GROUP_TYPE = 10_000  # of the key, for the same reason
+GIVEN_UP_TYPE = 10_001
 
 
 class JointKind(IntEnum):
@@ -43,6 +45,21 @@ class JointKey(NamedTuple):
     """Type 10000."""
 
     group: str
+
+
+class GivenUpKey(NamedTuple):
+    """Type 10001: a batch that its run has aborted as a whole, and so never decides."""
+
+    group: str
+    run: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUpValue:
+    """at_ms: since 1970."""
+
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +133,7 @@ JOINT = Layout(
     Field("children", _CHILDREN),
     Field("decided_at_ms", LONG),
 )
+GIVEN_UP = Layout(GivenUpValue, Field("at_ms", LONG))
 JOINT_CHILD = Layout(
     JointChild,
     Field("group", TEXT),

@@ -140,10 +140,10 @@ def read_value(value: bytes) -> OffsetCommitValue:
 
 
 def write_value(value: OffsetCommitValue) -> bytes:
-    """In the newest version, or in the one that has an expire time where the value has one: it has no leader epoch and
-    no topic id, which are lost."""
+    """In the newest version, or in the one of Kafka's that has an expire time and no leader epoch, which is lost: where
+    the value has an expire time and no topic id."""
     if value.expire_timestamp != NO_TIMESTAMP:
-        return OFFSET_COMMIT.encode(value, WITH_EXPIRE_TIME)
+        return OFFSET_COMMIT.encode(value, WITH_EXPIRE_TIME if value.topic_id == ZERO_UUID else NEWEST)
     return value_of(
         value.offset, value.leader_epoch, value.metadata.encode(), end_of(value.commit_timestamp, value.topic_id)
     )

@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` that the classic protocol writes: committed offsets, and groups (FORMATS 4.9)."""
+"""Records of `__consumer_offsets` that the classic protocol writes: committed offsets, and groups."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from quorumlog.records.coordinator.layout import (
 )
 
 NO_TIMESTAMP = -1
+EXPIRE_TAG = 10_000  # in the value of an offset: far above those that Kafka gives out
 
 
 class OffsetKey(NamedTuple):
@@ -37,7 +38,11 @@ class GroupMetadataKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """How far a group has come in a partition. Times in ms since 1970, -1 where there is none."""
+    """How far a group has come in a partition. Times in ms since 1970, -1 where there is none.
+
+    No version of Kafka's has both, an expire time and the topic's id. Newer ones that do are ours: Kafka skips the tag,
+    and goes by its own retention.
+    """
 
     offset: Offset
     metadata: str
@@ -81,6 +86,7 @@ OFFSET_COMMIT = Layout(
     Field("commit_timestamp", LONG),
     Field("expire_timestamp", LONG, since=1, until=1),
     Field("topic_id", UUID, since=4, tag=0, default=ZERO_UUID),
+    Field("expire_timestamp", LONG, since=4, tag=EXPIRE_TAG, default=NO_TIMESTAMP),
     newest=4,
     flexible_since=4,
 )

@@ -332,7 +332,7 @@ Global___DescribeClusterRequest: _TypeAlias = DescribeClusterRequest  # noqa: Y0
 
 @_typing.final
 class ImageHash(_message.Message):
-    """The hash of a metadata image (DESIGN 12). Images of one offset have one hash on all nodes."""
+    """The hash of a metadata image. Images of one offset have one hash on all nodes."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -381,7 +381,7 @@ class DescribeClusterResponse(_message.Message):
     metadata_offset: _builtins.int
     """default: -1"""
     state_hash: _builtins.bytes
-    """Hash of the metadata image at `metadata_offset`, 16 bytes (DESIGN 12).
+    """Hash of the metadata image at `metadata_offset`, 16 bytes.
     default: b""
     """
     endpoint_type: _builtins.int

@@ -647,7 +647,7 @@ Global___RegisterControllerResponse: _TypeAlias = RegisterControllerResponse  # 
 
 @_typing.final
 class ProbeRequest(_message.Message):
-    """Asks which process serves an internal listener (DESIGN 5: the death of a process is proven, not waited for)."""
+    """Asks which process serves an internal listener: the death of a process is proven, not waited for."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

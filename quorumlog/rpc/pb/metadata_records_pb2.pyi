@@ -4,8 +4,8 @@
 isort:skip_file
 Records of the metadata log. Only replayed records change the state of the cluster.
 
-Frame of a record's value (DESIGN 12): uvarint frame version (0), uvarint record type, uvarint record version, then
-the message. Types are Kafka's numbers where Kafka has the record (KRAFT 2.5). `@n` marks a field that came with
+Frame of a record's value: uvarint frame version (0), uvarint record type, uvarint record version, then
+the message. Types are Kafka's numbers where Kafka has the record (KIP-631). `@n` marks a field that came with
 version n of its record; a field without a mark came with version 0. quorumlog_quorum/metadata/frame.py says which
 version is written at which feature level.
 """

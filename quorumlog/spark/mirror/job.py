@@ -7,36 +7,36 @@ the mirror's own file), then the rows are written. Killed between any two of the
 from __future__ import annotations
 
 import json
-import os
 import re
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.offsets import EARLIEST
 from quorumlog.ids import Offset, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.mirror.entries import Entry, Returned, entries_for
+from quorumlog.spark.mirror.checkpoint import Checkpoint, open_checkpoint
+from quorumlog.spark.mirror.entries import Entries, Entry, Returned, entries_for
 from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, Topics
 from quorumlog.spark.mirror.internal_records import heartbeat_record
 from quorumlog.spark.mirror.kept import (
-    FILE,
     Kept,
     KeptTopic,
     SideMadeAnew,
     check_sides,
+    check_topics,
     kept_text,
     read_kept,
     with_topics,
 )
+from quorumlog.spark.mirror.lost import Losses, with_own_hint
 from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern, with_homes
 from quorumlog.spark.mirror.origin import Home
-from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, counted, rows_to_write
+from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, counted, rows_to_write, without_place
 from quorumlog.spark.mirror.settings import TopicShape, change_of
 from quorumlog.spark.mirror.sides import MirrorSide
 from quorumlog.spark.mirror.translation import Span, last_copy
@@ -49,12 +49,24 @@ DEFAULT_EVERY_MS = 1_000  # between the beginnings of two batches
 DEFAULT_GROUPS_EVERY_MS = 10_000
 DEFAULT_MAX_BATCH = 1_000_000  # offsets of a batch, where this Spark can limit them
 LOOK_S = 0.2  # between two looks at the query
+Answer = TypeVar("Answer")
 Ids = set[tuple[str, bytes, int]]  # name, id and partitions of topics
+METADATA_WAIT_S = 20.0  # for a broker that is behind to learn of a topic or partition
+MAX_RECORD_BYTES = 64 << 20  # of a copy, unless the target's options say another: nodes take requests up to 100 MiB
 STOP_WAIT_S = 60.0  # for the batch that is under way, before the query is stopped in the middle of it
 
 
 class SameCluster(ConfigError):
     """Both sides are one cluster."""
+
+
+class NoPlace(QuorumlogError):
+    """The query has read a topic or partition of the source that the mirror's own client does not find, or cannot make
+    on the target."""
+
+
+class RecordsLost(QuorumlogError):
+    """Retention, or who deleted a topic, took records of the source before they were copied."""
 
 
 class Stopped(QuorumlogError):
@@ -64,12 +76,13 @@ class Stopped(QuorumlogError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """source, target: options of the format, of reads and of writes, with bootstrap.servers. topics: regular
-    expressions of whole names, with commas. restored: see `naming.name_topics`."""
+    expressions of whole names, with commas. checkpoint: a folder, or an address of a file system that Spark's Hadoop
+    knows. restored: see `naming.name_topics`."""
 
     topics: str
     source: Mapping[str, str]
     target: Mapping[str, str]
-    checkpoint: Path
+    checkpoint: str
     names: Names = Names.PREFIXED
     name: str = "mirror"
     delivery: str = EXACTLY_ONCE
@@ -119,11 +132,14 @@ class Mirror:
     _seen: tuple[Ids, Ids] | None = None  # topics of both sides, when the plan was made
     _told_at: str = ""  # of the last progress report that was looked at
     _failure: QuorumlogError | None = None  # of a batch, which Spark's query tells as a text only
+    _checkpoint: Checkpoint | None = None
+    _losses: Losses = field(default_factory=Losses)
 
     # --- before it runs ---
 
-    def begin(self) -> None:
+    def begin(self, checkpoint: Checkpoint) -> None:
         """Raises SameCluster, SideMadeAnew, ConfigError before anything is written."""
+        self._checkpoint = checkpoint
         self.source.learn_id()
         self.target.learn_id()
         if self.source.cluster_id == self.target.cluster_id:
@@ -134,77 +150,75 @@ class Mirror:
         self._pattern = with_homes(
             topic_pattern(self.request.topics), self._copies(), (self.target.cluster_id, self.request.restored)
         )
-        request, file = self.request, self.request.checkpoint / FILE
-        if file.exists():
-            self.kept = read_kept(file.read_text())
-            check_sides(
-                self.kept, self.source.cluster_id, self.target.cluster_id, self.source.alias, request.names.value
-            )
-            self._check_kept(self.kept)
+        names, found = self.request.names.value, checkpoint.read()
+        if found is not None:
+            self.kept = read_kept(found)
+            check_sides(self.kept, self.source.cluster_id, self.target.cluster_id, self.source.alias, names)
+            _in_time(self._check_kept)
             return
-        if request.checkpoint.exists() and any(request.checkpoint.iterdir()):
-            raise ConfigError(
-                f"--checkpoint {request.checkpoint} has files, and none of a mirror: name an empty folder"
+        self._keep(
+            Kept(
+                source=self.source.cluster_id, target=self.target.cluster_id, source_alias=self.source.alias,
+                names=names, salt=uuid4().hex, start=self._start(),
             )
-        made = Kept(
-            source=self.source.cluster_id, target=self.target.cluster_id, source_alias=self.source.alias,
-            names=request.names.value, salt=uuid4().hex, start=self._start(),
         )  # fmt: skip
-        request.checkpoint.mkdir(parents=True, exist_ok=True)
-        self._keep(made)
 
-    def _check_kept(self, kept: Kept) -> None:
-        """Also of topics that have no records now."""
+    def _check_kept(self) -> None:
+        """Also of topics that have no records now. Raises SideMadeAnew."""
+        assert self.kept is not None
         here, there = self.target.topics(), self.source.topics()
-        for name, one in kept.topics.items():
+        found = {}
+        for name, one in self.kept.topics.items():
             if name in there:
                 now = here.get(one.to)
-                found = KeptTopic(show_uuid(there[name].topic_id), one.to, show_uuid(now.topic_id) if now else "")
-                with_topics(kept, {name: found})
+                found[name] = KeptTopic(show_uuid(there[name].topic_id), one.to, show_uuid(now.topic_id) if now else "")
+        check_topics(self.kept, found)
 
     def _start(self) -> str:
         """JSON for startingOffsets: behind the last copy that the target has of each partition. "": it has none."""
         there, here = self.source.topics(), self.target.topics()
-        named = self._named(there)
-        returned = self.target.entries().returned
-        start: dict[str, dict[str, int]] = {}
+        named, known = self._named(there), self.target.entries()
+        start = {
+            name: {str(part.index): int(EARLIEST) for part in topic.partitions}
+            for name, topic in sorted(there.items())
+            if self._is_read(name)
+        }
+        pairs = {
+            (name, index): (named.to[name], index)
+            for name in sorted(start.keys() & named.to.keys())
+            if named.to[name] in here and self._may_have_copies(name, there[name], named, known)
+            for index in range(min(len(there[name].partitions), len(here[named.to[name]].partitions)))
+        }
+        logs = self.target.logs(here, pairs.values())
         is_any = False
-        for name, topic in sorted(there.items()):
-            if not self._is_read(name):
-                continue
-            start[name] = {str(part.index): EARLIEST for part in topic.partitions}
-            if name not in named.to or named.to[name] not in here:
-                continue
-            to = here[named.to[name]]
-            for part in topic.partitions:
-                if part.index >= len(to.partitions):
-                    continue
-                log = self.target.log(to, part.index)
-                home = Home(self.source.cluster_id, show_uuid(topic.topic_id), part.index)
-                span = Span(log.start, log.end)
-                if name in named.homes:  # its log is the home's own, and may be large
-                    came = returned.get((to.name, self.source.cluster_id))
-                    first, end = (0, 0) if came is None else came.spans.get(part.index, (0, 0))
-                    span = Span(Offset(first), Offset(end)).within(log)
-                last = last_copy(log, home, span)
-                if last is not None:
-                    start[name][str(part.index)], is_any = last + 1, True
+        for (name, index), key in pairs.items():
+            log = logs[key]
+            home = Home(self.source.cluster_id, show_uuid(there[name].topic_id), index)
+            span = Span(log.start, log.end)
+            if name in named.homes:  # its log is the home's own, and may be large
+                first, end = known.returned[key[0], self.source.cluster_id].spans.get(index, (0, 0))
+                span = Span(Offset(first), Offset(end)).within(log)
+            last = last_copy(log, home, span)
+            if last is not None:
+                start[name][str(index)], is_any = last + 1, True
         return json.dumps(start) if is_any else ""
+
+    def _may_have_copies(self, name: str, topic: TopicMetadata, named: Named, known: Entries) -> bool:
+        """By what the target says of it, which is written before the first copy. Where there is none, a search would
+        read the whole log, as of a topic that was made anew on the source."""
+        key = named.to[name], self.source.cluster_id
+        if name in named.homes:
+            return key in known.returned
+        return key in known.copies and known.copies[key].topic_id == show_uuid(topic.topic_id)
 
     def _is_read(self, name: str) -> bool:
         return re.search(self._pattern, name) is not None
 
     def _keep(self, kept: Kept) -> None:
-        if kept == self.kept:
-            return
-        file = self.request.checkpoint / FILE
-        beside = file.with_suffix(".new")
-        with beside.open("w") as out:
-            out.write(kept_text(kept))
-            out.flush()
-            os.fsync(out.fileno())
-        beside.replace(file)
-        self.kept = kept
+        assert self._checkpoint is not None, "begin comes first"
+        if kept != self.kept:
+            self._checkpoint.keep(kept_text(kept))
+            self.kept = kept
 
     # --- topics ---
 
@@ -231,15 +245,14 @@ class Mirror:
         anew: whatever was seen before; else the last plan holds as long as both sides have the same topics.
         """
         with self._calls:
-            there, here = self.source.topics(), self.target.topics()
-            seen = _ids(there), _ids(here)
-            if anew or self._plan is None or self._seen != seen:
-                self._plan = self._prepare(there, here)
-                self._seen = seen
+            is_known = not anew and self._seen == (_ids(self.source.topics()), _ids(self.target.topics()))
+            if self._plan is None or not is_known:
+                self._plan = _in_time(self._prepare)
             return self._plan
 
-    def _prepare(self, there: dict[str, TopicMetadata], here: dict[str, TopicMetadata]) -> RowPlan:
+    def _prepare(self) -> RowPlan:
         assert self.kept is not None, "begin comes first"
+        there, here = self.source.topics(), self.target.topics()
         named = self._named(there)
         self._check_targets(named, there, here)
         known = self.target.entries().copies
@@ -250,33 +263,52 @@ class Mirror:
         ]
         self.target.add_entries([one for one in new if known.get((one.copy, one.cluster_id)) != one])
         shapes = self.source.shapes(there[topic] for topic in named.to)
-        missing = [topic for topic in shapes if named.to[topic] not in here]
-        for topic in missing:
-            self.target.make(named.to[topic], shapes[topic])
-        if missing:
+        if self._make([topic for topic in shapes if named.to[topic] not in here], named, shapes):
             here = self.target.topics()
-        self._change(named, shapes, self.target.shapes(here[to] for to in named.to.values() if to in here))
-        places = {
-            topic: Place(show_uuid(there[topic].topic_id), named.to[topic], show_uuid(here[named.to[topic]].topic_id))
-            for topic in shapes
-            if named.to[topic] in here
-        }
+        if self._change(named, shapes, self.target.shapes(here[to] for to in named.to.values() if to in here)):
+            here = self.target.topics()
+        places = {topic: _place(there[topic], here[named.to[topic]]) for topic in shapes if named.to[topic] in here}
         kept = {topic: KeptTopic(one.source_id, one.to, one.target_id) for topic, one in places.items()}
         self._keep(with_topics(self.kept, kept))
+        self._seen = _ids(there), _ids(here)
         alive = frozenset(show_uuid(topic.topic_id) for topic in here.values())
-        return RowPlan(self.source.cluster_id, places, self.request.restored, alive, tuple(sorted(named.homes)))
+        return RowPlan(
+            self.source.cluster_id, places, self.request.restored, alive, tuple(sorted(named.homes)),
+            frozenset(named.left_out),
+        )  # fmt: skip
 
     def _check_targets(
         self, named: Named, there: Mapping[str, TopicMetadata], here: Mapping[str, TopicMetadata]
     ) -> None:
         """Before a topic is made in the place of one that is gone."""
         assert self.kept is not None
+        found = {}
         for topic, to in named.to.items():
-            if topic in self.kept.topics:
-                target_id = show_uuid(here[to].topic_id) if to in here else ""
-                with_topics(self.kept, {topic: KeptTopic(show_uuid(there[topic].topic_id), to, target_id)})
+            target_id = show_uuid(here[to].topic_id) if to in here else ""
+            found[topic] = KeptTopic(show_uuid(there[topic].topic_id), to, target_id)
+        check_topics(self.kept, found)
 
-    def _change(self, named: Named, shapes: Mapping[str, TopicShape], now: Mapping[str, TopicShape]) -> None:
+    def _make(self, missing: list[str], named: Named, shapes: Mapping[str, TopicShape]) -> bool:
+        """With their settings, so that no record meets those of the cluster. Whether there are any."""
+        if not missing:
+            return False
+        known = self.target.known_settings(self.target.topics())
+        settings = {
+            named.to[topic]: {
+                name: value
+                for name, value in change_of(
+                    shapes[topic], TopicShape(partitions=shapes[topic].partitions, known=known), is_home=False
+                ).settings.items()
+                if value is not None
+            }
+            for topic in missing
+        }
+        self.target.make({named.to[topic]: shapes[topic] for topic in missing}, settings)
+        return True
+
+    def _change(self, named: Named, shapes: Mapping[str, TopicShape], now: Mapping[str, TopicShape]) -> bool:
+        """Whether a topic has more partitions now."""
+        is_larger = False
         for topic, shape in shapes.items():
             to = named.to[topic]
             if to in now:
@@ -284,6 +316,8 @@ class Mirror:
                 if topic in named.homes and self.request.names is Names.PREFIXED:
                     change = replace(change, settings={})  # nothing but copies is in it, as a rule
                 self.target.change(to, change)
+                is_larger = is_larger or change.partitions > 0
+        return is_larger
 
     # --- records ---
 
@@ -294,11 +328,45 @@ class Mirror:
         self._begun = batch
         try:
             plan = self.prepare(anew=False)
+            if self.request.skip_lost:
+                self._losses.reads(batch, self._starts())
+            while (missing := self._write_or_miss(frame, plan, batch)) is not None:
+                plan = self._placed(*missing)
         except QuorumlogError as error:
             self._failure = error
             raise
-        self._write(frame, plan, batch)
         self._written = batch
+
+    def _starts(self) -> dict[str, dict[int, Offset]]:
+        with self._calls:
+            return self.source.starts(topic for name, topic in self.source.topics().items() if self._is_read(name))
+
+    def _write_or_miss(self, frame: DataFrame, plan: RowPlan, batch: int) -> tuple[str, int] | None:
+        """The topic and partition of the source that the plan has no place for; nothing is decided then."""
+        try:
+            self._write(frame, plan, batch)
+        except Exception as error:
+            missing = without_place(_whole_text(error))
+            if missing is None:
+                raise
+            return missing
+        return None
+
+    def _placed(self, topic: str, partition: int) -> RowPlan:
+        """A plan with a place for it. Raises NoPlace."""
+        deadline = time.monotonic() + METADATA_WAIT_S
+        while True:
+            plan = self.prepare()
+            if topic in plan.left_out or (topic in plan.places and partition < plan.places[topic].partitions):
+                return plan
+            if time.monotonic() >= deadline:
+                raise NoPlace(
+                    f"the query has read {topic}-{partition} of the source, and for {METADATA_WAIT_S:.0f} s the mirror "
+                    "has found no such topic and partition there, or has not been able to make it on the target. The "
+                    "batch is not written. The same command tries it again; if the topic was deleted, --skip-lost "
+                    "goes on without its records"
+                )
+            time.sleep(LOOK_S)
 
     def _write(self, frame: DataFrame, plan: RowPlan, batch: int) -> None:
         """What comes home is written down behind it: a batch that dies between the two comes again."""
@@ -339,7 +407,8 @@ class Mirror:
 
     def write_options(self, batch: int) -> dict[str, str]:
         assert self.kept is not None
-        given = {**self.request.target, "delivery": self.request.delivery}
+        given = {"kafka.max.request.size": str(MAX_RECORD_BYTES), **self.request.target}
+        given |= {"delivery": self.request.delivery}
         if self.request.delivery == EXACTLY_ONCE:
             given |= {"writeId": f"mirror/{self.request.name}/{self.kept.salt}", "writeVersion": str(batch)}
         return given
@@ -376,7 +445,8 @@ class Mirror:
     def query(self, spark: SparkSession) -> Any:
         reader = spark.readStream.format("quorumlog").options(**self.read_options())
         writer = reader.load().writeStream.foreachBatch(self.take).queryName(f"mirror {self.request.name}")
-        writer = writer.option("checkpointLocation", str(self.request.checkpoint / "spark"))
+        assert self._checkpoint is not None, "begin comes first"
+        writer = writer.option("checkpointLocation", self._checkpoint.for_spark)
         if self.request.once:
             return writer.trigger(availableNow=True).start()
         return writer.trigger(processingTime=f"{self.request.every_ms} milliseconds").start()
@@ -411,7 +481,7 @@ class Mirror:
 
     def run(self, spark: SparkSession) -> None:
         """To the end of what there is (`once`), or until `stopping` is set. Raises what the query failed with."""
-        self.begin()
+        self.begin(open_checkpoint(self.request.checkpoint, spark))
         self.prepare()
         query = self.query(spark)
         seen = -1
@@ -427,10 +497,23 @@ class Mirror:
         self._tell_progress(query, seen)
         error = query.exception()
         if error is not None and not self.stopping.is_set():
-            raise self._failure or error
+            raise self._why(error)
         if error is not None and Stopped.__name__ not in str(error):
             self.told.warn("the batch that was under way has failed at the end of the mirror: it comes first next time")
         self._look_or_tell()
+
+    def _why(self, error: Exception) -> Exception:
+        """What a query failed with, in the words of this command where there are any."""
+        if self._failure is not None:
+            return self._failure
+        try:
+            self._check_kept()  # the query finds a topic made anew, too, and calls it a loss
+        except SideMadeAnew as anew:
+            return anew
+        except (QuorumlogError, TimeoutError):
+            pass
+        text = with_own_hint(why_failed(str(error)))
+        return error if text is None else RecordsLost(text)
 
     def _end(self, query: Any) -> None:
         """Once the batch that is under way is done, so that its rows need not be written again."""
@@ -451,11 +534,33 @@ class Mirror:
             return seen
         self._told_at = last["timestamp"]
         for progress in query.recentProgress:
-            batch = int(progress["batchId"])
+            batch, source = int(progress["batchId"]), progress["sources"][0]
+            if batch > seen:
+                for text in self._losses.of(batch, _offsets(source["startOffset"]), _offsets(source["endOffset"])):
+                    self.told.warn(f"not copied: {text}")
             if batch > seen and progress["numInputRows"]:
                 seen = batch
-                self.told.batch(BatchDone(batch, int(progress["numInputRows"]), lag_of(progress["sources"][0])))
+                self.told.batch(BatchDone(batch, int(progress["numInputRows"]), lag_of(source)))
         return seen
+
+
+def _in_time(step: Callable[[], Answer]) -> Answer:
+    """What a step that looks at both sides ends with, once brokers that are behind can have learned of what is there.
+
+    Raises SideMadeAnew if it is still so then.
+    """
+    deadline = time.monotonic() + METADATA_WAIT_S
+    while True:
+        try:
+            return step()
+        except SideMadeAnew:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(LOOK_S)
+
+
+def _place(there: TopicMetadata, here: TopicMetadata) -> Place:
+    return Place(show_uuid(there.topic_id), here.name, show_uuid(here.topic_id), len(here.partitions))
 
 
 def _ids(topics: Mapping[str, TopicMetadata]) -> Ids:
@@ -464,6 +569,11 @@ def _ids(topics: Mapping[str, TopicMetadata]) -> Ids:
 
 def write(rows: DataFrame, options: Mapping[str, str]) -> None:
     rows.write.format("quorumlog").options(**options).mode("append").save()
+
+
+def _whole_text(error: BaseException) -> str:
+    """With what Java says of its causes: the text of a failed write names the job only."""
+    return f"{error}\n{getattr(error, '_stackTrace', '')}"
 
 
 def lag_of(source: Mapping[str, Any]) -> dict[str, int]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 
-FILE = "mirror.json"
 VERSION = 1
 
 
@@ -69,8 +68,8 @@ def read_kept(text: str) -> Kept:
         told: dict[str, Any] = json.loads(text)
         if told["v"] != VERSION:
             raise ConfigError(
-                f"{FILE} of the checkpoint has version {told['v']}, and this quorumlog knows {VERSION}: mirror with "
-                "the quorumlog that wrote it, or with a newer one"
+                f"the mirror's file in the checkpoint has version {told['v']}, and this quorumlog knows {VERSION}: "
+                "mirror with the quorumlog that wrote it, or with a newer one"
             )
         return Kept(
             source=told["source"], target=told["target"], source_alias=told["alias"], names=told["names"],
@@ -78,7 +77,9 @@ def read_kept(text: str) -> Kept:
             topics={str(name): KeptTopic(*one) for name, one in told["topics"].items()}, before=told["before"],
         )  # fmt: skip
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{FILE} of the checkpoint is damaged ({error}): name an empty --checkpoint") from error
+        raise ConfigError(
+            f"the mirror's file in the checkpoint is damaged ({error}): name an empty --checkpoint"
+        ) from error
 
 
 def check_sides(kept: Kept, source: str, target: str, source_alias: str, names: str) -> None:
@@ -98,6 +99,12 @@ def check_sides(kept: Kept, source: str, target: str, source_alias: str, names: 
 def with_topics(kept: Kept, found: Mapping[str, KeptTopic]) -> Kept:
     """found: what is mirrored now. Raises SideMadeAnew. A topic that has left the source is kept: who makes it again
     makes another one."""
+    check_topics(kept, found)
+    return replace(kept, topics={**kept.topics, **found})
+
+
+def check_topics(kept: Kept, found: Mapping[str, KeptTopic]) -> None:
+    """found: as they are now. Raises SideMadeAnew."""
     for name, now in found.items():
         before = kept.topics.get(name)
         if before is None:
@@ -106,4 +113,3 @@ def with_topics(kept: Kept, found: Mapping[str, KeptTopic]) -> Kept:
             raise SideMadeAnew(f"topic {name!r} of the source", before.source_id, now.source_id)
         if before.target_id != now.target_id:
             raise SideMadeAnew(f"topic {now.to!r} of the target", before.target_id, now.target_id)
-    return replace(kept, topics={**kept.topics, **found})

@@ -96,6 +96,7 @@ def name_topics(
     wanted = re.compile(pattern)
     to: dict[str, str] = {}
     homes: set[str] = set()
+    taken: dict[str, str] = {}  # by name on the target
     left_out: dict[str, str] = {}
     for topic in sorted(topics):
         if not wanted.search(topic):
@@ -107,11 +108,11 @@ def name_topics(
             )
             continue
         name = entry.topic if entry is not None else _remote(topic, names, source)
-        why = _why_not(topic, name, to)
+        why = _why_not(name, taken.get(name))
         if why:
             left_out[topic] = why
             continue
-        to[topic] = name
+        to[topic], taken[name] = name, topic
         if entry is not None:
             homes.add(topic)
     return Named(to, frozenset(homes), left_out)
@@ -121,10 +122,10 @@ def _remote(topic: str, names: Names, source: Side) -> str:
     return topic if names is Names.SAME else f"{source.alias}.{topic}"
 
 
-def _why_not(topic: str, name: str, taken: Mapping[str, str]) -> str:
-    for other, its in taken.items():
-        if its == name:
-            return f"it would be {name!r} on the target, as topic {other!r} is"
+def _why_not(name: str, other: str | None) -> str:
+    """other: the topic that has this name on the target already."""
+    if other is not None:
+        return f"it would be {name!r} on the target, as topic {other!r} is"
     try:
         validate_topic_name(name)
     except ApiError as error:

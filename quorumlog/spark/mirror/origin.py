@@ -36,11 +36,6 @@ class Origin(NamedTuple):
     copy_id: str
 
 
-def origin_text(origin: Origin) -> str:
-    home = origin.home
-    return f"{home.cluster_id}/{home.topic_id}/{home.partition}/{origin.offset}/{origin.copy_id}"
-
-
 def origin_of(headers: Sequence[tuple[str, bytes | None]], topic_id: str) -> Origin | None:
     """None: the record was written here first. topic_id: of the topic that it was read from."""
     if not headers or headers[-1][0] != HEADER or headers[-1][1] is None:

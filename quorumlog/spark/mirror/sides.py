@@ -6,11 +6,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from quorumlog.client.admin import NewTopic
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.blocking_consumer import Consumer
-from quorumlog.client.errors import QuorumlogError
+from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.offsets import LATEST
+from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror import entries
@@ -23,6 +25,7 @@ POLL_MS = 200
 READ_TIMEOUT_S = 60.0  # for one piece of a log to be read
 MAX_LOOKED_AT = 2_000_000  # records of one partition, to find where one group is in it
 PROBE_BYTES = 64 * 1024  # of an answer to a search, which needs one record of it
+MADE_AT_ONCE = 200  # topics of one request
 COMPACTED = {"cleanup.policy": "compact"}
 
 
@@ -64,10 +67,30 @@ class MirrorSide:
             for name, described in found.items()
         }
 
-    def make(self, topic: str, shape: TopicShape) -> None:
-        """With as many partitions. Replicas as on the source, but no more than there are brokers."""
+    def make(self, shapes: Mapping[str, TopicShape], settings: Mapping[str, Mapping[str, str]]) -> None:
+        """By topic: partitions and settings. Replicas as on the source, but no more than there are brokers."""
+        if not shapes:
+            return
         brokers = len(self.client.admin.describe_cluster().brokers)
-        self.client.admin.create_topic(topic, shape.partitions, min(shape.replication, brokers), exist_ok=True)
+        wanted = sorted(shapes)
+        for first in range(0, len(wanted), MADE_AT_ONCE):
+            new = [
+                NewTopic(
+                    name=name, partitions=shapes[name].partitions, configs=settings[name],
+                    replication=min(shapes[name].replication, brokers),
+                )
+                for name in wanted[first : first + MADE_AT_ONCE]
+            ]  # fmt: skip
+            for result in self.client.admin.create_topics(new):
+                if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                    text = f"topic {result.name!r} could not be made: {result.error_message or ''}"
+                    raise RequestFailed(ErrorCode(result.error_code), text)
+
+    def known_settings(self, topics: Mapping[str, TopicMetadata]) -> frozenset[str]:
+        """Names of settings that this cluster knows; empty if it has no topic to ask for. topics: of it."""
+        if not topics:
+            return frozenset()
+        return frozenset(next(iter(self.shapes([topics[min(topics)]]).values()), TopicShape(partitions=0)).known)
 
     def change(self, topic: str, change: TopicChange) -> None:
         if change.partitions:
@@ -122,9 +145,16 @@ class MirrorSide:
 
     def ends(self, topics: Iterable[TopicMetadata]) -> dict[str, dict[int, Offset]]:
         """Of each partition, the end of its log, whoever can read it."""
+        return self._places(topics, LATEST)
+
+    def starts(self, topics: Iterable[TopicMetadata]) -> dict[str, dict[int, Offset]]:
+        """Of each partition, the first offset that is still in its log."""
+        return self._places(topics, EARLIEST)
+
+    def _places(self, topics: Iterable[TopicMetadata], which: int) -> dict[str, dict[int, Offset]]:
         keys = [(topic.name, part.index) for topic in topics for part in topic.partitions]
         found: dict[str, dict[int, Offset]] = {}
-        for (name, index), one in (self.client.admin.list_offsets(dict.fromkeys(keys, LATEST)) if keys else {}).items():
+        for (name, index), one in (self.client.admin.list_offsets(dict.fromkeys(keys, which)) if keys else {}).items():
             found.setdefault(name, {})[index] = one.offset
         return found
 

@@ -53,14 +53,16 @@ def translate(offset: Offset, source: Log, target: Log, copies: Span, homes: Spa
     """The next offset to read in the target. offset: the next to read in the source.
 
     copies: where in the target copies of the source's records may lie. homes: where in the source copies of the
-    target's may lie; None: nowhere. None is returned if nobody can tell, since these are gone.
+    target's may lie; None: nowhere. None is returned if nobody can tell, since these are gone. From a log that has its
+    first record nothing is gone: where it has no copy, the group has read nothing of the target's own records.
     """
     copy, behind = first_copy(offset, source.home, target, copies.within(target))
     if homes is None or homes.end <= source.start:
         return copy if copy is not None else next_record(target, behind, target.end)
     passed = home_passed(offset, source, target.home, homes.within(source))
-    if passed is None:
+    if passed is None and source.start > 0:
         return None
+    passed = passed or Offset(0)
     until = copy if copy is not None else target.end
     own = next((at for at, origin in target.records(max(passed, target.start), until) if origin is None), None)
     if own is not None:

@@ -15,12 +15,8 @@ from quorumlog.spark.write.kafka.checks import Overrides
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
 from quorumlog.spark.write.task import AttemptSender
+from quorumlog.spark.write.which_cluster import OLDER, is_quorumlog
 
-OUR_FEATURE = "metadata.version"  # with a level of ours; Kafka's own is told under another name
-OLDER = (
-    "this quorumlog is older than the joint transactions by which a batch is written exactly once: upgrade its nodes, "
-    'or say .option("delivery", "at-least-once") if that will do'
-)
 Found = TypeVar("Found")
 
 
@@ -38,7 +34,7 @@ class ClusterDelivery:
         is_ours: Callable[[Mapping[str, Any]], bool] | None = None,
     ) -> None:
         self._options, self._once = options, once
-        self._kafka, self._is_ours = kafka or kafka_delivery, is_ours or is_quorumlog
+        self._kafka, self._is_ours = kafka or kafka_delivery, is_ours or is_ours_by
         self._chosen = joint(options, once)
         self._is_known = False
 
@@ -89,8 +85,8 @@ def kafka_delivery(options: WriteOptions, once: OnceOptions) -> KafkaDelivery:
     )
 
 
-def is_quorumlog(client: Mapping[str, Any]) -> bool:
-    """client: options of a producer. Raises what the client raises: a cluster that does not say is neither."""
+def is_ours_by(client: Mapping[str, Any]) -> bool:
+    """client: options of a producer. See `is_quorumlog`."""
     common = {name: client[name] for name in CommonOptions.__dataclass_fields__ if name in client}
     with Cluster(**common) as cluster:
-        return any(one.name == OUR_FEATURE for one in cluster.admin.describe_features().features)
+        return is_quorumlog(cluster)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pyspark.sql.datasource import WriterCommitMessage
 
 from quorumlog.client.delivery import DeliveredRange
+from quorumlog.ids import Uuid
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 
 TOLD = 10  # partitions of a text
@@ -73,11 +74,12 @@ class Spans:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """What a task has of a batch that is written exactly once. attempt: None if it sent nothing, because it had no rows
-    or the batch is decided. rows: that it was given, by topic."""
+    or the batch is decided. rows: that it was given, by topic. lives: ids of the topics into which it has sent."""
 
     batch: BatchOf
     attempt: Attempt | None
     rows: Mapping[str, int]
+    lives: Mapping[str, Uuid] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

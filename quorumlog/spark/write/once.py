@@ -17,8 +17,10 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.joint_errors import CheckpointRolledBack
+from quorumlog.ids import Uuid
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
+from quorumlog.spark.write.checkpoint import query_at
 from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
@@ -97,13 +99,13 @@ def write_once(
         sender = delivery.sender(attempt)
         with sender:
             done = send(chain([first], rows), sender)
-        attempt = sender.attempt
+        attempt, lives = sender.attempt, sender.lives
     except BaseException:
         delivery.abort_attempt(batch, attempt)
         raise
     if done.refusal:
         delivery.abort_attempt(batch, attempt)  # the driver fails the batch
-    part = Part(batch=batch, attempt=attempt, rows=done.sent.rows_by_topic())
+    part = Part(batch=batch, attempt=attempt, rows=done.sent.rows_by_topic(), lives=lives)
     return TaskDone(done.sent, done.refusal, done.all_told, part)
 
 
@@ -153,6 +155,7 @@ def commit_once(
     """messages: of all tasks, none of which refused a row. Raises BatchFailed, and what `Delivery.commit` raises."""
     assert options.once is not None
     parts = _parts(messages)
+    _refuse_two_lives(parts)
     attempts = [part.attempt for part in parts if part.attempt is not None]
     totals = totals_of(parts)
     try:
@@ -180,6 +183,19 @@ def _parts(messages: Sequence[WriterCommitMessage | None]) -> list[Part]:
     return parts
 
 
+def _refuse_two_lives(parts: Iterable[Part]) -> None:
+    """What went into the former topic of a name is gone with it. Raises BatchFailed if that is a part of the batch."""
+    known: dict[str, Uuid] = {}
+    for part in parts:
+        for topic, life in part.lives.items():
+            if known.setdefault(topic, life) != life:
+                raise BatchFailed(
+                    f"topic {topic!r} was deleted and made anew while the batch was written: tasks have written into "
+                    "the former one and into the new one, so a part of it would be readable and a part never. Nothing "
+                    "of it is; it is to be repeated"
+                )
+
+
 def totals_of(parts: Iterable[Part]) -> dict[str, int]:
     """Rows by topic: what a replay is compared with. Partitions may differ where rows have no key."""
     totals: dict[str, int] = {}
@@ -198,8 +214,12 @@ def batch_of_messages(messages: Sequence[WriterCommitMessage | None]) -> BatchOf
 
 
 def unknown_batch(once: OnceOptions, batch_id: int, last: LastBatches) -> BatchOf:
-    """Of a stream of which no task told anything: as much as is known of it. See `Delivery.abort`."""
-    group = once.sink_id or last.group_at(once.location)
+    """Of a stream of which no task told anything: as much as is known of it. See `Delivery.abort`.
+
+    The checkpoint itself says of which query it is, where it can be read: another machine may have one at such a path.
+    """
+    query = "" if once.sink_id else query_at(once.location)
+    group = once.sink_id or (f"spark/{query}" if query else last.group_at(once.location))
     return BatchOf(group=group, kind=JointKind.STREAM, location=once.location, run="", sequence=batch_id)
 
 

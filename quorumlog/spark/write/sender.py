@@ -12,6 +12,7 @@ from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, Rec
 from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import Uuid
 from quorumlog.spark.write.message import Spans
 from quorumlog.spark.write.topics import RowRefused
 
@@ -31,6 +32,10 @@ ENDED = frozenset(
 ENDED_MEANWHILE = (
     "this attempt's transaction has ended while the task wrote: it was open for longer than transactionTimeout, or its "
     "batch was decided or aborted. Nothing of it is readable. Raise transactionTimeout if batches take longer"
+)
+MADE_ANEW = (
+    "topic {topic!r} was deleted and made anew while the task wrote, so a part of its rows may be gone with the former "
+    "one. Nothing of this attempt is readable; the task is to be run again"
 )
 
 
@@ -52,6 +57,7 @@ class ClusterSender:
         self._under_way: deque[tuple[str, ArrowFuture]] = deque()
         self._counts: dict[str, int] = {}
         self._limits: dict[str, BatchLimit] = {}
+        self._lives: dict[str, Uuid] = {}  # of each topic as it was when the first row came for it
 
     def __enter__(self) -> ClusterSender:
         return self
@@ -78,6 +84,7 @@ class ClusterSender:
                     "lane for Kafka's protocol"
                 )
             self._limits[topic] = self._producer.batch_limit(topic)
+            self._lives[topic] = self._producer.topic_id(topic)
         return self._counts[topic]
 
     def queue(self, topic: str, rows: Any, keyless: int) -> None:
@@ -94,6 +101,18 @@ class ClusterSender:
 
     def finish(self) -> None:
         self._collect(0)
+        if self._is_attempt:
+            self._refuse_new_lives()
+
+    @property
+    def lives(self) -> Mapping[str, Uuid]:
+        return dict(self._lives)
+
+    def _refuse_new_lives(self) -> None:
+        """A request names the topic that this client knows, so what is acknowledged went into one that it has known."""
+        for topic, life in self._lives.items():
+            if self._producer.topic_id(topic) != life:
+                raise AttemptEnded(MADE_ANEW.format(topic=topic))
 
     def _collect(self, most: int) -> None:
         """Take what has been acknowledged, and wait until at most so many tables are under way."""

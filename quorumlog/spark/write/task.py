@@ -9,11 +9,12 @@ What came before the row is acknowledged when the task ends, so that the driver 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Protocol
 
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.ids import Uuid
 from quorumlog.spark.write.delivery import Attempt
 from quorumlog.spark.write.message import Spans, TaskDone
 from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
@@ -45,6 +46,10 @@ class AttemptSender(RowSender, Protocol):
     @property
     def attempt(self) -> Attempt:
         """As the driver has to know it. Ask after `finish`."""
+
+    @property
+    def lives(self) -> Mapping[str, Uuid]:
+        """Ids of the topics into which all has been sent. Ask after `finish`, which raises if one has changed."""
 
     def __enter__(self) -> RowSender: ...
 

@@ -1,4 +1,4 @@
-"""How far a node slows down at rest (DESIGN §13). A key that the file sets is kept as it is: what it sets never rests.
+"""How far a node slows down at rest. A key that the file sets is kept as it is: what it sets never rests.
 
 | what | usually (the key) | at rest, at most | must stay below |
 |---|---|---|---|

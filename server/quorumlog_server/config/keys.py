@@ -1,4 +1,4 @@
-"""Every key of a node's configuration: Kafka's names and meanings, with our defaults where DESIGN 12 differs.
+"""Every key of a node's configuration: Kafka's names and meanings, some defaults of our own (docs/configuration.md).
 
 `NODE_KEYS` are the node's own keys. `TOPIC_SYNONYMS` are the defaults that a broker sets for its topics (Kafka's
 `log.*` names). The keys of foreign_keys.py are Kafka's, and have no effect here. Any other key is an error.

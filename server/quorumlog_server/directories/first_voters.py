@@ -1,4 +1,4 @@
-"""The voters that a new cluster begins with, as `storage format` writes them (KRAFT 2.4, KIP-853).
+"""The voters that a new cluster begins with, as `storage format` writes them (KIP-853).
 
 They stand in the bootstrap checkpoint, `00000000000000000000-0000000000.checkpoint`, beside the empty metadata log: a
 snapshot of no records, with KRaftVersion 1 and Voters. The first leader copies both into the log. A cluster with

@@ -28,7 +28,7 @@ def load_no_more_than_needed() -> None:
 
 
 def loaded() -> None:
-    """Exclude everything loaded from later collections (RELIABILITY 6.3, 23).
+    """Exclude everything loaded from later collections.
 
     No collection runs before that: it would take 30 ms for 0.7 MB, mostly the classes that dataclasses with slots
     replace.

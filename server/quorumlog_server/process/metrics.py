@@ -1,6 +1,6 @@
 """A node's metrics for Prometheus, loaded at the first scrape (health.py).
 
-Values are read at each scrape; no request is slowed by counting. Names: CLI.md 2.9.
+Values are read at each scrape; no request is slowed by counting.
 """
 
 from __future__ import annotations

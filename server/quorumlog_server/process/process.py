@@ -50,7 +50,7 @@ def main(
     build: Callable[[NodeConfig, Edges], Node] = build_node,
     new_loop: Callable[[BaseSelector], asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop,
 ) -> int:
-    """The process's exit code (CLI.md 2.2). build: makes the node, not started yet. new_loop: makes its event loop."""
+    """The process's exit code. build: makes the node, not started yet. new_loop: makes its event loop."""
     if not __debug__:
         print(
             "quorumlog does not run under -O: its assertions protect the data; start Python without it", file=sys.stderr

@@ -1,4 +1,4 @@
-"""The auditor: reads the files of stopped nodes and says, to the byte, what is wrong with them (RELIABILITY 3.5).
+"""The auditor: reads the files of stopped nodes and says, to the byte, what is wrong with them.
 
 It changes nothing and trusts nothing. It shares no code with recovery, the indexes or the producer state: each check is
 a second, plainer answer, computed from the batches.

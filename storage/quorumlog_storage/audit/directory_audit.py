@@ -59,10 +59,6 @@ class DirectoryReport:
     marked: list[str] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
 
-    @property
-    def fault_count(self) -> int:
-        return len(self.findings.faults) + sum(len(log.findings.faults) for log in self.logs.values())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:

@@ -1,4 +1,4 @@
-"""The entries of the fixed-size files beside a segment, decoded without an index in memory (FORMATS 4.4, 4.5)."""
+"""The entries of the fixed-size files beside a segment, decoded without an index in memory."""
 
 from __future__ import annotations
 

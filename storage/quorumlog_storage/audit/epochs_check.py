@@ -1,4 +1,4 @@
-"""`leader-epoch-checkpoint` against the epochs of the batches (FORMATS 4.6, KIP-101).
+"""`leader-epoch-checkpoint` against the epochs of the batches (KIP-101).
 
 An entry says where an epoch starts: at the first offset that was written in it. Exactly that offset is wanted where the
 batches leave no gap; with a gap before an epoch's first batch, the epoch may have started anywhere in it. Two entries

@@ -1,4 +1,4 @@
-"""What the files of a log's directory are, by their names (FORMATS 4.8).
+"""What the files of a log's directory are, by their names.
 
 The names are parsed here once more, and not by quorumlog_storage/files/names.py: the auditor knows more kinds of files
 than the loader opens, those of Kafka and of interrupted work among them.

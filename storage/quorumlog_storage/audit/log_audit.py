@@ -1,6 +1,6 @@
 """The audit of one log: a partition's directory, or the metadata log's.
 
-The segments are read once, from front to back; every check is fed with the same batches. Checked is (RELIABILITY 3.5):
+The segments are read once, from front to back; every check is fed with the same batches. Checked is:
 
 1. Each batch is whole, its checksum is right, and its records can be read.
 2. Offsets increase without a gap, unless the log is compacted; leader epochs never decrease; each segment begins at the

@@ -1,4 +1,4 @@
-"""Producer snapshots against a replay of the batches before them (FORMATS 4.5; rules of FEATURES 1.4).
+"""Producer snapshots against a replay of the batches before them (rules: producer_state.py).
 
 A producer's state after its batches: its epoch, its last five batches of that epoch, the epoch of the coordinator that
 ended its last transaction, and the first offset of the transaction that is open. A snapshot holds a row for the last

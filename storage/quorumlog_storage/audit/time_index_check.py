@@ -1,6 +1,6 @@
 """Each entry of a `.timeindex` file: the largest timestamp up to a batch of its segment, and that batch's offset.
 
-Rules (FORMATS 4.4, ORACLES 3.5, Kafka's `TimeIndex` and `kafka-dump-log`):
+Rules (Kafka's `TimeIndex` and `kafka-dump-log`):
 
 1. Timestamps and offsets strictly increase; the last entry may repeat the one before it, because Kafka appends the
    segment's largest timestamp once more when the segment is closed.

@@ -3,7 +3,7 @@
 A transaction of a producer begins with its first transactional batch and ends with its marker. An aborted one has an
 entry in the index of the segment that holds its marker: its first offset, the marker's offset, and the last stable
 offset after it, which is the first offset of the transactions that are still open, or one past the marker
-(FORMATS 4.4, Kafka's `ProducerStateManager`). A marker without a transaction has no entry.
+(Kafka's `ProducerStateManager`). A marker without a transaction has no entry.
 
 A log whose first records were deleted, or that was compacted, does not hold the whole story: what an entry says about
 records that are not there is then believed.

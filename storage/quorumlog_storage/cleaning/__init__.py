@@ -1,4 +1,4 @@
-"""Compaction: of each key, keep the newest record. Offsets and order never change (FEATURES 1.9, Kafka's `Cleaner`).
+"""Compaction: of each key, keep the newest record. Offsets and order never change (Kafka's `Cleaner`).
 
 Read in the order of the data's way:
 

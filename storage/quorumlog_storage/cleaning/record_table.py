@@ -1,7 +1,7 @@
 """The records of one batch as columns of numbers: where each begins, its offset, where its key lies. No object each.
 
-The format: FORMATS 4.1. Offset deltas rise and may have gaps, because a batch that was compacted has them. The tables
-of a round are reused from batch to batch.
+Format: Kafka's `DefaultRecord`. Offset deltas rise and may have gaps, because a batch that was compacted has them. The
+tables of a round are reused from batch to batch.
 """
 
 from __future__ import annotations

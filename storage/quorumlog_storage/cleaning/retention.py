@@ -12,7 +12,7 @@ Batches: one whose records are all gone goes too, except that it stays empty, so
 still known, if it is
 
 - the last one of an active producer, so that its next retry is still recognized after a rebuild from the log;
-- the last one of a group of segments: a segment ends where the next one begins (DESIGN §13), and the log keeps its end.
+- the last one of a group of segments: a segment ends where the next one begins, and the log keeps its end.
 """
 
 from __future__ import annotations

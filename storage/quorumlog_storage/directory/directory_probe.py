@@ -10,8 +10,6 @@ time: its device and inode are those of the start, and a file can be made and re
 - a disk that hangs: the probe does not return (quorumlog_storage/writer/stall_watch.py).
 
 A full disk is no finding. Nothing is lost before a write fails for it, and producers are refused before that.
-
-Source: DESIGN §13; RELIABILITY D19, D20.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`meta.properties`: the cluster and node that a log directory belongs to, and its own id (FORMATS 4.6).
+"""`meta.properties`: the cluster and node that a log directory belongs to, and its own id (KIP-858).
 
 Written when the directory is formatted, and again only when the cluster is recovered after it has lost its majority:
 `cluster.incarnation`, a key that Kafka ignores, is added then. A directory without it is of incarnation 0.

@@ -1,4 +1,4 @@
-"""Offset files: one offset for each partition of a log directory, one text file for each kind (FORMATS 4.6).
+"""Offset files: one offset for each partition of a log directory, one text file for each kind.
 
 - `recovery-point-offset-checkpoint`: every record before this offset was synced once, so a start after a crash scans
   only the segments from there on. A point must never lie above what is synced.

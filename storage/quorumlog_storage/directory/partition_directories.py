@@ -1,7 +1,7 @@
 """The partitions' directories inside one log directory, and the offset files that they share.
 
 A partition lies in `<topic>-<partition>`. `partition.metadata` in it holds the topic id. A directory that leaves is
-renamed first: `...-stray` is kept for the operator, `...-delete` is freed in steps (FORMATS 4.8). One that a move fills
+renamed first: `...-stray` is kept for the operator, `...-delete` is freed in steps. One that a move fills
 from another log directory is `...-future` (quorumlog_storage/moves/).
 
 Everything here runs in the turns of the directory's writer.

@@ -167,7 +167,7 @@ class PartitionLog:
         *,
         defers_sync: bool = False,
     ) -> Log:
-        """The first part of `open`, for a job beside the writer (DESIGN §13): it has the partition's files meanwhile.
+        """The first part of `open`, for a job beside the writer: it has the partition's files meanwhile.
 
         `adopt` is the second part, in the writer's turn. Nothing is lost where it never follows. Offset files are only
         looked at; the writer has read them before (`PartitionDirectories.find`). defers_sync: see `Log.open`; the turn

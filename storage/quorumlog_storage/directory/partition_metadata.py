@@ -1,4 +1,4 @@
-"""`partition.metadata`: the topic id of the partition in a directory (FORMATS 4.6).
+"""`partition.metadata`: the topic id of the partition in a directory (KIP-516).
 
 A topic that is deleted and created again has the same name and another id.
 """

@@ -1,4 +1,4 @@
-"""The real disk: raw file descriptors, because buffered files hide how much was written (RELIABILITY 6.1.1).
+"""The real disk: raw file descriptors, because buffered files hide how much was written.
 
 macOS: fsync leaves the bytes in the drive's cache, so every sync is F_FULLFSYNC there.
 """

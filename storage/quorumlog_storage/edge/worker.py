@@ -2,7 +2,7 @@
 
 Only the writer thread changes that writer's files. Where a turn has many syncs, helper threads perform some of them.
 Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these
-threads and nothing else (DESIGN §5).
+threads and nothing else.
 """
 
 from __future__ import annotations

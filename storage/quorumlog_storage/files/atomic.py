@@ -1,6 +1,6 @@
 """Replace a small file so that a reader finds the old text or the new one, never a mixture and never no file.
 
-Four steps, each needed (RELIABILITY 6.1.3): write a temporary file beside it, sync its bytes, rename it over the old
+Four steps, each needed: write a temporary file beside it, sync its bytes, rename it over the old
 name, sync the directory that holds the name.
 """
 

@@ -4,7 +4,7 @@
 serves both (tests/storage/test_disk_contract.py). Rules that both keep:
 
 - Paths are text with `/` between names. A name exists durably only after `sync_directory` of its directory, bytes only
-  after `sync` of their file (RELIABILITY 6.1).
+  after `sync` of their file.
 - Every failure of the machine is a `DiskError`; nothing else leaves this seam.
 - `pwritev` may write less than it was given. `write_fully` turns that into an error: a failed write is never repeated.
 """

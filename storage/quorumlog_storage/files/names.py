@@ -1,4 +1,4 @@
-"""Names of files and directories in a log directory, exactly Kafka's (FORMATS 4.8).
+"""Names of files and directories in a log directory, exactly Kafka's (`LogFileUtils`).
 
 A partition lives in `<topic>-<partition>`; on its way out in `<topic>-<partition>.<32 hex digits>-delete`, set aside
 as unknown in `...-stray`, arriving from another directory in `...-future`. A segment's files carry its base offset in

@@ -1,8 +1,8 @@
-"""Kafka's text checkpoints: a version line, a count line, then one entry a line (FORMATS 4.6).
+"""Kafka's text checkpoints: a version line, a count line, then one entry a line (`CheckpointFile`).
 
 A file consists of `0`, the number of entries, and the entries, each on a line that ends with a newline. An empty file,
 or one with the version line only, holds no entries, as in Kafka; the atomic replace keeps a torn file from looking like
-that. The grammar is strict: Python's `int` would take " 1_0 " for ten (RELIABILITY 6.1.13).
+that. The grammar is strict: Python's `int` would take " 1_0 " for ten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which transactions of the batches that a read_committed consumer gets did not happen (FEATURES 1.5, KIP-98).
+"""Which transactions of the batches that a read_committed consumer gets did not happen (KIP-98).
 
 The transaction indexes say it, those of the segments from the first batch on: a transaction of this batch may end far
 behind it. A consumer leaves out the batches of a producer from a transaction's first offset to its marker.

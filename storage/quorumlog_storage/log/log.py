@@ -1,6 +1,6 @@
 """A log: batches in segments, one after the other; the same engine for a partition and for the metadata.
 
-Rules (DESIGN §6 and §13, RELIABILITY 6.1); those of one operation stand in its own module:
+Rules of the log; those of one operation stand in its own module:
 
 - One thread changes a log, the writer of its directory. Any thread reads what was published, by taking the view.
 - An append publishes the new end after its write returned. `sync` makes it durable and then moves `synced_end`.

@@ -1,6 +1,6 @@
 """Appending to a log: which batches may follow its end, and how they are written, segment by segment.
 
-Rules (DESIGN §6 and §13, RELIABILITY 6.1):
+Rules:
 
 - A leader's batches take exactly the next offsets. A follower's may leave gaps, because compaction left gaps in the log
   that they come from; their offsets rise. Epochs never fall.

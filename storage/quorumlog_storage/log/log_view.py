@@ -1,7 +1,7 @@
 """What readers of a log see: one immutable view of it, and how a range of offsets is found and read in it.
 
 The writer publishes a new view after each change has happened. A reader takes one and works with that, so it sees
-records only after their write has returned, whatever the writer does meanwhile (RELIABILITY 6.1.8).
+records only after their write has returned, whatever the writer does meanwhile.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog_storage.producers.transactions import NEVER, STABLE, Unstable
+from quorumlog_storage.producers.transactions import STABLE, Unstable
 from quorumlog_storage.segment.segment import Segment
 from quorumlog_storage.segment.transaction_index import AbortedTransaction, TransactionIndexFile
 
@@ -55,14 +55,6 @@ class LogView(NamedTuple):
     end_offset: Offset
     unstable: Unstable = STABLE
     aborted: tuple[TransactionIndexFile, ...] = ()
-
-    def first_unstable(self, high_watermark: Offset) -> Offset | None:
-        """The first offset of a transaction that is open, or whose marker lies at or above `high_watermark`.
-
-        None: there is none. It may lie before the log's start.
-        """
-        first = self.unstable.first(high_watermark)
-        return None if first == NEVER else first
 
     def limit(self, number: int) -> int:
         """Published bytes of a segment."""

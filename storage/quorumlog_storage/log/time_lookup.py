@@ -14,8 +14,9 @@ from typing import NamedTuple
 from quorumlog.ids import Offset
 from quorumlog.records.batch import NO_TIMESTAMP
 from quorumlog_storage.log.log_view import LogView
-from quorumlog_storage.segment.segment import NO_OFFSET, Segment
+from quorumlog_storage.segment.segment import Segment
 
+NO_OFFSET: Offset = -1
 SLICE_BYTES = 1 << 20  # of headers that are walked at once
 SLICE_SEGMENTS = 64  # that are asked at once; each may have to read its files first
 

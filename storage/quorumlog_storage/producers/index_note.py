@@ -1,8 +1,8 @@
 """`transaction-index-checkpoint`: how long the transaction index of each segment of a log is, and its checksum.
 
-Most segments have no transaction index, and an index has no checksum (FORMATS 4.4). So a lost or damaged one looks like
+Most segments have no transaction index, and an index has no checksum. So a lost or damaged one looks like
 a segment without aborted transactions, or with others, and a read_committed consumer would be given aborted records.
-This note, a text checkpoint (FORMATS 4.6) of our own, tells the difference. Kafka ignores the file.
+This note, a text checkpoint of our own, tells the difference. Kafka ignores the file.
 
 The note is a hint, too: where it and an index disagree, the index is made again from the log. A segment that it does
 not name has no aborted transaction, or another software wrote it. A log that had transactions and has no note at all

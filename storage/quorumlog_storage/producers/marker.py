@@ -1,4 +1,4 @@
-"""Reads the marker that ends a transaction in one partition (FORMATS 4.2)."""
+"""Reads the marker that ends a transaction in one partition (Kafka's `EndTxnMarker`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`<offset>.snapshot`: the producer state of a log before an offset, so that a start need not read the whole log.
 
-Layout: FORMATS 4.5, Kafka's `ProducerSnapshot`. Kafka keeps a producer's newest batch only, and after a restart refuses
+Layout: Kafka's `ProducerSnapshot`. Kafka keeps a producer's newest batch only, and after a restart refuses
 a repetition of the four before it. We write an entry for each remembered batch, oldest first: a reader that takes a
 producer's last entry, as Kafka does, finds what it expects, and we find all five (docs/decisions/0003).
 

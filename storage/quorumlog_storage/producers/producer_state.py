@@ -1,14 +1,14 @@
 """What a log remembers of the producers that number their batches, so that a repeated batch is stored once.
 
 An entry per producer: its epoch and its last five batches, because a producer may have five in flight. Rules
-(FEATURES 1.4, ORACLES 3.6, Kafka's `ProducerAppendInfo`):
+(Kafka's `ProducerAppendInfo`):
 
 1. A batch of the entry's epoch with the sequences of a remembered one is a repetition: it is answered, not appended.
 2. Otherwise the sequences go on where they ended, and from 2^31 - 1 to 0. A new epoch begins at 0.
 3. An older epoch is refused.
 4. An unknown producer may begin anywhere: retention or expiry may have removed what it wrote before.
    One that gets a new epoch for each transaction (KIP-890) begins at 0: it has written nothing here.
-5. While a producer has a transaction open here, it writes nothing else (FEATURES 1.5).
+5. While a producer has a transaction open here, it writes nothing else.
 6. A marker ends the open transaction. A coordinator with an older epoch than the last one is refused. The marker's
    producer epoch is not older than the entry's; where the coordinator gives each transaction an epoch of its own, the
    marker's is newer, and an equal one is only a repetition, which finds no transaction open.

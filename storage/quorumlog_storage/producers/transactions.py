@@ -1,6 +1,6 @@
 """The transactions of one log: which are open, and which have ended where replicas may not know it yet.
 
-Rules (FEATURES 1.5, Kafka's `ProducerStateManager`):
+Rules (Kafka's `ProducerStateManager`):
 
 1. A transaction begins with the first transactional batch of a producer that has none open here. It ends with the
    producer's next marker. A marker of a producer without an open transaction ends nothing.

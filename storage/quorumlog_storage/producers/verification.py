@@ -1,4 +1,4 @@
-"""Guards of transactional batches that would begin a transaction here (KIP-890, part 1; FEATURES 1.4).
+"""Guards of transactional batches that would begin a transaction here (KIP-890, part 1).
 
 A batch that is late, from a transaction which has ended meanwhile, would begin another one that nobody ends. So a
 leader asks the coordinator whether the transaction is under way, and takes a guard before it asks. The batch may be

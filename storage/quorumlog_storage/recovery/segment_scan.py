@@ -1,6 +1,6 @@
 """A full read of segments whose files are not trusted: how far their batches are undamaged and in order.
 
-The log ends before the first batch that (RELIABILITY 6.1, ORACLES 3.2)
+The log ends before the first batch that (Kafka's `LogLoader`)
 
 - is torn, or fails its checksum;
 - goes back in offset or in epoch, or lies 2^31 or more after its segment's base;

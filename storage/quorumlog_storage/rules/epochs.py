@@ -1,7 +1,7 @@
 """In which leader epoch each offset of one log was written. Truncation and fetching are decided by this.
 
 Entries (epoch, start offset), both columns strictly increasing; an epoch ends where the next one starts, the last one
-at the log's end. Sources: KIP-101, KIP-279; scenarios ORACLES 3.1; format FORMATS 4.6 (`leader-epoch-checkpoint`).
+at the log's end. Sources: KIP-101, KIP-279; format: Kafka's `LeaderEpochCheckpointFile`.
 
 Pure. The entries are one immutable tuple that every change replaces, so that any thread may read while the
 log's writer changes. The log writes the file (quorumlog_storage/log/log.py).

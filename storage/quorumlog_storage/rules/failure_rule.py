@@ -14,7 +14,7 @@
   caller then takes the directory.
 - Two replicas of one directory that fail within `SECOND_FAILURE_MS` take the directory offline (`FailedReplicas`).
 
-Source: DESIGN §13, "Errors of the disk". Kafka takes the directory offline in every case.
+Why: decision 0018. Kafka takes the directory offline in every case.
 """
 
 from __future__ import annotations

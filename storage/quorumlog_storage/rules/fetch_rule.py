@@ -1,7 +1,7 @@
 """The one fetch rule: what a log answers to a position (offset, last epoch), and where the fetcher then truncates.
 
-Followers of a partition, voters and observers of the quorum all fetch this way. Sources: KIP-320, KIP-595, KRAFT 2.3
-(validation of a fetch position), RELIABILITY §replication. Both functions are pure.
+Followers of a partition, voters and observers of the quorum all fetch this way. Sources: KIP-320, KIP-595, KIP-630
+(validation of a fetch position). Both functions are pure.
 """
 
 from __future__ import annotations

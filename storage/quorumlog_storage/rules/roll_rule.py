@@ -1,4 +1,4 @@
-"""When a new segment begins because of time, Kafka's `LogSegment.shouldRoll` and `timeWaitedForRoll` (FEATURES 1.1).
+"""When a new segment begins because of time, Kafka's `LogSegment.shouldRoll` and `timeWaitedForRoll`.
 
 A batch goes to a new segment if it is more than `segment.ms`, less the segment's jitter, later than the first batch of
 the last one. Both times are the largest timestamps of the batches, so a log that is idle does not roll, and a follower

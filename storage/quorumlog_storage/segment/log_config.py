@@ -20,7 +20,7 @@ class LogConfig:
     segment_index_bytes: int = 10 << 20  # segment.index.bytes: and when an index file would exceed it
     index_interval_bytes: int = 4096  # index.interval.bytes
     preallocate: bool = False  # preallocate: a new segment has room for segment_bytes on the disk from its beginning
-    durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule (DESIGN §6)
+    durable: bool = True  # durability=synced; False is durability=replicated, Kafka's page-cache rule
     flush_messages: int = NEVER  # flush.messages: with this many unsynced records, none is acknowledged before a sync
     flush_ms: int = NEVER  # flush.ms: the longest that an append waits for its sync; the caller has the clock
     delete_delay_ms: int = 60_000  # file.delete.delay.ms: between the renaming of a segment and its freeing

@@ -1,7 +1,7 @@
 """Offset index of one segment: where in the log file to begin looking for an offset.
 
 One entry every `index.interval.bytes`: (last offset of a batch, position of that batch). On disk, `.index`: pairs of
-big-endian i32 (offset relative to the segment's base, position), FORMATS 4.4. In memory two flat arrays.
+big-endian i32 (offset relative to the segment's base, position), Kafka's `OffsetIndex`. In memory two flat arrays.
 
 The index is only a hint: `walk_from` compares the batch at a looked-up position with the entry. If they differ, the
 indexes of the segment are built again (quorumlog_storage/segment/index_pair.py).

@@ -22,8 +22,6 @@ from quorumlog_storage.segment.offset_index import MAX_POSITION, MAX_RELATIVE_OF
 from quorumlog_storage.segment.segment_file import SegmentCache
 from quorumlog_storage.segment.transaction_index import TransactionIndexFile
 
-NO_OFFSET: Offset = -1
-
 
 class Segment:
     """Offsets [base_offset, base offset of the next segment)."""
@@ -55,12 +53,6 @@ class Segment:
         DiskError.
         """
         return self.indexes.times.largest.timestamp
-
-    @property
-    def offset_of_largest(self) -> Offset:
-        """The last offset of the first batch that has `largest_timestamp`; -1 for none."""
-        largest = self.indexes.times.largest
-        return self.base_offset + largest.relative_offset if largest.timestamp != NO_TIMESTAMP else NO_OFFSET
 
     @property
     def first_timestamp(self) -> int:

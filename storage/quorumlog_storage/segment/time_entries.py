@@ -1,7 +1,7 @@
 """Entries of a time index: (largest timestamp so far, last offset of the batch that has it), Kafka's `TimeIndex`.
 
-On disk, `.timeindex`: big-endian i64 timestamp in ms, i32 offset relative to the segment's base (FORMATS 4.4, FEATURES
-1.2). In memory two flat arrays. Both columns increase: timestamps of records may fall, the largest so far does not.
+On disk, `.timeindex`: big-endian i64 timestamp in ms, i32 offset relative to the segment's base. In
+memory two flat arrays. Both columns increase: timestamps of records may fall, the largest so far does not.
 
 One thread changes the entries, any may look things up meanwhile: offsets are appended before timestamps, a look-up
 takes its length from the timestamps, and truncation makes another object.

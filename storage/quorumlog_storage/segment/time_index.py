@@ -1,6 +1,6 @@
 """The time index of one segment, as a file and in memory: a `SegmentCache` beside the offset index.
 
-Rules (Kafka's `TimeIndex` and `LogSegment.append`, FEATURES 1.2):
+Rules (Kafka's `TimeIndex` and `LogSegment.append`):
 
 1. Whenever the offset index gets an entry, the time index gets the largest timestamp so far, if that has risen. So at
    each entry of the offset index the largest timestamp is known, and a search begins at such an entry.

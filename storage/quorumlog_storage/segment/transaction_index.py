@@ -1,7 +1,7 @@
 """Transaction index of one segment: the aborted transactions whose markers lie in it.
 
 On disk, `.txnindex`: entries of 34 bytes, big-endian: version, producer id, first offset, offset of the marker, last
-stable offset behind it (FORMATS 4.4). In memory the same bytes. The file is made only where there is an entry.
+stable offset behind it (Kafka's `AbortedTxn`). In memory the same bytes. The file is made only where there is an entry.
 
 Unlike the other indexes it cannot be made from its segment alone: a transaction may have begun in an earlier one. So
 the log's producer state fills it (quorumlog_storage/producers/log_producers.py), at each append and where it has to be

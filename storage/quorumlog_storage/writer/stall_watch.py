@@ -8,7 +8,7 @@ Time counts only while the loop itself was awake. Between two looks at most `SIL
 the loop was silent. So a process that was stopped (SIGSTOP), or that got no processor, does not take its own silence
 for the disk's: after it goes on, the call still has the time that it had not used before.
 
-Source: DESIGN §13, "Errors of the disk"; RELIABILITY D18.
+Why: decision 0018.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ tests/storage/test_worker_contract.py:
   wake the loop, and a turn that has nothing to sync wakes it once for both.
 - Once the directory has failed, every job is answered with DirectoryOffline.
 - After `on_written` the change may be shown to readers, after `on_synced` it may be acknowledged.
-- A job *beside* the writer has its files from the writer (DESIGN §13): no other job changes them until it is answered.
+- A job *beside* the writer has its files from the writer: no other job changes them until it is answered.
   Its failures fail the directory as the writer's do; what it has changed is durable when it returns.
 - Queues are bounded, in jobs and in bytes. A full one refuses; it never blocks and never grows.
 - `close` performs and answers the jobs that were accepted, and accepts no more. If the disk hangs, it does not wait.

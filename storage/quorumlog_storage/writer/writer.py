@@ -2,7 +2,7 @@
 
 A turn: `write_phase(jobs)` performs the jobs in their order; several appends to one log become one write.
 `sync_phase()` then syncs every log that the turn made dirty, once. A job is durable when the sync phase of its turn has
-returned, because its bytes were written before that sync began (RELIABILITY 6.1.6).
+returned, because its bytes were written before that sync began.
 
 Rules, first what fails the directory for this generation:
 
@@ -10,7 +10,7 @@ Rules, first what fails the directory for this generation:
   named and that has failed, by an exception of any kind, when the turn ends. A partition's log says so at once
   (`PartitionDirectories.on_broken_log`), because a follower would go on to acknowledge what a broken cut removed.
 - A read that fails before anything was changed (LogUnreadable) fails its own job only, and its replica.
-- Everything of this turn that is not yet durable then fails, and so does all that comes later (DESIGN §6). Any other
+- Everything of this turn that is not yet durable then fails, and so does all that comes later. Any other
   exception fails its own job only. A log that failed by it refuses every later change with LogClosed.
 - A process that is short of descriptors or memory fails no directory. The job gets the DiskError, its log ends where
   the last whole write ended, and the caller tries again. A log that was in the middle of a change has failed.

@@ -192,10 +192,16 @@ def test_what_a_failover_cut_was_never_told() -> None:
 # --- a topic that was made again ---
 
 
-def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(world: GroupWorld) -> None:
+@pytest.mark.parametrize("retention_ms", [-1, DAY_MS], ids=["the broker's retention", "an old client's retention"])
+@pytest.mark.parametrize("loaded", [False, True], ids=["", "by another coordinator"])
+def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(
+    world: GroupWorld, retention_ms: int, loaded: bool
+) -> None:
     old, new = bytes(15) + b"\1", bytes(15) + b"\2"
     topic = OffsetCommitTopic(name="a", topic_id=old, partitions=(OffsetCommitPartition(index=0, committed_offset=5),))
-    world.call("commit_offsets", OffsetCommitRequest(group_id=G, topics=(topic,)))
+    world.call("commit_offsets", OffsetCommitRequest(group_id=G, topics=(topic,), retention_time_ms=retention_ms))
+    if loaded:
+        world.fail_over()
 
     def read(topic_id: bytes) -> int:
         wanted = OffsetFetchTopics(topics=(OffsetFetchTopic(name="a", topic_id=topic_id, partitions=(0,)),))

@@ -1,4 +1,4 @@
-"""The partition core by scenario: the numbers in brackets are those of ORACLES 3.9 (Kafka's PartitionTest)."""
+"""The partition core by scenario, many of them those of Kafka's `PartitionTest`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Driver:
         )
 
 
-def test_leadership_is_taken_by_assigning_the_epoch_before_anything_is_served() -> None:  # [1]
+def test_leadership_is_taken_by_assigning_the_epoch_before_anything_is_served() -> None:
     driver = Driver()
     assert driver.metadata() == [TakeLeadership(5)]
     before = driver.core.is_leader
@@ -100,7 +100,7 @@ def test_leadership_is_taken_by_assigning_the_epoch_before_anything_is_served() 
     assert (before, driver.core.is_leader, driver.core.epoch_start) == (False, True, 40)
 
 
-def test_metadata_of_the_same_epoch_keeps_the_epoch_start_and_what_followers_in_sync_have_done() -> None:  # [1]
+def test_metadata_of_the_same_epoch_keeps_the_epoch_start_and_what_followers_in_sync_have_done() -> None:
     driver = Driver()
     driver.lead(isr=(ME, A), end=3)
     driver.append(9)
@@ -119,7 +119,7 @@ def test_a_new_epoch_forgets_what_followers_have_done() -> None:
     assert driver.core.followers[A].end_offset == -1
 
 
-JOINS = [  # [2] log end at election, high watermark, fetch offset -> may join
+JOINS = [  # log end at election, high watermark, fetch offset -> may join
     ("below the high watermark", 5, 8, 4, False),
     ("at the high watermark, below the epoch's start", 10, 6, 8, False),
     ("at the epoch's start and the high watermark", 10, 10, 10, True),
@@ -141,7 +141,7 @@ def test_a_follower_joins_only_past_high_watermark_and_epoch_start(
     assert isinstance(driver.core.isr_state, PendingExpand) == joins
 
 
-def test_a_pending_member_counts_before_it_is_granted() -> None:  # [3]
+def test_a_pending_member_counts_before_it_is_granted() -> None:
     driver = Driver()
     driver.lead()
     driver.fetch(A, 0)
@@ -150,7 +150,7 @@ def test_a_pending_member_counts_before_it_is_granted() -> None:  # [3]
     assert driver.fetch(A, 5) == [HighWatermarkMoved(5)]
 
 
-def test_a_refused_member_counts_no_more() -> None:  # [3] [7]
+def test_a_refused_member_counts_no_more() -> None:
     driver = Driver()
     driver.lead()
     driver.fetch(A, 0)
@@ -171,7 +171,7 @@ def test_a_member_asked_to_leave_counts_until_it_is_granted() -> None:
     assert driver.answer(ErrorCode.NONE, isr=(ME,)) == [HighWatermarkMoved(6)]
 
 
-def test_the_high_watermark_is_held_below_the_minimum() -> None:  # [4]
+def test_the_high_watermark_is_held_below_the_minimum() -> None:
     driver = Driver(min_isr=2)
     driver.lead()
     assert driver.append(5) == []
@@ -189,7 +189,7 @@ def test_a_minimum_above_the_replica_count_means_all_of_them() -> None:
 
 
 @pytest.mark.parametrize("eligible", [{ME: 10}, {ME: 10, A: 21}], ids=["fenced or shutting down", "newer process"])
-def test_a_follower_that_may_not_join_is_not_proposed(eligible: dict[int, int]) -> None:  # [5]
+def test_a_follower_that_may_not_join_is_not_proposed(eligible: dict[int, int]) -> None:
     driver = Driver()
     driver.lead()
     driver.step(BrokersChanged(eligible))
@@ -198,7 +198,7 @@ def test_a_follower_that_may_not_join_is_not_proposed(eligible: dict[int, int]) 
     assert driver.core.isr_state == Committed((ME,))
 
 
-def test_a_fetch_of_a_replaced_process_changes_nothing() -> None:  # [5]
+def test_a_fetch_of_a_replaced_process_changes_nothing() -> None:
     driver = Driver()
     driver.lead(isr=(ME, A))
     driver.append(5)
@@ -216,7 +216,7 @@ def test_a_fetch_of_a_process_newer_than_the_metadata_counts_but_does_not_join()
     assert [type(effect) for effect in driver.fetch(A, 0, broker_epoch=25)] == [ProposeIsr]
 
 
-STAYS = [  # [6] fetches as (time, leader end before it, offset), then a tick at LAG_MS + 300: leaves?
+STAYS = [  # fetches as (time, leader end before it, offset), then a tick at LAG_MS + 300: leaves?
     ("never fetched", [], True),
     ("at the end, then silence but nothing new", [(200, 0, 0)], False),
     (
@@ -243,7 +243,7 @@ def test_a_follower_that_falls_behind_is_proposed_to_leave(fetches: list[tuple[i
     assert isinstance(driver.core.isr_state, PendingShrink) == leaves
 
 
-ANSWERS = [  # [7]
+ANSWERS = [
     (ErrorCode.INELIGIBLE_REPLICA, "reverts"),
     (ErrorCode.FENCED_LEADER_EPOCH, "waits"),
     (ErrorCode.INVALID_UPDATE_VERSION, "waits"),
@@ -273,7 +273,7 @@ def test_each_answer_of_the_controller(error: ErrorCode, outcome: str) -> None:
     assert driver.core.isr_state == Committed((ME, A))
 
 
-def test_metadata_overtakes_the_answer() -> None:  # [7]
+def test_metadata_overtakes_the_answer() -> None:
     driver = Driver()
     driver.lead()
     driver.fetch(A, 0)
@@ -282,7 +282,7 @@ def test_metadata_overtakes_the_answer() -> None:  # [7]
     assert driver.core.isr_state == Committed((ME, B)) and driver.core.partition_epoch == 9
 
 
-def test_metadata_older_than_the_answer_changes_nothing() -> None:  # [7]
+def test_metadata_older_than_the_answer_changes_nothing() -> None:
     driver = Driver()
     driver.lead()
     driver.fetch(A, 0)
@@ -291,7 +291,7 @@ def test_metadata_older_than_the_answer_changes_nothing() -> None:  # [7]
     assert driver.core.isr_state == Committed((ME, A))
 
 
-def test_one_proposal_at_a_time() -> None:  # [8]
+def test_one_proposal_at_a_time() -> None:
     driver = Driver()
     driver.lead()
     assert len(driver.fetch(A, 0)) == 1
@@ -303,7 +303,7 @@ def test_one_proposal_at_a_time() -> None:  # [8]
     assert [type(effect) for effect in driver.fetch(B, 0)] == [ProposeIsr]
 
 
-def test_the_latest_offset_is_not_available_before_the_high_watermark_reaches_the_epoch() -> None:  # [10]
+def test_the_latest_offset_is_not_available_before_the_high_watermark_reaches_the_epoch() -> None:
     driver = Driver()
     driver.lead(isr=(ME, A), end=10, high_watermark=4)
     before = driver.core.offset_available
@@ -311,7 +311,7 @@ def test_the_latest_offset_is_not_available_before_the_high_watermark_reaches_th
     assert (before, driver.core.offset_available, driver.core.high_watermark) == (False, True, 10)
 
 
-def test_the_high_watermark_comes_from_the_checkpoint_within_the_log() -> None:  # [15]
+def test_the_high_watermark_comes_from_the_checkpoint_within_the_log() -> None:
     driver = Driver()
     driver.lead(isr=(ME, A), end=10, high_watermark=40)
     assert driver.core.high_watermark == 10

@@ -1,7 +1,4 @@
-"""Deletion of records on simulated machines: the log starts of leader and followers move, durably, whatever fails.
-
-ORACLES 14.9 (append below the log start) and 14.15 (policy), FEATURES (DeleteRecords), FORMATS 4.6.
-"""
+"""Deletion of records on simulated machines: the log starts of leader and followers move, durably, whatever fails."""
 
 from __future__ import annotations
 

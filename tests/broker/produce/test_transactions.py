@@ -18,6 +18,7 @@ from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.list_offsets import LATEST, list_offset
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.produce.transactional import EndTransaction, Verified
+from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.producers.verification import Guard
 from quorumlog_storage.rules.isolation import Isolation
 
@@ -282,7 +283,7 @@ def test_an_ended_transaction_is_stable_once_its_marker_is_replicated() -> None:
     core, log = cluster.core(1), cluster.nodes[1].log()
     end(cluster, P)
     assert core.last_stable_offset == 2
-    assert log.view.first_unstable(1) == 0 and log.view.first_unstable(2) is None
+    assert log.view.unstable.first(1) == 0 and log.view.unstable.first(2) == NEVER
 
 
 def test_a_new_leader_has_the_open_transaction_and_the_aborted_ones() -> None:

@@ -163,7 +163,7 @@ def test_consumers_see_nothing_above_the_high_watermark() -> None:
 # --- errors of handlers ---
 
 
-def test_each_refusal_of_a_fetch() -> None:  # ORACLES 3.9 [11]
+def test_each_refusal_of_a_fetch() -> None:
     cluster = led_cluster()
     cluster.elect(1, (1, 2, 3))
     cluster.wait_led(1)
@@ -558,7 +558,7 @@ def test_offsets_by_name_and_by_time() -> None:
     assert nowhere.error_code == ErrorCode.UNSUPPORTED_VERSION, "before it looks for the topic"
 
 
-def test_the_latest_offset_is_not_available_until_the_high_watermark_is_known() -> None:  # ORACLES 3.9 [10]
+def test_the_latest_offset_is_not_available_until_the_high_watermark_is_known() -> None:
     cluster = led_cluster()
     cluster.produce(1, "a")
     cluster.kill(2)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch, values_of
+from replica_cluster import LAG_MS, TOPIC_ID, ReplicaCluster, batch
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchTopic, ForgottenTopic
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, NodeList, PartitionChangeRecord
 from quorumlog_broker.fetch.fetch_path import FetchParams
-from quorumlog_broker.fetch.read_log import read_local
 from quorumlog_broker.fetch.targets import FetchTarget
-from quorumlog_storage.rules.isolation import Isolation
 
 MANY = 20
 
@@ -237,24 +235,3 @@ def test_a_waiting_consumer_gets_the_error_of_a_deleted_topic() -> None:
         assert list(await waiting) == [0, 1]
 
     cluster.nodes[1].run(scenario())
-
-
-def test_a_log_is_read_where_it_is_not_led() -> None:
-    cluster = wide_cluster()
-    for value in ("a", "b"):
-        cluster.produce(1, value, index=3)
-    cluster.run_for(1_000)
-    follower = cluster.nodes[2].replicas[TOPIC_ID, 3]
-
-    async def read(offset: int, isolation: Isolation) -> list[str]:
-        return values_of(bytes(await read_local(follower, offset, 1 << 20, isolation)))
-
-    async def scenario() -> None:
-        for isolation in Isolation:
-            assert await read(1, isolation) == ["b"]
-            assert await read(2, isolation) == []
-        with pytest.raises(ApiError) as caught:
-            await read(3, Isolation.LOG_END)
-        assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-
-    cluster.nodes[2].run(scenario())

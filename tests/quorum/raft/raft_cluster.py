@@ -1,6 +1,6 @@
 """Cores without drivers, a heap of events, and a world that loses messages, processes and data that is not synced.
 
-Every invariant of RELIABILITY 3.3 on elections, logs and commits is checked when the effect appears that could
+Every invariant of Raft's on elections, logs and commits is checked when the effect appears that could
 break it. The world knows more than any node: what is durable where, and what was ever committed.
 """
 

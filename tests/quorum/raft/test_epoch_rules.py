@@ -1,4 +1,4 @@
-"""The epoch rule of every request and of every response, as one table (KRAFT 2.2, RPCs).
+"""The epoch rule of every request and of every response, as one table (KIP-595, RPCs).
 
 A request of an older epoch is refused and changes nothing. One of a larger epoch is adopted first by Vote, Begin and
 End; a Fetch is answered UNKNOWN_LEADER_EPOCH, and a pre-vote only as a question. A response of a larger epoch is

@@ -1,6 +1,6 @@
 """Fetching, truncating, learning the high watermark; observers.
 
-KRAFT 2.2 "Follower"; ORACLES 3.10: KafkaRaftClientTest 9, 11, 17.
+Sources: KIP-595, Kafka's `KafkaRaftClientTest`.
 """
 
 from __future__ import annotations

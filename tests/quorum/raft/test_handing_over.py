@@ -1,4 +1,4 @@
-"""Hand-over of the leadership: when a leader is stopped, and when it is asked to. KRAFT 2.2; ORACLES 3.10 (4), (18)."""
+"""Hand-over of the leadership: when a leader is stopped, and when it is asked to (Kafka's `KafkaRaftClientTest`)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The high watermark, parked fetches, check-quorum, resignation: leading an epoch.
 
-ORACLES 3.10: LeaderStateTest, KafkaRaftClientTest 3-5, 8, 18.
+Sources: Kafka's `LeaderStateTest` and `KafkaRaftClientTest`.
 """
 
 from __future__ import annotations

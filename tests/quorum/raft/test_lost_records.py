@@ -1,7 +1,7 @@
 """A voter whose log lacks records that were synced: it follows, and it neither votes nor stands for election.
 
 It may have acknowledged what it lacks, so a majority that counts it could elect a leader without a committed record
-(Raft §5.4.1). It is whole again once it holds all that a leader has committed in its own epoch (§5.4.2).
+(Raft §5.4.1). It is whole again once it holds all that a leader has committed in its own epoch (Raft §5.4.2).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""quorum-state: a written state is read back, and a damaged file is refused (FORMATS 4.7)."""
+"""quorum-state: a written state is read back, and a damaged file is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small quorums under faults (ORACLES 3.10). `Cluster` checks the invariants; a test is a seed and a history."""
+"""Small quorums under faults. `Cluster` checks the invariants; a test is a seed and a history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Voters that are added, removed and updated: the leader's side, rule by rule (KRAFT 2.4, ORACLES 3.10)."""
+"""Voters that are added, removed and updated: the leader's side, rule by rule (KIP-853)."""
 
 from __future__ import annotations
 

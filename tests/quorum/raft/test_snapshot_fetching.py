@@ -1,4 +1,4 @@
-"""A follower that is offered a snapshot (KRAFT 2.2 "Follower"; ORACLES 3.10: KafkaRaftClientSnapshotTest)."""
+"""A follower that is offered a snapshot (KIP-630, Kafka's `KafkaRaftClientSnapshotTest`)."""
 
 from __future__ import annotations
 

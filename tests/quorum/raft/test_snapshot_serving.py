@@ -1,4 +1,4 @@
-"""A leader with snapshots (KRAFT 2.2 "Fetch validation"; ORACLES 3.10: KafkaRaftClientSnapshotTest and others)."""
+"""A leader with snapshots (KIP-630, Kafka's `KafkaRaftClientSnapshotTest` and others)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a follower asks about itself as a voter, and how nodes act by the set in force (KRAFT 2.2, 2.4)."""
+"""What a follower asks about itself as a voter, and how nodes act by the set in force (KIP-595, KIP-853)."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ def test_a_node_that_knows_no_voters_finds_the_leader_through_a_bootstrap_server
 
 
 def test_a_node_that_was_never_a_voter_grants_votes_that_are_addressed_to_it() -> None:
-    """Its set may be older than the candidate's, which names it (KRAFT 2.2, rule 4)."""
+    """Its set may be older than the candidate's, which names it (KIP-853)."""
     raft = voter_raft(4, members(1, 2, 3))
     raft.step(Started(), 0)
     response = reply_of(raft.step(vote(EPOCH, to=4, candidate_id=2, last=(4, 10)), 1))

@@ -1,4 +1,4 @@
-"""Every transition from each role, and the first role for each saved state (KRAFT 2.1, ORACLES QuorumStateTest)."""
+"""Every transition from each role, and the first role for each saved state (KIP-595, Kafka's `QuorumStateTest`)."""
 
 from __future__ import annotations
 

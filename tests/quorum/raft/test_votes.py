@@ -1,6 +1,6 @@
 """Granting, requesting and counting votes.
 
-Sources: KRAFT 2.2 "Vote granting"; ORACLES KafkaRaftClientTest 1, 2, 10, 12 and PreVoteTest.
+Sources: KIP-595, KIP-996; Kafka's `KafkaRaftClientTest` and `KafkaRaftClientPreVoteTest`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -18,7 +20,14 @@ from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
 from quorumlog.spark.write.kafka.core import Run
-from quorumlog.spark.write.kafka.decisions import BadDecision, Child, Decision, decode_decision, encode_decision
+from quorumlog.spark.write.kafka.decisions import (
+    MAX_GIVEN_UP,
+    BadDecision,
+    Child,
+    Decision,
+    decode_decision,
+    encode_decision,
+)
 from quorumlog.spark.write.kafka.ending import Limits
 from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, NotEnded, RunOver
 from quorumlog.spark.write.kafka.names import attempt_id, driver_id, prefix_of, read_attempt, run_tag, to_drop, to_fence
@@ -346,7 +355,9 @@ def test_nothing_is_decided_with_a_child_that_is_not_open(world: World, what: ob
     assert not world.run.over, "the driver goes on"
     world.abort(batch(), [one for one in attempts if one and one.transactional_id in world.kafka.txns])
     assert world.kafka.open_ids(prefix_of("spark/q")) == []
-    world.commit(batch(), [world.task(batch(), "x"), world.task(batch(), "y")])
+    world.restart()
+    again = batch(run="run-1")
+    world.commit(again, [world.task(again, "x"), world.task(again, "y")])
     assert world.readable() == ["x", "y"]
 
 
@@ -551,6 +562,108 @@ def test_a_group_is_forgotten_once_nothing_of_it_is_open(world: World) -> None:
     with pytest.raises(RequestFailed) as caught:
         world.commit(batch(2, run="run-1"), [])
     assert caught.value.code is E.DECISION_MISSING
+
+
+def late_task(kafka: FakeKafka, of: BatchOf, name: str) -> Iterator[str]:
+    """Its turns, between which others may run: what it reads, its first row, what it reads then."""
+    try:
+        assert not step_through(kafka, Driver(), core.begin(of, PLAIN, LIMITS))
+        txn = kafka.begin(name, HOUR_MS)
+        yield "looked"
+        assert kafka.write(txn, txn.epoch, "late")
+        yield "open"
+        step_through(kafka, Driver(), core.check_wanted(of, PLAIN))
+        yield "wanted"
+    except RequestFailed as error:
+        assert error.code is E.CHILD_NOT_OPEN and "its driver is done" in str(error)
+        if name in kafka.txns:
+            txn = kafka.txns[name]
+            kafka.end(name, txn.producer_id, txn.epoch, commits=False)
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("decides_before", [False, True], ids=["the first batch", "a later one"])
+def test_wherever_a_task_stands_when_its_driver_aborts_nothing_stays_open(
+    world: World, decides_before: bool, turns: int
+) -> None:
+    """The abort is one moment of the task's, and each of the abort's steps may be the task's next turn."""
+    sequence = int(decides_before)
+    of = batch(sequence)
+    for at in range(12):
+        world.kafka, world.run, world.driver = FakeKafka(world.kafka.level), Run(), Driver()
+        if decides_before:
+            world.commit(batch(0), [world.task(batch(0), "x")])
+        task = late_task(world.kafka, of, attempt_id(of.group, sequence, of.run, b"late"))
+        for _ in range(turns):
+            next(task, None)
+        steps, answer, count, moved = core.abort(world.run, of, None, PLAIN, LIMITS), None, 0, False
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration:
+                break
+            if count == at and not any(one.state == "open" for one in world.kafka.log):
+                next(task, None)
+                moved = True
+            answer, count = world.kafka.do(world.driver, step), count + 1
+        for _ in task:
+            pass
+        world.kafka.write_markers()
+        assert world.kafka.open_ids(prefix_of(of.group)) == [], f"the task moved before step {at}: {moved}"
+        world.run, world.driver = Run(), Driver()
+        again = batch(sequence, run="run-1")
+        world.commit(again, [world.task(again, "again")])
+        assert "again" in world.readable() and "late" not in world.readable()
+
+
+def test_a_task_that_begins_behind_its_batchs_decision_ends_by_itself(world: World) -> None:
+    of = batch(0)
+    assert not step_through(world.kafka, Driver(), core.begin(of, PLAIN, LIMITS))
+    world.commit(of, [world.task(of, "x")])
+    with pytest.raises(RequestFailed, match="was decided while this task began") as caught:
+        step_through(world.kafka, Driver(), core.check_wanted(of, PLAIN))
+    assert caught.value.code is E.CHILD_NOT_OPEN
+
+
+def test_few_batches_that_are_given_up_are_remembered_and_older_records_have_none(world: World) -> None:
+    for run in range(MAX_GIVEN_UP + 5):
+        world.restart()
+        world.abort(batch(0, run=f"run-{run}"), None)
+    last = world.kafka.last("spark/q")
+    assert last is not None and len(last.given_up) == MAX_GIVEN_UP
+    assert last.given_up[-1] == (run_tag(f"run-{MAX_GIVEN_UP + 4}"), 0)
+    older = json.loads(encode_decision(last))
+    del older["given_up"]
+    assert decode_decision(json.dumps(older).encode()) == replace(last, given_up=())
+
+
+def test_people_abort_what_is_open_and_finish_what_is_decided(world: World) -> None:
+    def abort_open() -> int:
+        return step_through(world.kafka, Driver(), core.abort_open(Run(), "spark/q", PLAIN, LIMITS))
+
+    assert abort_open() == 0
+    first = [world.task(batch(0), "x"), world.task(batch(0), "y")]
+    with pytest.raises(Killed):
+        world.commit(batch(0), first, before=End)
+    open_later = world.task(batch(1, run="run-9"), "z")
+    assert world.txn(open_later).state == "Ongoing"
+    assert abort_open() == 1
+    assert world.readable() == ["x", "y"] and world.txn(open_later).fate is Fate.ABORTED
+    with pytest.raises(RunOver):
+        world.commit(batch(1), [])
+    world.restart()
+    world.commit(batch(1, run="run-1"), [world.task(batch(1, run="run-1"), "again")])
+    assert world.readable() == ["again", "x", "y"]
+
+
+def test_people_abort_a_group_that_has_decided_nothing(world: World) -> None:
+    attempt = world.task(batch(0), "x")
+    with pytest.raises(RequestFailed, match=re.escape(f"1, such as {world.txn(attempt).transactional_id}")) as caught:
+        step_through(world.kafka, Driver(), core.forget(Run(), "spark/q"))
+    assert caught.value.code is E.JOINT_GROUP_OPEN
+    assert step_through(world.kafka, Driver(), core.abort_open(Run(), "spark/q", PLAIN, LIMITS)) == 1
+    world.commit(batch(0, run="run-1"), [world.task(batch(0, run="run-1"), "again")])
+    assert world.readable() == ["again"]
 
 
 # --- ends ---

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +33,8 @@ from quorumlog.spark.write.kafka.runs import Runs
 from quorumlog.spark.write.kafka.steps import End, Step
 from quorumlog.spark.write.kafka.topic import TOPIC
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.main import main
+from quorumlog_cli.terminal.errors import Exit
 from tests.spark.decisions.world import PARTITIONS, TIMEOUT_MS, batch, values_of, write
 from tests.spark.kafka_server import client_of, kafka_server
 
@@ -320,6 +324,63 @@ def test_a_single_batch_leaves_no_record_and_a_group_can_be_forgotten(servers: s
         with client_of(servers) as other:
             assert forget_sink(other, topic) is want
     assert readable(kafka, topic) == [b"single"]
+
+
+def test_the_command_tells_aborts_and_forgets_groups(
+    servers: str, kafka: Cluster, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str) -> tuple[int, object]:
+        code = main(["spark", "sink", *arguments, "-b", servers, "-o", "json"])
+        said = capsys.readouterr().out
+        return code, json.loads(said) if said else None
+
+    def listed(*arguments: str) -> dict[str, object] | None:
+        code, rows = run("list", *arguments)
+        assert code == 0
+        return next((one for one in rows if one["group"] == topic), None)  # type: ignore[attr-defined]
+
+    made = delivery(servers)
+    attempt = write(made, batch(topic, 0, "run-0"), b"t", topic, [b"a"])
+    assert attempt is not None
+    row = listed()
+    assert row is not None and (row["batch"], row["open"]) == (None, 1)
+    assert run("forget", topic)[0] == Exit.PRECONDITION
+    made.commit(batch(topic, 0, "run-0"), [attempt], {"rows": 1})
+    assert write(made, batch(topic, 1, "run-0"), b"u", topic, [b"b"]) is not None
+    row, opened = listed(), listed("--open")
+    assert row is not None and (row["batch"], row["kind"], row["run"], row["open"]) == (0, "stream", "run-0", 1)
+    assert row["totals"] == {"rows": 1} and row["location"] == "/checkpoint"
+    assert abs(time.time() * 1_000 - row["decided_at_ms"]) < WAIT_S * 1_000  # type: ignore[operator]
+    assert opened is not None and opened["partitions"] == [{"topic": topic, "partition": 0}]
+    assert run("abort", topic) == (0, {"group": topic, "aborted": 1})
+    until(lambda: open_of(kafka, topic) == [])
+    with pytest.raises(RunOver):
+        made.commit(batch(topic, 1, "run-0"), [], {})
+    assert run("forget", topic) == (0, {"forgotten": topic})
+    assert run("forget", topic)[0] == Exit.NOT_FOUND and listed() is None
+    assert readable(kafka, topic) == [b"a"]
+
+
+def test_a_task_that_begins_behind_its_drivers_abort_ends_by_itself(servers: str, kafka: Cluster, topic: str) -> None:
+    """It has looked before the abort, and sends its first row behind it."""
+    made, driver = delivery(servers), delivery(servers)
+    of = batch(topic, 0, "run-0")
+    attempt = made.begin(of, b"late")
+    assert attempt is not None
+    driver.abort(of, None)
+    with pytest.raises(RequestFailed, match="its driver is done") as caught, made.sender(attempt) as sender:
+        sender.partition_count(topic)
+        sender.queue(topic, pa.record_batch({"value": pa.array([b"late"], pa.binary())}), 0)
+    assert caught.value.code is E.CHILD_NOT_OPEN
+    until(lambda: open_of(kafka, topic) == [])
+    with pytest.raises(RequestFailed, match="its driver is done"):
+        made.begin(of, b"later")
+    made.close()
+    again = delivery(servers)
+    attempt = write(again, batch(topic, 0, "run-1"), b"t", topic, [b"again"])
+    assert attempt is not None
+    again.commit(batch(topic, 0, "run-1"), [attempt], {"rows": 1})
+    assert readable(kafka, topic) == [b"again"]
 
 
 def test_abort_while_commit_runs(servers: str, kafka: Cluster, topic: str) -> None:

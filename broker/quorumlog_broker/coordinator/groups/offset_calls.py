@@ -191,7 +191,11 @@ class OffsetCalls:
             if expire == NO_TIMESTAMP:
                 value = value_of(one.committed_offset, one.committed_leader_epoch, metadata.encode(), end)
             else:
-                value = write_value(OffsetCommitValue(one.committed_offset, metadata, wall_ms, expire))
+                value = write_value(
+                    OffsetCommitValue(
+                        one.committed_offset, metadata, wall_ms, expire, one.committed_leader_epoch, topic_id
+                    )
+                )
             writes.append(Write(key_in(begin, one.index), value, producer))
             if not has_room:
                 self._append(group_id, writes)

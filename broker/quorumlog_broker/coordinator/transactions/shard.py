@@ -28,7 +28,7 @@ from quorumlog.messages.transactions import (
     TransactionToExtend,
 )
 from quorumlog.records.coordinator import TRANSACTION_TYPES, CoordinatorRecord, decode
-from quorumlog.records.coordinator.joint import Cause, JointKey
+from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointKey
 from quorumlog.records.coordinator.transactions import TransactionKey
 from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig
@@ -41,11 +41,13 @@ from quorumlog_broker.coordinator.transactions.init_producer import InitProducer
 from quorumlog_broker.coordinator.transactions.joint.abort import Abort
 from quorumlog_broker.coordinator.transactions.joint.begin import Begin
 from quorumlog_broker.coordinator.transactions.joint.commit import Commit
+from quorumlog_broker.coordinator.transactions.joint.expiry import JointExpiry
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.listing import Listing
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.partitions import Partitions
 from quorumlog_broker.coordinator.transactions.states import (
+    JointSweepGoesOn,
     PreparesGoOn,
     States,
     SweepGoesOn,
@@ -88,11 +90,12 @@ class TransactionShard:
         self._expiry = Expiry(self._turn, config, self._table)
         self._describe = Describe(self._turn, self._table, self._states)
         self._preparing = Preparing(self._turn, self._table, self._states, self._completion)
-        given_up = GivenUp()
+        given_up = GivenUp(self._turn, config.joint, self._table)
         self._begin = Begin(self._turn, config, self._table, self._states, new_producer_id, partitions, given_up)
         self._commit = Commit(self._turn, config.joint, self._table, self._states, self._preparing)
         self._abort = Abort(self._turn, self._table, self._states, self._preparing, given_up)
-        self._listing = Listing(self._turn, config.joint, self._table, self._states, self._preparing)
+        self._listing = Listing(self._turn, self._table, self._states, self._preparing)
+        self._joint_expiry = JointExpiry(self._turn, config.joint, self._table, self._preparing, given_up)
 
     # --- time, records, answers ---
 
@@ -156,10 +159,12 @@ class TransactionShard:
                     self._timed_out(transactional_id)
                 case SweepGoesOn():
                     self._expiry.go_on()
+                case JointSweepGoesOn():
+                    self._joint_expiry.go_on()
                 case PreparesGoOn():
                     self._preparing.go_on()
                 case WaitEnds():
-                    self._commit.look()
+                    self._commit.wait_ended()
 
     def _timed_out(self, transactional_id: str) -> None:
         value = self._table.get(transactional_id)
@@ -187,6 +192,8 @@ class TransactionShard:
             self._table.replay(record.key.transactional_id, record.value)
         elif isinstance(record.key, JointKey):
             self._table.replay_decision(record.key.group, record.value)
+        elif isinstance(record.key, GivenUpKey):
+            self._table.replay_given_up(record.key, record.value)
 
     def loaded(self, next_offset: Offset) -> None:
         """The log has been replayed. Calls are answered once the high watermark has come here.
@@ -275,5 +282,4 @@ class TransactionShard:
     def expire(self) -> None:
         """Due each `remove_interval_ms`."""
         self._expiry.begin()
-        if not self.is_loading:
-            self._listing.expire()
+        self._joint_expiry.begin()

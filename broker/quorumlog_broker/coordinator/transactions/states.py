@@ -35,6 +35,11 @@ class SweepGoesOn:
 
 
 @dataclass(frozen=True, slots=True)
+class JointSweepGoesOn:
+    """A timer: more joint groups are to be looked at for expiry."""
+
+
+@dataclass(frozen=True, slots=True)
 class PreparesGoOn:
     """A timer: more children of joint transactions need their Prepare records."""
 
@@ -46,7 +51,7 @@ class WaitEnds:
     call: int
 
 
-TransactionTimer = TimesOut | SweepGoesOn | PreparesGoOn | WaitEnds
+TransactionTimer = TimesOut | SweepGoesOn | JointSweepGoesOn | PreparesGoOn | WaitEnds
 TransactionTurn = Turn[TransactionTimer]
 
 

@@ -14,7 +14,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from quorumlog.messages.transactions import TransactionTopic
-from quorumlog.records.coordinator.joint import Cause, JointChild, JointKind, JointValue
+from quorumlog.records.coordinator.joint import (
+    Cause,
+    GivenUpKey,
+    GivenUpValue,
+    JointChild,
+    JointKind,
+    JointValue,
+)
 from quorumlog.records.coordinator.transactions import (
     NO_PRODUCER_EPOCH,
     TransactionPartitions,
@@ -70,6 +77,7 @@ class TransactionTable:
         self._partitions: dict[str, frozenset[Partition]] = {}  # of some open ones, as `partitions` needs them
         self.last_epochs: dict[str, int] = {}
         self.joint_groups: dict[str, JointGroup] = {}  # with a decision or a slot
+        self.given_up: dict[GivenUpKey, int] = {}  # when, since 1970; the oldest record first
         self.open_children = 0  # of all joint groups
 
     def __len__(self) -> int:
@@ -118,6 +126,12 @@ class TransactionTable:
             return
         self.open_children -= len(group.open)
         group.decide(decision)
+
+    def replay_given_up(self, one: GivenUpKey, value: GivenUpValue | None) -> None:
+        """None: it is forgotten. A later record of the same batch is the newest one: compaction keeps only that."""
+        self.given_up.pop(one, None)
+        if value is not None:
+            self.given_up[one] = value.at_ms
 
     def has_next_batch(self, name: str) -> bool:
         """Of a joint group that has decided one, and decides more than that. Its next batch takes the same ids."""

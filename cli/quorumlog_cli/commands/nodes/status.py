@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from quorumlog.testing.nodes import LocalNodes, NodeState
+from quorumlog_cli.commands.nodes.status_readers import line_of, readers_held_back
 from quorumlog_cli.connecting.connect import connected
 from quorumlog_cli.connecting.find import DataOption, find_nodes, name_of, target_of, where_of
 from quorumlog_cli.local.ready import hint_to_start, missing_quorum
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
+
+if TYPE_CHECKING:
+    from quorumlog.client.blocking import Cluster
 
 app = typer.Typer(add_completion=False)
 COLUMNS = ("NODE", "STATE", "READY", "PID", "CLIENTS", "ADMIN", "NOTE")
@@ -25,7 +30,7 @@ def status(data: DataOption = None, output_format: OutputOption = Format.TABLE) 
 
     Also shows what each node found when it opened its logs (what was cut, and where it is kept), which of its
     directories and replicas are offline, which directories are short of free space, and how far the opening of a
-    node's logs has come.
+    node's logs has come. And which writers of batches have held readers of committed records back for over 5 minutes.
     Exit code 0: all nodes serve and every partition is in sync. 5: something is missing. 3: no node runs.
     """
     output.use(output_format)
@@ -70,6 +75,7 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
         with connected(target_of(nodes), default_api_timeout_ms=ASK_TIMEOUT_MS) as client:
             quorum = client.admin.describe_quorum()
             topics = client.admin.list_topics()
+            held_back = _held_back(client)
     except (CliError, QuorumlogError, RpcError, TimeoutError) as error:
         return {"error": missing_quorum(nodes) or str(error)}
     partitions = [partition for topic in topics for partition in topic.partitions]
@@ -82,7 +88,19 @@ def _cluster(nodes: LocalNodes) -> dict[str, Any]:
         "partitions": len(partitions),
         "under_replicated": sum(len(partition.isr) < len(partition.replicas) for partition in partitions),
         "without_leader": sum(partition.leader_id < 0 for partition in partitions),
+        "readers_held_back": held_back,
     }
+
+
+def _held_back(client: Cluster) -> list[dict[str, Any]]:
+    """Nothing where the cluster cannot say so: what is missing is told by other lines."""
+    from quorumlog.client.errors import QuorumlogError
+    from quorumlog.rpc.transport import RpcError
+
+    try:
+        return readers_held_back(client, round(time.time() * 1_000))
+    except (QuorumlogError, RpcError, TimeoutError):
+        return []
 
 
 def _problems(rows: list[dict[str, Any]], cluster: dict[str, Any]) -> list[str]:
@@ -127,6 +145,8 @@ def _show(nodes: LocalNodes, rows: list[dict[str, Any]], cluster: dict[str, Any]
             print(f"node {row['node_id']} opens its logs: {progress}")
         for check in row["index_checks"]:
             print(f"node {row['node_id']} has checked its indexes: {check}")
+    for found in cluster.get("readers_held_back", []):
+        print(line_of(found))
     for problem in problems:
         output.say(f"hint  {problem}")
     if "error" in cluster and missing_quorum(nodes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -9,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,7 +61,7 @@ def mirror(
         str, typer.Option(metavar="PATTERN,…", help="Regular expressions of whole names; new topics, too.")
     ],
     checkpoint: Annotated[
-        Path, typer.Option(metavar="DIR", help="A folder of this mirror's own, empty at first: how far it is.")
+        str, typer.Option(metavar="DIR|ADDRESS", help="A folder of this mirror's own, empty at first: how far it is.")
     ],
     names: Annotated[
         NamesChoice, typer.Option(help="On the target: ALIAS.TOPIC, or as on the source.")
@@ -70,7 +70,7 @@ def mirror(
         str, typer.Option(metavar="PATTERN", help="Groups whose offsets are set on the target; '' for none.")
     ] = ".*",
     delivery: Annotated[
-        Delivery, typer.Option(help="at-least-once has to be said where the target cannot do more.")
+        Delivery, typer.Option(help="at-least-once repeats what a death leaves undone.")
     ] = Delivery.EXACTLY_ONCE,
     once: Annotated[bool, typer.Option("--once", help="Copy what is there now, then end.")] = False,
     every: Annotated[str, typer.Option(metavar="TIME", help="Between the beginnings of two batches.")] = "1s",
@@ -140,12 +140,19 @@ def _request(ends: tuple[End, End], *, names: NamesChoice, delivery: Delivery, *
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", given["name"]):
         raise CliError(Exit.USAGE, f"--name {given['name']!r}: it is 1 to 100 letters, digits, '.', '_' and '-'")
     return Request(
-        topics=given["topics"], checkpoint=given["checkpoint"].absolute(), names=Names(names.value),
+        topics=given["topics"], checkpoint=_checkpoint(given["checkpoint"]), names=Names(names.value),
         source=_spark_options(ends[0].target, ConsumerOptions), target=_spark_options(ends[1].target, ProducerOptions),
         name=given["name"], delivery=delivery.value, restored=given["restore"], once=given["once"],
         every_ms=times["every"], groups_every_ms=max(times["groups_every"], 1), max_batch=given["max_batch"],
         skip_lost=given["skip_lost"],
     )  # fmt: skip
+
+
+def _checkpoint(given: str) -> str:
+    """A relative folder is this process's, and not Spark's."""
+    from quorumlog.spark.mirror.checkpoint import is_address
+
+    return given if is_address(given) else os.path.abspath(given)
 
 
 def _spark_options(target: Target, kind: type[ConsumerOptions] | type[ProducerOptions]) -> dict[str, str]:

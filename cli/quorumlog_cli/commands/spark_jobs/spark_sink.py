@@ -1,4 +1,4 @@
-"""`quorumlog spark sink`: what writers of batches have decided, and what they have open."""
+"""`quorumlog spark sink`: what writers of batches have decided, and what they have open. On an Apache Kafka, too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quorumlog_cli.commands.groups.group_view import dashes
+from quorumlog_cli.commands.spark_jobs.spark_sink_reading import sinks_of
 from quorumlog_cli.commands.spark_jobs.spark_sink_view import (
     GROUP_COLUMNS,
     OPEN_COLUMNS,
@@ -51,13 +52,14 @@ def list_(
 ) -> None:
     """List the writers of batches: the last batch that each has decided, and what it has open.
 
-    A dash stands for what there is not: no batch is decided yet, or nothing is open.
+    A dash stands for what there is not: no batch is decided yet, or nothing is open. Of an Apache Kafka, DECIDED is the
+    time of the group's last record, and the run of an open transaction is a hash of the run's name.
     """
     import time
 
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
-        groups = cluster.admin.list_joint_groups()
+        groups = sinks_of(cluster).groups()
         now_ms = round(time.time() * 1_000)
         children = _open_rows(cluster, groups, now_ms) if is_open else []
     if is_open:
@@ -80,17 +82,16 @@ def abort(
 ) -> None:
     """Abort what a writer has open and has not decided: readers of committed records wait for it no more.
 
-    A query that still runs may end by it: start it again then, and its batch is repeated. What is decided stays. Exit
-    code 7 if there is no such group.
+    A query that still runs may end by it, and on an Apache Kafka it does: start it again then, and its batch is
+    repeated. What is decided stays. Exit code 7 if there is no such group.
     """
     output.use(output_format)
-    aborted = 0
     with connected(find_target(servers, profile, options)) as cluster:
-        group = next((one for one in cluster.admin.list_joint_groups() if one.group_id == name), None)
+        sinks = sinks_of(cluster)
+        group = next((one for one in sinks.groups() if one.group_id == name), None)
         if group is None:
             raise CliError(Exit.NOT_FOUND, f"no group {name!r}", HINT)
-        for location, sequence in sorted({(child.location, child.sequence) for child in group.open}):
-            aborted += cluster.admin.abort_joint_batch(name, location, sequence).aborted
+        aborted = sinks.abort(group)
     if output.is_json():
         output.show_json({"group": name, "aborted": aborted})
     else:
@@ -116,7 +117,7 @@ def forget(
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
         try:
-            cluster.admin.forget_joint_group(name)
+            sinks_of(cluster).forget(name)
         except RequestFailed as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                 raise CliError(Exit.NOT_FOUND, error.message, HINT) from error

@@ -1,4 +1,4 @@
-"""What an operator may set of the controller. Defaults are Kafka's where DESIGN 12 names no other."""
+"""What an operator may set of the controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When may a broker be fenced before its session ends? A dead process is proven, not waited for (DESIGN 5).
+"""When may a broker be fenced before its session ends? A dead process is proven, not waited for.
 
 Proof of death is one of
 

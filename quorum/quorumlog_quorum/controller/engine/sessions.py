@@ -2,7 +2,7 @@
 
 A session is valid for `timeout_ms` after the broker's registration or its last heartbeat, whichever is later. On
 activation every unfenced broker begins a full session: the new controller has no heartbeats yet, and must not fence a
-broker for that (ORACLES 3.11). A fenced broker has no session then: another process may take its id, and keeps it.
+broker for that. A fenced broker has no session then: another process may take its id, and keeps it.
 
 A broker sends its next heartbeat only after the answer to the last one. So while a heartbeat waits here for a commit,
 the broker's session does not end; it counts from the answer. Otherwise a disk that hangs for a session would fence

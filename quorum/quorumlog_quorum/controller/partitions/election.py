@@ -17,7 +17,7 @@ Every change of a partition goes through `partition_change`, whatever its cause,
 7. A partition that takes an import has no leader before the import is finished (`imports.py`), whatever the topic
    allows: its replicas hold some of the records.
 
-Source: KRAFT 2.6, 2.8; KIP-455, KIP-460, KIP-966. A `RECOVERING` leader was elected uncleanly, by one of the last
+Source: KIP-455, KIP-460, KIP-631, KIP-966. A `RECOVERING` leader was elected uncleanly, by one of the last
 two clauses of rule 3.
 """
 
@@ -220,7 +220,7 @@ def _at(assignment: Assignment, partition: PartitionRegistration, brokers: Broke
 
 
 def default_directory(broker: BrokerRegistration | None) -> Uuid:
-    """The broker's only directory. If it has several, it chooses one and reports it later (KRAFT 2.7)."""
+    """The broker's only directory. If it has several, it chooses one and reports it later (KIP-858)."""
     return broker.log_directories[0] if broker is not None and len(broker.log_directories) == 1 else UNASSIGNED
 
 

@@ -4,7 +4,7 @@ Partition p begins at rack p (modulo racks with an active broker) and takes one 
 inside a rack the ring of brokers turns by one for each round over the racks, and is shuffled again after each full
 turn. So leaders and replicas are spread evenly over equal racks, also while a rack is down, and the followers of one
 leader differ. Fenced brokers are taken only where the active ones are too few, and never first: the first replica is
-the leader. Brokers whose directories are all cordoned are never taken. Source: FEATURES 1.14, KIP-36, KIP-1066.
+the leader. Brokers whose directories are all cordoned are never taken. Sources: KIP-36, KIP-1066.
 """
 
 from __future__ import annotations

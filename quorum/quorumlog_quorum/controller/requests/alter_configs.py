@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs: settings of topics, brokers and groups, one key at a time (KIP-339), or all of a resource.
 
 Each resource is changed as a whole or refused alone. A lower `min.insync.replicas` concerns partitions too: an ISR that
-is large enough then needs no ELR any more (KRAFT 2.8). Their records come first, so that each prefix of the records is
+is large enough then needs no ELR any more (KIP-966). Their records come first, so that each prefix of the records is
 a sound state. A higher one is written at once, and counts for an ISR that is too small only once its leader commits by
 it, too (alter_partition.py). A setting that allows more elections is written first; a separate operation holds them.
 """

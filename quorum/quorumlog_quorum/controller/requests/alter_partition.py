@@ -1,7 +1,7 @@
 """AlterPartition: a leader proposes a new ISR (KIP-497, KIP-841, KIP-903, KIP-966).
 
-The checks are in Kafka's order (KRAFT 2.6), because the order decides what a leader learns: that it is ahead of this
-controller, that it was deposed, or that its view is old.
+The checks are in the order of Kafka's `ReplicationControlManager`, because the order decides what a leader learns: that
+it is ahead of this controller, that it was deposed, or that its view is old.
 
 A leader that has not applied the newest min.insync.replicas may go on to commit by a lower one. So an ISR below the
 minimum, which leaves an ELR that has to hold all that is committed, is granted only to a leader that has applied the

@@ -1,4 +1,4 @@
-"""CreatePartitions: adds partitions to existing topics (FEATURES 1.14). Partitions cannot be removed.
+"""CreatePartitions: adds partitions to existing topics. Partitions cannot be removed.
 
 Each topic grows as a whole or is refused alone; a request that is too large is refused as a whole. New
 partitions have as many replicas as the topic's first one, or as the target of its reassignment.

@@ -1,4 +1,4 @@
-"""CreateTopics: names, sizes, settings and places of new topics (KRAFT 2.6, FEATURES 1.14).
+"""CreateTopics: names, sizes, settings and places of new topics (Kafka's `ReplicationControlManager`).
 
 Each topic is created as a whole or refused alone; a request that is too large is refused as a whole.
 The ISR of a new partition is its active replicas, in the order of placement; the first of them leads.

@@ -1,4 +1,4 @@
-"""BrokerHeartbeat: a broker is alive, has applied metadata up to an offset, and asks for a state (KRAFT 2.6).
+"""BrokerHeartbeat: a broker is alive, has applied metadata up to an offset, and asks for a state (KIP-631).
 
 The present state and the one asked for give the next one (`next_state`); a change is a record. Directories that it
 reports as offline are taken away first; those that it has cordoned since are noted (KIP-1066).

@@ -1,6 +1,6 @@
 """RegisterBroker: a process registers as broker N, with its addresses, directories and features.
 
-Sources: KRAFT 2.6, KIP-631, KIP-858, KIP-584.
+Sources: KIP-631, KIP-858, KIP-584.
 
 - An incarnation that registers again keeps its epoch and its state. A retry changes nothing.
 - Another incarnation is refused while the session of the registered one is valid (DUPLICATE_BROKER_REGISTRATION).

@@ -1,4 +1,4 @@
-"""UnregisterBroker: the cluster forgets a broker that is gone for good. Sources: KRAFT 2.6, KIP-631, KIP-966.
+"""UnregisterBroker: the cluster forgets a broker that is gone for good. Sources: KIP-631, KIP-966.
 
 - The broker leaves every ISR and ELR first, then its registration is removed: each prefix of the records is sound.
 - A running broker may be unregistered, as in Kafka. Its next heartbeat learns that, and it registers again, fenced

@@ -3,7 +3,7 @@
 A broker's imbalance is the share of the partitions whose first replica it is and that another broker leads. Every
 `leader.imbalance.check.interval.seconds` the partitions of each broker whose imbalance is above
 `leader.imbalance.per.broker.percentage` get an election of the preferred leader; it leads where it is alive and in
-sync. Source: FEATURES 1.11. (Kafka's KRaft controller has no percentage; its earlier controllers had.)
+sync. Kafka's KRaft controller has no percentage; its earlier controllers had.
 """
 
 from __future__ import annotations

@@ -110,8 +110,8 @@ def replace_incarnation(
 
     directories: what the new process will register. damaged: see `leave_damaged`.
     clean: the old one stopped in order, so its page cache reached the disk. It stays eligible where it still holds
-    what it acknowledged: always with durability=synced (see `TopicRules.on_disk`), otherwise after a clean stop
-    (DESIGN 6). A replica whose recorded directory is not there cannot be elected; whether it is empty shows when it is
+    what it acknowledged: always with durability=synced (see `TopicRules.on_disk`), otherwise after a clean stop.
+    A replica whose recorded directory is not there cannot be elected; whether it is empty shows when it is
     assigned to another one.
     """
     broker_id = after.broker_id

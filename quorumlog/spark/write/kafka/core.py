@@ -1,4 +1,4 @@
-"""Decides batches by records of a topic. Pure; decision 115 has the rules.
+"""Decides batches by records of a topic. Pure; docs/spark-on-kafka.md has the rules.
 
 What a driver knows of its group is in `Run`, from its start to its end. One call at a time: the shell sees to it.
 """
@@ -14,10 +14,17 @@ from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
-from quorumlog.spark.write.kafka.decisions import MAX_SUPERSEDED, NOTHING, Child, Decision
+from quorumlog.spark.write.kafka.decisions import (
+    MAX_GIVEN_UP,
+    MAX_SUPERSEDED,
+    NOTHING,
+    Child,
+    Decision,
+    GivenUp,
+)
 from quorumlog.spark.write.kafka.ending import Limits, settle
 from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, RunOver
-from quorumlog.spark.write.kafka.names import prefix_of, to_drop, to_fence
+from quorumlog.spark.write.kafka.names import prefix_of, run_tag, to_drop, to_fence
 from quorumlog.spark.write.kafka.steps import (
     Commit,
     Describe,
@@ -67,7 +74,36 @@ def _look(batch: BatchOf, excused: Overrides, limits: Limits, *, patient: bool) 
     """An earlier decision than the last one does no harm here: the task sends what its driver will not decide."""
     decision = yield Read(batch.group, patient)
     decision = yield from settle(decision, batch.group, excused, limits)
-    return check(decision, batch, excused)
+    if check(decision, batch, excused):
+        return True
+    _check_run_goes_on(decision, batch)
+    return False
+
+
+def check_wanted(batch: BatchOf, excused: Overrides) -> Steps[None]:
+    """Of a task whose transaction is open now, before it goes on: whether its driver still waits for it. Either this
+    read finds the driver's record, or the driver's list, which comes behind the record, finds the transaction.
+
+    Raises RequestFailed, CHILD_NOT_OPEN among them; then the task aborts its transaction.
+    """
+    decision = yield Read(batch.group, patient=True)
+    if check(decision, batch, excused):
+        raise refused(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"batch {batch.sequence} of {batch.group} was decided while this task began, by other attempts; nothing of "
+            "this one counts",
+        )
+    _check_run_goes_on(decision, batch)
+
+
+def _check_run_goes_on(last: Decision | None, batch: BatchOf) -> None:
+    """Raises RequestFailed: CHILD_NOT_OPEN."""
+    if last is not None and GivenUp(run_tag(batch.run), batch.sequence) in last.given_up:
+        raise refused(
+            ErrorCode.CHILD_NOT_OPEN,
+            f"run {batch.run} has aborted batch {batch.sequence} of {batch.group}: its driver is done. Start the query "
+            "again",
+        )
 
 
 # --- the driver ---
@@ -117,8 +153,8 @@ def abort(
     left = tuple(to_drop(open_ids, batch.group, batch.sequence, batch.run))
     known = tuple([_child_of(one) for one in attempts or ()])
     ids = tuple(dict.fromkeys([*[one.transactional_id for one in known], *left]))[: limits.max_children]
-    if not ids:
-        return
+    if not ids and attempts is not None:
+        return  # all tasks have told, so none of them begins any more
     # Said before it is done: a commit of this run in another process either reads it, or has taken the group away.
     yield from _write(run, batch.group, _given_up(run.decision, batch, ids))
     if known:
@@ -127,17 +163,35 @@ def abort(
         yield Fence(left)
 
 
+def abort_open(run: Run, group: str, excused: Overrides, limits: Limits) -> Steps[int]:
+    """For people: finish what is decided, and abort all else that the group has open; how many. Whoever drives the
+    group now is fenced, so that no decision comes between. Raises as `commit`."""
+    yield TakeOver(group)
+    run.taken = True
+    run.decision = yield Read(group, patient=True)
+    anybody = BatchOf(group=group, kind=JointKind.STREAM, location="", run="", sequence=NOTHING)
+    yield from _finish(run, anybody, excused, limits)
+    open_ids = tuple((yield ListOpen(prefix_of(group))))[: limits.max_children]
+    if open_ids:
+        yield from _write(run, group, _given_up(run.decision, anybody, open_ids))
+        yield Fence(open_ids)
+    return len(open_ids)
+
+
 def forget(run: Run, group: str) -> Steps[bool]:
-    """False: nothing is known of the group. The next run begins anew. Raises RequestFailed: JOINT_GROUP_OPEN."""
+    """False: nothing is known of the group. The next run begins anew. Raises RequestFailed: JOINT_GROUP_OPEN, also
+    where nothing is decided yet."""
     decision = yield Read(group, patient=True)
-    if decision is None:
-        return False
     open_ids = yield ListOpen(prefix_of(group))
-    if open_ids or not decision.ended:
+    if open_ids or (decision is not None and not decision.ended):
+        what = f"{len(open_ids)}, such as {open_ids[0]}" if open_ids else f"those of batch {decision.sequence}"
         raise refused(
             ErrorCode.JOINT_GROUP_OPEN,
-            f"{group} has transactions that are open or not ended: let its query finish, or wait for their time-out",
+            f"{group} has transactions that are open or not ended ({what}), and is not forgotten while it has: let its "
+            "query finish, abort them, or wait for their time-out",
         )
+    if decision is None:
+        return False
     yield TakeOver(group)
     decision = yield Read(group, patient=True)
     if decision is None or not decision.ended:
@@ -264,12 +318,18 @@ def _decision(
         ended=not children,
         before=NOTHING if last is None else last.sequence,
         before_totals={} if last is None else last.totals,
+        given_up=() if last is None else last.given_up,
     )
 
 
 def _given_up(last: Decision | None, batch: BatchOf, ids: tuple[str, ...]) -> Decision:
+    """batch: its run has given it up; without a run, nobody's has."""
+    known = () if last is None else last.given_up
+    one = GivenUp(run_tag(batch.run), batch.sequence)
+    if batch.run and one not in known:
+        known = (*known, one)[-MAX_GIVEN_UP:]
     if last is not None:
-        return replace(last, dropped=ids)
+        return replace(last, dropped=ids, given_up=known)
     return Decision(
         kind=batch.kind,
         location=batch.location,
@@ -279,6 +339,7 @@ def _given_up(last: Decision | None, batch: BatchOf, ids: tuple[str, ...]) -> De
         ended=True,
         before_totals={},
         dropped=ids,
+        given_up=known,
     )
 
 

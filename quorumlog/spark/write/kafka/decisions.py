@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.spark.write.delivery import Written
 
 VERSION = 1
 MAX_SUPERSEDED = 64  # runs that a group remembers
+MAX_GIVEN_UP = 64  # batches of a group; the oldest one is forgotten
 NOTHING = -1  # sequence before the first batch
 
 
@@ -32,12 +33,20 @@ class Child:
     written: tuple[Written, ...]
 
 
+class GivenUp(NamedTuple):
+    """run: as `run_tag` says it."""
+
+    run: str
+    sequence: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """superseded: runs that decide nothing more, the oldest first. totals: of the batch, by name. children: in the
     order in which they end; the first one decides for all. ended: nothing of it is open; children is empty then.
     before, before_totals: the decision that this one follows, for a batch whose transactions all abort. dropped:
-    attempts of the next batch that an abort has given up, so that no decision names them."""
+    attempts of the next batch that an abort has given up, so that no decision names them. given_up: batches that their
+    run has aborted, the oldest first: none of their tasks goes on."""
 
     kind: int
     location: str
@@ -50,6 +59,7 @@ class Decision:
     before: int = NOTHING
     before_totals: Mapping[str, int]
     dropped: tuple[str, ...] = ()
+    given_up: tuple[GivenUp, ...] = ()
 
     def as_ended(self) -> Decision:
         return replace(self, ended=True, children=())
@@ -74,6 +84,7 @@ def encode_decision(decision: Decision) -> bytes:
         "before": decision.before,
         "before_totals": dict(decision.before_totals),
         "dropped": list(decision.dropped),
+        "given_up": [[one.run, one.sequence] for one in decision.given_up],
     }
     return json.dumps(fields, separators=(",", ":")).encode()
 
@@ -97,6 +108,7 @@ def decode_decision(value: bytes) -> Decision:
             before=_number(fields["before"]),
             before_totals=_totals(fields["before_totals"]),
             dropped=tuple([_text(one) for one in fields["dropped"]]),
+            given_up=tuple([GivenUp(_text(run), _number(number)) for run, number in fields.get("given_up", ())]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadDecision(f"a record is no decision: {error!r}") from error

@@ -54,7 +54,7 @@ class KafkaDelivery:
         self._timeout_ms, self._excused, self._limits = transaction_timeout_ms, overrides, limits
         self._runs, self._watch = runs, watch
         self._cluster: Cluster | None = None
-        self._begun: dict[bytes, Producer] = {}  # by the attempt's token, until its sender takes it
+        self._begun: dict[bytes, tuple[Producer, BatchOf]] = {}  # by the attempt's token, until its sender takes it
 
     # --- of a task ---
 
@@ -70,7 +70,7 @@ class KafkaDelivery:
         except BaseException:
             producer.abandon()
             raise
-        self._begun[token] = producer
+        self._begun[token] = producer, batch
         return Attempt(
             transactional_id=name,
             producer_id=producer.identity.producer_id,
@@ -80,12 +80,16 @@ class KafkaDelivery:
 
     def sender(self, attempt: Attempt) -> KafkaSender:
         """Of an attempt that this object has begun. Its `attempt` is what the driver needs."""
-        return KafkaSender(self._client, self._begun.pop(attempt.token), attempt)
+        producer, batch = self._begun.pop(attempt.token)
+        calls = Calls(self._connected(), self._watch)
+        return KafkaSender(
+            self._client, producer, attempt, lambda: calls.carry_out(core.check_wanted(batch, self._excused))
+        )
 
     def abort_attempt(self, batch: BatchOf, attempt: Attempt) -> None:
-        producer = self._begun.pop(attempt.token, None)
-        if producer is not None:
-            producer.abandon()
+        begun = self._begun.pop(attempt.token, None)
+        if begun is not None:
+            begun[0].abandon()
         one = OpenProducer(attempt.transactional_id, attempt.producer_id, attempt.producer_epoch)
         try:
             self._connected().admin.end_transactions([one], commit=False)
@@ -117,7 +121,7 @@ class KafkaDelivery:
 
     def close(self) -> None:
         """Runs stay: the next batch's writer finds them."""
-        for producer in self._begun.values():
+        for producer, _ in self._begun.values():
             producer.abandon()
         self._begun.clear()
         if self._cluster is not None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quorumlog.client.blocking import Cluster
+from quorumlog.messages.joint import JointFact, ListedJointGroup, OpenJointChild
 from quorumlog.messages.transactions import DescribedTransaction
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.calls import Calls
-from quorumlog.spark.write.kafka.decisions import Decision
-from quorumlog.spark.write.kafka.names import ATTEMPTS, read_attempt
+from quorumlog.spark.write.kafka.checks import Overrides
+from quorumlog.spark.write.kafka.decisions import NOTHING, Decision
+from quorumlog.spark.write.kafka.ending import Limits
+from quorumlog.spark.write.kafka.names import ATTEMPTS, AttemptName, read_attempt
 from quorumlog.spark.write.kafka.topic import DecisionTopic
 
 OPEN = ["Ongoing", "PrepareCommit", "PrepareAbort"]
@@ -17,9 +20,10 @@ OPEN = ["Ongoing", "PrepareCommit", "PrepareAbort"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAttempt:
-    """started_at_ms: since 1970. partitions: whose last stable offset it may hold back."""
+    """run: as `run_tag` says it. started_at_ms: since 1970. partitions: whose last stable offset it may hold back."""
 
     transactional_id: str
+    run: str
     sequence: int
     state: str
     started_at_ms: int
@@ -29,10 +33,11 @@ class OpenAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSink:
-    """decision: None before the group's first one."""
+    """decision: None before the group's first record. written_at_ms: of that record, since 1970."""
 
     group: str
     decision: Decision | None
+    written_at_ms: int = -1
     open: list[OpenAttempt] = field(default_factory=list)
 
 
@@ -40,16 +45,61 @@ def list_sinks(cluster: Cluster) -> list[ListedSink]:
     """By name: from the decisions, and from what is open. Makes no topic. Raises DecisionsRefused, and what the clients
     raise."""
     topic = DecisionTopic(cluster)
-    decisions = topic.all() if topic.exists() else {}
-    found = {group: ListedSink(group=group, decision=decision) for group, decision in decisions.items()}
+    written = topic.all_written() if topic.exists() else {}
+    found = {
+        group: ListedSink(group=group, decision=one.decision, written_at_ms=one.at_ms) for group, one in written.items()
+    }
     listed = cluster.admin.list_transactions(states=OPEN)
     ids = [one.transaction.transactional_id for one in listed if one.transaction.transactional_id.startswith(ATTEMPTS)]
     for name, told in sorted(cluster.admin.describe_transactions(ids).items()):
         attempt = read_attempt(name)
         if attempt is not None:
             sink = found.setdefault(attempt.group, ListedSink(group=attempt.group, decision=None))
-            sink.open.append(_open_attempt(name, attempt.sequence, told))
+            sink.open.append(_open_attempt(name, attempt, told))
     return [found[group] for group in sorted(found)]
+
+
+def joint_group_of(sink: ListedSink) -> ListedJointGroup:
+    """The same, as a coordinator of joint transactions tells it. The place of an attempt's checkpoint is not known."""
+    decision = sink.decision
+    children = tuple(
+        [
+            OpenJointChild(
+                transactional_id=one.transactional_id,
+                run=one.run,
+                sequence=one.sequence,
+                started_at_ms=one.started_at_ms,
+                timeout_ms=one.timeout_ms,
+                location="",
+            )
+            for one in sink.open
+            if one.state == core.OPEN
+        ]
+    )
+    ending = len(sink.open) - len(children)
+    if decision is None or decision.sequence == NOTHING:
+        return ListedJointGroup(group_id=sink.group, open=children, ending=ending)
+    return ListedJointGroup(
+        group_id=sink.group,
+        sequence=decision.sequence,
+        kind=decision.kind,
+        run=decision.run,
+        location=decision.location,
+        decided_at_ms=sink.written_at_ms,
+        facts=tuple([JointFact(name=name, value=rows) for name, rows in sorted(decision.totals.items())]),
+        open=children,
+        ending=ending,
+    )
+
+
+def abort_sink(cluster: Cluster, group: str) -> int:
+    """Finish what is decided, and abort what else is open; how many. The group's driver is fenced by it, so that its
+    query ends. Takes over the cluster's clients, and closes them. Raises RunOver, NotEnded, DecidedTransactionLost."""
+    calls = Calls(cluster)
+    try:
+        return calls.carry_out(core.abort_open(core.Run(), group, Overrides(), Limits()))
+    finally:
+        calls.close()
 
 
 def forget_sink(cluster: Cluster, group: str) -> bool:
@@ -62,10 +112,11 @@ def forget_sink(cluster: Cluster, group: str) -> bool:
         calls.close()
 
 
-def _open_attempt(name: str, sequence: int, told: DescribedTransaction) -> OpenAttempt:
+def _open_attempt(name: str, attempt: AttemptName, told: DescribedTransaction) -> OpenAttempt:
     return OpenAttempt(
         transactional_id=name,
-        sequence=sequence,
+        run=attempt.run,
+        sequence=attempt.sequence,
         state=told.state,
         started_at_ms=told.transaction_start_time_ms,
         timeout_ms=told.transaction_timeout_ms,

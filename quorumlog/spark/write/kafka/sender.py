@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -16,12 +16,26 @@ from quorumlog.spark.write.sender import ClusterSender
 
 class KafkaSender(ClusterSender):
     """producer: has the attempt's transactional id and is between transactions. Of a task that fails, the transaction
-    is aborted; if the cluster cannot be asked, it ends by its time-out."""
+    is aborted; if the cluster cannot be asked, it ends by its time-out.
 
-    def __init__(self, client: Mapping[str, Any], producer: Producer, attempt: Attempt) -> None:
+    check_wanted: raises if the driver waits for the attempt no more. It is asked once, as soon as the first rows are
+    acknowledged: from then on the driver's list of open transactions has this one.
+    """
+
+    def __init__(
+        self, client: Mapping[str, Any], producer: Producer, attempt: Attempt, check_wanted: Callable[[], None]
+    ) -> None:
         super().__init__(client, producer)
-        self._attempt = attempt
+        self._attempt, self._check_wanted = attempt, check_wanted
+        self._is_checked = False
         producer.begin()
+
+    def queue(self, topic: str, rows: Any, keyless: int) -> None:
+        super().queue(topic, rows, keyless)
+        if not self._is_checked:
+            self._collect(0)
+            self._check_wanted()
+            self._is_checked = True
 
     @property
     def attempt(self) -> Attempt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.consumer import ConsumedRecord
@@ -30,6 +31,13 @@ SETTINGS = {  # of a topic that is made here; those but the policy keep it short
 }
 
 
+class WrittenDecision(NamedTuple):
+    """at_ms: of its last record, since 1970."""
+
+    decision: Decision
+    at_ms: int
+
+
 class DecisionTopic:
     """Blocking. clock_s: seconds of a clock that never goes back."""
 
@@ -47,6 +55,10 @@ class DecisionTopic:
 
     def all(self, only: str | None = None, *, patient: bool = True) -> dict[str, Decision]:
         """By group. only: this one. Raises as `last_of`."""
+        return {group: one.decision for group, one in self.all_written(only, patient=patient).items()}
+
+    def all_written(self, only: str | None = None, *, patient: bool = True) -> dict[str, WrittenDecision]:
+        """`all`, with their times."""
         self.ensure()
         end = self._await_stable(self._end("read_uncommitted"), patient=patient)
         found: dict[str, ConsumedRecord] = {}
@@ -54,7 +66,11 @@ class DecisionTopic:
             group = (record.key or b"").decode(errors="replace")
             if only in (None, group):
                 found[group] = record
-        return {group: _decision(record) for group, record in found.items() if record.value is not None}
+        return {
+            group: WrittenDecision(_decision(record), record.timestamp_ms)
+            for group, record in found.items()
+            if record.value is not None
+        }
 
     def ensure(self) -> None:
         """Once for each object: its owner is made anew at every start."""

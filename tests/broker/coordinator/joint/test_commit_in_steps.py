@@ -11,11 +11,12 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import JointChildRef
 from quorumlog_broker.coordinator.transactions.joint import commit
 from quorumlog_broker.coordinator.transactions.joint.commit import Commit
+from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from tests.broker.coordinator.joint.joint_world import R2, Child, JointWorld
 from tests.broker.coordinator.transaction_world import A, B
 
 CHILDREN, A_STEP = 7, 2
-STEPS = 4 + 4 + 1  # each child is looked at twice, and the decision has a step of its own
+STEPS = 4 + 4 + 1 + 1  # each child is looked at twice, then all that is open; the decision has a step of its own
 BETWEEN = range(1, STEPS)
 
 
@@ -148,6 +149,36 @@ def test_no_step_looks_at_more_children_than_it_may(monkeypatch: pytest.MonkeyPa
         total += len(looked)
     assert total == CHILDREN
     assert scene.world.answers[number].error_code == E.NONE
+
+
+def test_a_large_decision_changes_all_children_in_one_step_and_looks_at_none_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What becomes of them is computed before, and what comes between is in it."""
+    looked: list[int] = []
+    by_hand = JointGroup._decided_by
+    monkeypatch.setattr(JointGroup, "_decided_by", lambda group, one: looked.append(1) or by_hand(group, one))
+    scene = Scene()
+    scene.world.automark = False
+    _, steps = scene.world.commit_in_steps(0, *scene.children)
+    done, late = 1, None
+    while True:
+        states, records = scene.states(), len(scene.world.log)
+        goes_on = scene.world.run_step(steps)
+        done += 1
+        if scene.world.last() == 0:
+            break
+        assert goes_on and scene.states() == states and len(scene.world.log) == records
+        if done == 6:
+            late = scene.world.opened(0, b"late")
+            scene.world.abort(0, token=scene.stray.token)
+            partitions(scene)
+    assert states == [*OPEN, "PrepareAbort"] or states == [*OPEN, "CompleteAbort"]
+    assert scene.states()[:CHILDREN] == ["PrepareCommit"] * CHILDREN
+    assert late is not None and scene.world.state_of(late) == "CompleteAbort"
+    assert looked == [], "the step of the decision looks at each child"
+    scene.world.fail_over()
+    assert scene.states()[:CHILDREN] == ["PrepareCommit"] * CHILDREN
 
 
 def test_a_call_that_is_given_up_watches_no_more() -> None:

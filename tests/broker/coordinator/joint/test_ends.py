@@ -8,7 +8,10 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import AbortJointResponse
-from quorumlog_broker.coordinator.transactions.joint import abort, given_up
+from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
+from quorumlog.records.coordinator.joint import JointKey
+from quorumlog.transaction_config import JointConfig, TransactionConfig
+from quorumlog_broker.coordinator.transactions.joint import abort, expiry, given_up
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, THERE, G, JointWorld
 from tests.broker.coordinator.transaction_world import FIRST_ID, A
 
@@ -247,7 +250,9 @@ def test_groups_are_listed_with_what_is_open(world: JointWorld) -> None:
 def test_a_group_is_forgotten_when_nothing_of_it_is_open(world: JointWorld) -> None:
     assert world.code(world.forget()) == E.GROUP_ID_NOT_FOUND
     child = world.opened(0, b"a")
-    assert world.code(world.forget()) == E.GROUP_ID_NOT_FOUND
+    refused = world.answers[world.forget()]
+    assert refused.error_code == E.JOINT_GROUP_OPEN
+    assert f"1 open transactions, such as {child.transactional_id} of run {R1}, sequence 0" in refused.error_message
     world.add(child.producer, A, transactional_id=child.transactional_id)
     world.automark = False
     world.decide(0, child)
@@ -363,10 +368,13 @@ def test_a_task_that_its_driver_has_given_up_begins_nothing(world: JointWorld) -
     third = world.opened(0, b"c")
     assert len({one.token for one in (first, second, third)}) == 3, "one attempt, or any run: nobody has given up"
     world.abort(0, run=R1)
-    late = world.answers[world.begin(0, b"d")]
-    assert late.error_code is E.CHILD_NOT_OPEN
-    assert late.error_message == f"run {R1} has aborted sequence 0 of {G}: its driver is done"
-    assert world.shard.joint_counts[1] == 0
+    for fails_over in (False, True):
+        if fails_over:
+            world.fail_over()
+        late = world.answers[world.begin(0, b"d")]
+        assert late.error_code is E.CHILD_NOT_OPEN
+        assert late.error_message == f"run {R1} has aborted sequence 0 of {G}: its driver is done"
+        assert world.shard.joint_counts[1] == 0
     world.decide(0, world.opened(0, b"e", run=R2), run=R2)
     world.decide(1, world.opened(1, b"f", run=R2), run=R2)
 
@@ -375,5 +383,83 @@ def test_what_was_given_up_is_remembered_up_to_a_limit(world: JointWorld, monkey
     monkeypatch.setattr(given_up, "MAX_GIVEN_UP", 2)
     for group in ("a", "b", "c"):
         world.abort(0, group_id=group, run=R1)
+    world.fail_over()
     told = [world.told(world.begin(0, b"t", group_id=group)) for group in ("a", "b", "c")]
     assert told == [E.NONE, E.CHILD_NOT_OPEN, E.CHILD_NOT_OPEN]
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["the record is there", "the record is lost"])
+def test_a_coordinator_that_fails_over_in_an_abort_has_told_nobody_before_its_record_is_committed(
+    is_kept: bool,
+) -> None:
+    """Either way: a task that begins behind the answer to the abort is refused."""
+    world = JointWorld()
+    world.autocommit = False
+    records = len(world.log)
+    asked = world.abort(0, run=R1)
+    assert world.told(asked) is None
+    assert world.told(world.begin(0, b"a")) == E.CONCURRENT_TRANSACTIONS, "it may yet be undone"
+    assert world.told(world.begin(0, b"b", run=R2)) == E.CONCURRENT_TRANSACTIONS
+    world.autocommit = True
+    world.fail_over(keep=records + is_kept)
+    if not is_kept:
+        assert world.told(asked) is None
+        assert world.answers[world.abort(0, run=R1)] == AbortJointResponse(aborted=0)
+    assert world.told(world.begin(0, b"c")) == E.CHILD_NOT_OPEN
+    world.decide(0, world.opened(0, b"d", run=R2), run=R2)
+
+
+def test_what_was_given_up_leaves_the_log_after_a_day(world: JointWorld) -> None:
+    world.abort(0, run=R1)
+    world.pass_ms(1_000)
+    world.abort(0, run=R2)
+    world.abort(0, run=R2)
+    assert len(world.log) == 2, "once for each run"
+    for wall_ms, left in ((DAY_MS - 1_001, 2), (DAY_MS - 1_000, 1), (DAY_MS, 0)):
+        world.wall_offset_ms = wall_ms
+        world.step(world.shard.expire)
+        assert len(world.shard._table.given_up) == left
+        world.fail_over()
+        assert len(world.shard._table.given_up) == left
+
+
+def test_a_commit_that_waits_is_answered_although_the_next_batch_is_given_up_meanwhile(world: JointWorld) -> None:
+    """Its time is over while that record is not committed, and nothing else wakes it."""
+    child = world.opened(0, b"a")
+    world.add(child.producer, A, transactional_id=child.transactional_id)
+    world.automark = False
+    number = world.commit(0, child, commit_wait_ms=1_000)
+    world.autocommit = False
+    world.abort(1, run=R1)
+    world.pass_ms(1_000)
+    assert world.told(number) is None, "what is pending for the group is pending for its decision"
+    world.commit_to(len(world.log))
+    assert world.told(number) == E.NONE and not world.answers[number].complete
+
+
+def test_a_sweep_goes_on_until_nothing_expired_is_left(world: JointWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition has room for 10,000 batches without names, and a sweep comes once an hour."""
+    monkeypatch.setattr(expiry, "TOMBSTONES_A_TURN", 2)
+    monkeypatch.setattr(expiry, "LOOKS_A_TURN", 3)
+    for number in range(9):
+        name = {"group_id": f"write/{number}", "kind": SINGLE}
+        world.decide(0, world.opened(0, bytes([number]), **name), **name)
+        world.abort(1, group_id=f"write/{number}", run=R1)
+    world.wall_offset_ms = DAY_MS
+    world.autocommit = False
+    records = len(world.log)
+    world.step(world.shard.expire)
+    deleted = [decode(TRANSACTION_TYPES, one.key, None).key for one in world.log[records:]]
+    assert sum(isinstance(key, JointKey) for key in deleted) == 2, "in parts that are short enough for a turn"
+    world.autocommit = True
+    world.pass_ms(100)
+    assert world.shard.joint_counts == (0, 0) and not world.shard._table.given_up
+
+
+def test_who_finds_no_room_for_a_group_is_told_the_limit_and_what_to_do() -> None:
+    world = JointWorld(TransactionConfig(joint=JointConfig(max_groups=1)))
+    world.opened(0, b"a")
+    refused = world.answers[world.begin(0, b"b", group_id="write/1", kind=SINGLE)]
+    assert refused.error_code == E.POLICY_VIOLATION
+    for said in ("1 are the limit (joint.max.groups)", "24 hours", "writeId", "spark sink list"):
+        assert said in refused.error_message

@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import JointChildRef, JointFact
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
-from quorumlog.records.coordinator.joint import JointChild, JointKey, JointValue, unpack
+from quorumlog.records.coordinator.joint import GivenUpKey, JointChild, JointKey, JointValue, unpack
 from quorumlog.records.coordinator.transactions import TransactionStatus as S
 from quorumlog.transaction_config import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.turn import Write
@@ -45,11 +45,15 @@ class History:
     wanted: dict[Key, bool] = field(default_factory=dict)  # what a decision says of a child that was open
     ended: dict[Key, bool] = field(default_factory=dict)
     completed: set[Key] = field(default_factory=set)
+    given_up: set[tuple[str, int]] = field(default_factory=set)  # run and sequence
 
     def read(self, write: Write) -> None:
         record = decode(TRANSACTION_TYPES, write.key, write.value)
         if isinstance(record.key, JointKey):
             self._forgotten() if record.value is None else self._decided(record.value)
+            return
+        if isinstance(record.key, GivenUpKey):
+            self.given_up.add((record.key.run, record.key.sequence))
             return
         if record.value is None:
             open_ids = {key[0] for key in self.open.values()}
@@ -61,6 +65,8 @@ class History:
             key = (name, value.producer_id, value.producer_epoch)
             assert key not in self.ended, f"[5] {key} is open again"
             assert self.open.get(child.slot, key) == key, f"{key} has the slot of {self.open[child.slot]}"
+            is_new = key not in self.children
+            assert not is_new or (child.run, child.sequence) not in self.given_up, f"[8] {key} begins behind its abort"
             self.children[key], self.open[child.slot] = child, key
             return
         key = (name, value.producer_id, value.producer_epoch - 1)
@@ -182,7 +188,7 @@ class Joint(RuleBasedStateMachine):
 
     def decision_is_pending(self) -> bool:
         tail = self.world.log[self.high_watermark :]
-        return any(isinstance(decode(TRANSACTION_TYPES, write.key, None).key, JointKey) for write in tail)
+        return any(isinstance(decode(TRANSACTION_TYPES, write.key, None).key, JointKey | GivenUpKey) for write in tail)
 
     def read_committed(self) -> None:
         for write in self.world.log[self.read_to : self.high_watermark]:
@@ -466,6 +472,7 @@ class Joint(RuleBasedStateMachine):
             other.replay_bytes(offset, write.key, write.value)
         mine, loaded = self.world.shard._table, other._table
         assert dict(mine.items()) == dict(loaded.items())
+        assert [*mine.given_up.items()] == [*loaded.given_up.items()]
         for name, group in mine.joint_groups.items():
             found = loaded.joint_groups[name]
             assert (group.decision, group.ids, group.tokens) == (found.decision, found.ids, found.tokens)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.messages.joint import AbortJointRequest, AbortJointResponse
-from quorumlog.records.coordinator.joint import Cause, JointChild, JointKind
+from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointChild, JointKind
 from quorumlog_broker.coordinator.steps import Steps, begin
 from quorumlog_broker.coordinator.transactions.joint.checks import cannot_be_asked, invalid_abort
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
@@ -35,7 +35,7 @@ class Abort:
             self._turn.answer(call.number, AbortJointResponse(decided=True))
         else:
             if request.run and not request.token:
-                self._given_up.add((request.group_id, request.run, request.sequence))
+                self._given_up.add(GivenUpKey(request.group_id, request.run, request.sequence))
             return begin(self._abort(call, request, group))
         return None
 

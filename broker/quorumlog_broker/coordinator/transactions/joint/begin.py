@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
-from quorumlog.records.coordinator.joint import Cause, JointChild
+from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointChild
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.transactions.joint.checks import (
@@ -85,7 +85,7 @@ class Begin:
 
     def _open(self, call: Call, request: BeginJointRequest, group: JointGroup) -> None:
         found = too_low(self._states, JOINT_BEGINS)
-        if (request.group_id, request.run, request.sequence) in self._given_up:
+        if GivenUpKey(request.group_id, request.run, request.sequence) in self._given_up:
             text = (
                 f"run {request.run} has aborted sequence {request.sequence} of {request.group_id}: its driver is done"
             )

@@ -65,7 +65,13 @@ def no_room(groups: int, limit: int) -> Refusal | None:
     """For one more group: each call that would make one asks."""
     if groups < limit:
         return None
-    return Refusal(ErrorCode.POLICY_VIOLATION, f"there are {groups} joint groups here, the limit (joint.max.groups)")
+    text = (
+        f"there are {groups} joint groups in this partition of the coordinators, {limit} are the limit "
+        "(joint.max.groups). A batch write without a writeId has a group of its own for 24 hours: name repeated "
+        "writes (writeId and writeVersion), so that they share one; have what is over forgotten (quorumlog spark sink "
+        "list, and forget); or raise the limit"
+    )
+    return Refusal(ErrorCode.POLICY_VIOLATION, text)
 
 
 def _invalid(request: BeginJointRequest | CommitJointRequest) -> str | None:

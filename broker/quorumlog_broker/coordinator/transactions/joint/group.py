@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.records.coordinator.joint import Cause, JointChild, JointValue, unpack
@@ -23,6 +24,13 @@ PREPARE_COMMIT, PREPARE_ABORT = TransactionStatus.PREPARE_COMMIT, TransactionSta
 
 
 SHARED_TEXTS = 8  # the group's name, and runs and locations of its newest children
+
+
+class Foreseen(NamedTuple):
+    """What becomes of the open children: whether each commits, and how many do."""
+
+    by_slot: dict[int, bool]
+    committing: int
 
 
 class JointGroup:
@@ -52,6 +60,7 @@ class JointGroup:
         self._token_of: dict[int, bytes] = {}
         self.next_slot = 0  # no id of the group has it or a higher one; it begins anew when there is none
         self._texts: dict[str, str] = {}  # of its children's values, the oldest first
+        self._foreseen: tuple[bytes, Foreseen] | None = None  # by the children of a decision that comes in this turn
         self._watching: list[set[int]] = []  # of calls that are under way; one at most, unless a test is the owner
 
     @property
@@ -97,16 +106,35 @@ class JointGroup:
         finally:
             self._watching = [one for one in self._watching if one is not changed]
 
+    def foresee(self, children: bytes, decided: Foreseen) -> None:
+        """What a decision with these children, packed, will make of all that is open: whoever writes it next has
+        computed that over several turns, since one would be too short for 100,000 children."""
+        assert len(decided.by_slot) == len(self.open), f"{len(decided.by_slot)} of {len(self.open)} are foreseen"
+        self._foreseen = (children, decided)
+
     # --- replay ---
 
     def decide(self, decision: JointValue) -> None:
-        """As few steps for each child as can be: all of them are in one turn."""
+        """All children change in this step. The first decision of a large batch that a core makes is foreseen; one
+        that it loads is not."""
         self.decision = replace(decision, children=b"")
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None and not self.preparing and foreseen[0] == decision.children:
+            decided = foreseen[1]
+        else:
+            decided = self._decided_by(decision)
+        self._committing += decided.committing
+        if self.preparing:
+            self.preparing.update(decided.by_slot)
+        else:
+            self.preparing = decided.by_slot
+        self.open = {}
+
+    def _decided_by(self, decision: JointValue) -> Foreseen:
+        """As few steps for each child as can be: all of them are in one turn."""
         epoch_of = dict(unpack(decision.children)).get
         decided = {slot: epoch_of(slot) == epoch for slot, epoch in self.open.items()}
-        self._committing += sum(decided.values())
-        self.preparing.update(decided)
-        self.open.clear()
+        return Foreseen(decided, sum(decided.values()))
 
     def put(self, transactional_id: str, child: JointChild, status: int, epoch: int) -> None:
         """The newest record of a child. epoch: of its producer."""

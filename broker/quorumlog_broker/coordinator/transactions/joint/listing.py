@@ -10,9 +10,8 @@ from quorumlog.messages.joint import (
     ListedJointGroup,
     OpenJointChild,
 )
-from quorumlog.records.coordinator.joint import JointKey, JointKind
+from quorumlog.records.coordinator.joint import JointKey
 from quorumlog.slices import Pace, Sliced
-from quorumlog.transaction_config import JointConfig
 from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, cannot_be_asked
 from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
@@ -20,20 +19,16 @@ from quorumlog_broker.coordinator.transactions.states import States, Transaction
 from quorumlog_broker.coordinator.transactions.table import TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 
-TOMBSTONES_A_SWEEP = 500
-
 
 class Listing:
     def __init__(
         self,
         turn: TransactionTurn,
-        config: JointConfig,
         table: TransactionTable,
         states: States,
         preparing: Preparing,
     ) -> None:
-        self._turn, self._config, self._table = turn, config, table
-        self._states, self._preparing = states, preparing
+        self._turn, self._table, self._states, self._preparing = turn, table, states, preparing
 
     def list(self) -> Sliced[tuple[ListedJointGroup, ...]]:
         """In slices: groups may come and go meanwhile. Also what is not committed yet."""
@@ -69,40 +64,33 @@ class Listing:
         )
 
     def forget(self, call: Call, request: ForgetJointRequest) -> None:
-        """GROUP_ID_NOT_FOUND if nothing is decided; JOINT_GROUP_OPEN while anything is open."""
+        """JOINT_GROUP_OPEN while anything is open, whether something is decided or not; GROUP_ID_NOT_FOUND if nothing
+        is decided."""
         name = request.group_id
         group = self._table.joint_groups.get(name)
         found = cannot_be_asked(name, self._states)
-        if found is None and (group is None or group.decision is None):
+        if found is None and group is not None and not self._preparing.is_at_rest(group):
+            found = Refusal(ErrorCode.JOINT_GROUP_OPEN, self._not_at_rest(name, group))
+        elif found is None and (group is None or group.decision is None):
             found = Refusal(ErrorCode.GROUP_ID_NOT_FOUND, f"no decision of {name!r} is known")
-        elif found is None and group is not None and not self._is_at_rest(group):
-            text = f"{name} has open transactions; stop its query, and abort or wait for what is open"
-            found = Refusal(ErrorCode.JOINT_GROUP_OPEN, text)
         if found is not None:
             self._turn.answer(call.number, ForgetJointResponse(error_code=found.code, error_message=found.text))
             return
         self._turn.delete(JointKey(name))
         self._turn.answer_after_commit(call.number, ForgetJointResponse())
 
-    def expire(self) -> None:
-        """Due with the expiry of ids. What is left over has its turn in the next sweep."""
-        tombstones = 0
-        for name, group in [*self._table.joint_groups.items()]:
-            if tombstones < TOMBSTONES_A_SWEEP and self._is_expired(name, group):
-                self._turn.delete(JointKey(name))
-                tombstones += 1
-
-    def _is_expired(self, name: str, group: JointGroup) -> bool:
-        decision = group.decision
-        if decision is None or self._turn.is_pending(name) or not self._is_at_rest(group):
-            return False
-        is_single = decision.kind == JointKind.SINGLE
-        kept_ms = self._config.single_expiration_ms if is_single else self._config.expiration_ms
-        return decision.decided_at_ms + kept_ms <= self._turn.wall_ms
-
-    def _is_at_rest(self, group: JointGroup) -> bool:
-        """Nothing of it is open, and its last decision may leave the log."""
-        return group.is_at_rest and self._preparing.is_prepared(group)
+    def _not_at_rest(self, name: str, group: JointGroup) -> str:
+        """Why it is not forgotten: what is open, by an example."""
+        slot = next(iter(group.open), None)
+        child = None if slot is None else self._child(group, slot)
+        open_text = f"{len(group.open)} open transactions" if group.open else "no open transaction"
+        if child is not None:
+            open_text += f", such as {child.transactional_id} of run {child.run}, sequence {child.sequence}"
+        ending = len(group.preparing) + len(group.ending)
+        return (
+            f"{name} is not forgotten while anything of it is open: it has {open_text}, and {ending} whose markers are "
+            "not all written; stop its query, and abort or wait for what is open"
+        )
 
 
 def _listed(name: str, group: JointGroup, children: tuple[OpenJointChild, ...]) -> ListedJointGroup:

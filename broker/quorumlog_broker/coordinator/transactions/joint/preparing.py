@@ -22,10 +22,11 @@ class Preparing:
     def __init__(self, turn: TransactionTurn, table: TransactionTable, states: States, completion: Completion) -> None:
         self._turn, self._table, self._states, self._completion = turn, table, states, completion
         self._left: deque[tuple[JointGroup, deque[int]]] = deque()  # slots without a record, in order; never empty
+        self._new: list[JointGroup] = []  # with a decision since the last turn: what they have left is not listed yet
 
     def decided(self, group: JointGroup) -> None:
         """Its decision was appended. Of a large one, also the first records have a turn of their own."""
-        self._add(group)
+        self._new.append(group)
         group.prepared_end = self._turn.next_offset
         if len(group.preparing) <= PREPARES_A_TURN:
             self.go_on()
@@ -48,6 +49,9 @@ class Preparing:
 
     def go_on(self) -> None:
         """A part that is short enough for one turn; the next one follows at once."""
+        new, self._new = self._new, []
+        for group in new:
+            self._add(group)
         for _ in range(PREPARES_A_TURN):
             if not self._left:
                 return
@@ -65,6 +69,10 @@ class Preparing:
     def is_prepared(self, group: JointGroup) -> bool:
         """The Prepare records of its last decision are committed, so that compaction may take the decision."""
         return not group.preparing and group.prepared_end <= self._turn.high_watermark
+
+    def is_at_rest(self, group: JointGroup) -> bool:
+        """Nothing of it is open, and its last decision may leave the log."""
+        return group.is_at_rest and self.is_prepared(group)
 
     def abort(self, transactional_id: str, cause: Cause) -> None:
         """Of an open child that no decision names."""

@@ -1,0 +1,1 @@
+"""A real Spark that streams from topic to topic, exactly once, while everything around it is killed."""

@@ -1,0 +1,90 @@
+"""`quorumlog status`: which joint groups hold readers of committed records back, and since when."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from quorumlog.messages.joint import ListedJointGroup, OpenJointChild
+from quorumlog.messages.transactions import DescribedTransaction, TransactionTopic
+from quorumlog_cli.commands.nodes.status_readers import HOLDS_READERS_MS, MAX_TOLD, line_of, readers_held_back
+
+NOW = 1_700_000_000_000
+
+
+def child(name: str, open_ms: int, sequence: int = 8) -> OpenJointChild:
+    return OpenJointChild(
+        transactional_id=name,
+        run="r",
+        sequence=sequence,
+        started_at_ms=NOW - open_ms,
+        timeout_ms=3_600_000,
+        location="",
+    )
+
+
+class FakeAdmin:
+    """of: the partitions and the state of each transaction."""
+
+    def __init__(self, groups: list[ListedJointGroup], of: dict[str, tuple[list[int], str]]) -> None:
+        self.groups, self.of = groups, of
+
+    def list_joint_groups(self) -> list[ListedJointGroup]:
+        return self.groups
+
+    def describe_transactions(self, ids: list[str]) -> dict[str, DescribedTransaction]:
+        return {
+            name: DescribedTransaction(
+                transactional_id=name,
+                state=self.of[name][1],
+                topics=(TransactionTopic(name="t", partitions=tuple(self.of[name][0])),) if self.of[name][0] else (),
+            )
+            for name in ids
+        }
+
+    def list_offsets(self, wanted: dict[Any, Any], isolation_level: str) -> dict[Any, Any]:
+        assert isolation_level == "read_committed"
+        return {at: SimpleNamespace(offset=100 + at[1]) for at in wanted}
+
+
+def held_back(groups: list[ListedJointGroup], of: dict[str, tuple[list[int], str]]) -> list[dict[str, Any]]:
+    return readers_held_back(SimpleNamespace(admin=FakeAdmin(groups, of)), NOW)  # type: ignore[arg-type]
+
+
+def test_what_is_open_for_long_is_told_by_group_with_the_offsets_that_wait() -> None:
+    groups = [
+        ListedJointGroup(group_id="a", open=(child("a0", HOLDS_READERS_MS + 1), child("young", HOLDS_READERS_MS))),
+        ListedJointGroup(group_id="b", open=(child("b0", 900_000), child("b1", 700_000), child("over", 800_000))),
+        ListedJointGroup(group_id="empty", open=(child("none", 900_000),)),
+        ListedJointGroup(group_id="at rest"),
+    ]
+    of = {
+        "a0": ([0], "Ongoing"),
+        "b0": ([1], "Ongoing"),
+        "b1": ([1, 2], "Ongoing"),
+        "over": ([3], "CompleteAbort"),
+        "none": ([], "Ongoing"),
+    }
+    first, second = held_back(groups, of)
+    assert (first["group"], first["batch"], first["open"], first["open_ms"]) == ("b", 8, 2, 900_000)
+    assert first["partitions"] == [
+        {"topic": "t", "partition": 1, "stable": 101, "open_ms": 900_000},
+        {"topic": "t", "partition": 2, "stable": 102, "open_ms": 700_000},
+    ]
+    assert (second["group"], second["open"], second["open_ms"]) == ("a", 1, HOLDS_READERS_MS + 1)
+    said = line_of(first)
+    assert "wait for b, batch 8, with 2 open transactions" in said
+    assert "t-1 at 101 for 900000 ms, t-2 at 102 for 700000 ms." in said
+    assert said.endswith("quorumlog spark sink abort b does at once")
+
+
+def test_nothing_is_asked_for_where_nothing_is_old() -> None:
+    assert held_back([ListedJointGroup(group_id="a", open=(child("a0", HOLDS_READERS_MS),))], {}) == []
+
+
+def test_a_line_names_few_partitions() -> None:
+    groups = [ListedJointGroup(group_id="a", open=(child("a0", 900_000),))]
+    (found,) = held_back(groups, {"a0": ([*range(MAX_TOLD + 3)], "Ongoing")})
+    assert len(found["partitions"]) == MAX_TOLD + 3
+    assert f"t-{MAX_TOLD - 1} at" in line_of(found) and f"t-{MAX_TOLD} at" not in line_of(found)
+    assert " and 3 more. " in line_of(found)
