@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -100,22 +100,25 @@ def sink_found(version: str, rounds: Sequence[SinkRound], rows: int, *, judged: 
 
 def _rows(work: str, rounds: Sequence[SinkRound], rows: int, *, judged: bool) -> list[Row]:
     """The first run of a session states no goal: it begins with Java's start-up on both sides."""
-    made = []
-    for which, is_first in (("first", True), ("later", False)):
+    name, turns = WORKS[work], [turn[work] for turn in rounds]
+    goals = {"least": LEAST_GOAL, "once": ONCE_GOAL} if judged else {}
+    made = _beside(f"{name}, first", "rows/s", turns, lambda one: rows / one.reads_s[0], {})
+    made += _beside(f"{name}, later", "rows/s", turns, lambda one: rows / one.warm_s, goals)
+    if all(session.used_s[0] for turn in turns for session in (turn.once, turn.least, turn.theirs)):
+        made += _beside(f"{name}, processor time of a later run", "s", turns, lambda one: one.warm_used_s, {})
+    return made
 
-        def rates(kind: str, is_first: bool = is_first) -> list[float]:
-            sessions: list[Session] = [getattr(turn[work], kind) for turn in rounds]
-            return [rows / (one.reads_s[0] if is_first else one.warm_s) for one in sessions]
 
-        theirs = rates("theirs")
-        made.append(Row(name=f"Spark's: {WORKS[work]}, {which}", unit="rows/s", rounds=theirs))
-        for kind, title, goal in (("least", "at least once", LEAST_GOAL), ("once", "exactly once", ONCE_GOAL)):
-            ours = rates(kind)
-            shares = [mine / other for mine, other in zip(ours, theirs, strict=True)]
-            made.append(
-                Row(
-                    name=f"{WORKS[work]}, {title}, {which}", unit="rows/s", rounds=ours, shares=shares, of=OF,
-                    goal=goal if judged and not is_first else None,
-                )
-            )  # fmt: skip
+def _beside(
+    name: str, unit: str, turns: Sequence[Sinks], value: Callable[[Session], float], goals: Mapping[str, float]
+) -> list[Row]:
+    """goals: by kind."""
+    theirs = [value(turn.theirs) for turn in turns]
+    made = [Row(name=f"Spark's: {name}", unit=unit, rounds=theirs)]
+    for kind, title in (("least", "at least once"), ("once", "exactly once")):
+        ours = [value(getattr(turn, kind)) for turn in turns]
+        shares = [mine / other for mine, other in zip(ours, theirs, strict=True)]
+        made.append(
+            Row(name=f"{title}: {name}", unit=unit, rounds=ours, shares=shares, of=OF, goal=goals.get(kind))
+        )  # fmt: skip
     return made

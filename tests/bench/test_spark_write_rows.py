@@ -47,11 +47,13 @@ BELOW = sinks(5.1, 3.1, 6.0)
 def test_a_sink_counts_by_its_later_runs_beside_sparks_of_the_same_round() -> None:
     rounds = [{"sink": AT_THE_GOALS, "sink_stream": BELOW}, {"sink": sinks(1.0, 1.0, 4.0), "sink_stream": BELOW}]
     rows = sink_found("4.2.0", rounds, RECORDS, judged=True).rows
-    (once,) = named(rows, "sink, exactly once, later")
+    (once,) = named(rows, "exactly once: sink, later")
     assert once.rounds == [RECORDS / 5.0, RECORDS / 1.0] and once.shares == [6.0 / 5.0, 4.0]
-    assert named(rows, "sink, exactly once, first")[0].goal is None
+    assert named(rows, "exactly once: sink, first")[0].goal is None
     (theirs,) = named(rows, "Spark's: sink, later")
     assert theirs.rounds == [RECORDS / 6.0, RECORDS / 4.0] and theirs.goal is None
+    assert named(rows, "at least once: sink, processor time of a later run")[0].shares == [1.0, 1.0]
+    assert [row.name for row in sink_found("4.2.0", rounds, RECORDS, judged=False).rows if row.goal] == []
 
 
 @pytest.mark.parametrize(("turn", "reached"), [(AT_THE_GOALS, True), (BELOW, False)])
@@ -59,7 +61,7 @@ def test_a_sink_counts_by_its_later_runs_beside_sparks_of_the_same_round() -> No
 @pytest.mark.parametrize(("delivery", "goal"), [("exactly once", 1.2), ("at least once", 2.0)])
 def test_the_goals_of_a_sink(turn: Sinks, reached: bool, work: str, delivery: str, goal: float) -> None:
     rows = sink_found("4.2.0", [{"sink": turn, "sink_stream": turn}], RECORDS, judged=True).rows
-    (row,) = named(rows, f"{work}, {delivery}, later")
+    (row,) = named(rows, f"{delivery}: {work}, later")
     assert (row.goal, row.reached) == (goal, reached)
 
 
