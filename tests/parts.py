@@ -208,6 +208,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_writes.py::test_a_partition_that_is_not_there": "tests/spark/test_write_task.py has it",
     "tests/spark/test_spark_writes.py::test_mistakes_are_told": "tests/spark/test_write_task.py has each of them",
     "tests/spark/test_spark_writes.py::test_all_that_a_query_says": "test_a_stream_of_few_rows writes a stream",
+    "tests/spark/test_spark_bench.py::test_a_quick_run_of": "tests/bench has what they count and judge",
     "tests/spark/test_mirror_command.py::test_killed": "test_spark_mirror.py starts mirrors again and again",
     "tests/spark/test_spark_mirror.py::test_fail_over_and_back_under_prefixes": "test_mirror_cores.py has circles",
     "tests/spark/test_spark_mirror.py::test_fail_over_and_back_under_the": "test_mirror_translation.py has such pairs",
