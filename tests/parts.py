@@ -103,6 +103,7 @@ _PLAN = "test_streaming.py plans any batches and restarts without Spark"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
 _APPLICATION = "the other applications run as groups, too"
 _RUNNER = "whoever changes the runner of tests runs it"
+_TABLES_TOO = "test_decision_tables.py tries every order of their steps"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
@@ -183,6 +184,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/matrix/test_spark_matrix.py": "tests/spark has what it found without Spark's own source",
     "tests/spark/test_spark_kept_connections.py::test_between_two_micro_batches_brokers": "test_after_a_restart is it",
     "tests/spark/decisions/test_decisions_on_kafka.py::test_a_driver_killed": "test_decision_tables.py kills it, too",
+    "tests/spark/decisions/test_decisions_on_kafka.py::test_a_task_that_begins_behind_its_drivers": _TABLES_TOO,
+    "tests/spark/decisions/test_decisions_on_kafka.py::test_the_command_tells": "tests/cli has it with a fake",
     **{f"{_ON_KAFKA}::test_{name}[3.9.1": "4.3.1 is in the rest" for name in _DECISIONS},
     "tests/spark/test_spark_kafka.py::test_a_stream_is_written_exactly": "test_spark_once.py repeats a batch",
     "tests/spark/test_spark_kafka.py::test_nothing_of_a_batch_that_fails": "test_decision_tables.py has it",
