@@ -1,7 +1,7 @@
 """Benchmarks a cluster of three nodes on this machine, beside a floor and peers in the same run.
 
     ./dev bench kafka ...     beside Apache Kafka; see --help
-    ./dev bench spark ...     Spark beside its own Kafka source, cold and warm; see --help
+    ./dev bench spark ...     Spark beside its own Kafka connector, and MirrorMaker 2; see --help
     ./dev bench [PART ...] [--quick] [--rounds N] [--json FILE] [--folder DIR]
 
 Parts (default: all): machine, idle, start, throughput, memory, latency, failover, controller, metadata, turns, codec,
@@ -75,9 +75,7 @@ PARTS = (
     "describe",
 )
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata")
-ALONE = (
-    "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its Kafka source)."
-)
+ALONE = "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its Kafka connector)."
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
 LOAD_BYTES, QUICK_LOAD_BYTES = 96_000_000, 24_000_000

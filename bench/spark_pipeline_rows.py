@@ -1,4 +1,4 @@
-"""What Spark's streams and loads took, as rows: ours beside Spark's own source and sink, round by round. Pure."""
+"""What Spark's streams and loads took, as rows: ours beside Spark's own source, round by round. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from bench.spark_rows import OF, Session, WrongAnswer
 
 STREAM_GOAL = 2.5  # times the rate of Spark's source, at least
 STEADY_GOAL = 1.0  # of the duration of a batch of Spark's source, at most
-SINK_GOAL = 2.0  # times the rate of Spark's sink, at least, where both write at least once
 LOAD_GOAL = 2.0  # times the rate of Spark's source into its Parquet sink, at least
 
 
@@ -23,13 +22,11 @@ class Pair:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PipelineRound:
     """stream: a topic counted by partition, with Trigger.AvailableNow. steady: a stream of small batches. load: a topic
-    into Parquet files. sink, sink_stream: Parquet files into a topic, as a batch and as a stream."""
+    into Parquet files."""
 
     stream: Pair
     steady: Pair
     load: Pair
-    sink: Pair
-    sink_stream: Pair
 
 
 def check_counts(turn: PipelineRound, records: int) -> None:
@@ -39,12 +36,6 @@ def check_counts(turn: PipelineRound, records: int) -> None:
             for (counted,) in session.answers:
                 if counted != records:
                     raise WrongAnswer(f"{name}: {counted} of {records} records")
-
-
-def check_written(name: str, ends: int, wanted: int) -> None:
-    """ends: of all partitions of a sink's topic, together. Raises WrongAnswer unless each row is there once."""
-    if ends != wanted:
-        raise WrongAnswer(f"{name}: the topic has {ends} records, and {wanted} rows were written")
 
 
 def pipeline_rows(rounds: Sequence[PipelineRound], records: int, *, judged: bool) -> list[Row]:
@@ -57,8 +48,6 @@ def pipeline_rows(rounds: Sequence[PipelineRound], records: int, *, judged: bool
             "batch of a stream, 1,000 records/s", [turn.steady for turn in rounds], STEADY_GOAL if judged else None
         ),
         *_rates("load into Parquet", [turn.load for turn in rounds], records, LOAD_GOAL if judged else None),
-        *_rates("sink", [turn.sink for turn in rounds], records, SINK_GOAL if judged else None),
-        *_rates("stream into the sink", [turn.sink_stream for turn in rounds], records, SINK_GOAL if judged else None),
     ]
 
 

@@ -9,6 +9,7 @@ call on, in a session that is ready.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -141,6 +142,25 @@ def sink_stream(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
     return again(once)(spark, job)
 
 
+def commits(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
+    """A stream of batches, each of `rows` rows by eight tasks: its duration, and how many rows. spark_timed.py, beside
+    our packages, times the commits."""
+    spark.dataSource.register(importlib.import_module("spark_timed").TimedSource)
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", job["rows"]).option("numPartitions", 8)
+    frame = source.load().selectExpr("cast(value as string) as value", "cast(value % 6 as int) as partition")
+    writer = frame.writeStream.format("timed-quorumlog").options(**_sink_options(job))
+    query = writer.option("checkpointLocation", os.path.join(job["folder"], "checkpoint")).start()
+    batches: dict[int, tuple[float, float, Answer]] = {}
+    while len(batches) < job["runs"]:
+        time.sleep(LOOK_S)
+        for said in query.recentProgress:
+            batches[said["batchId"]] = (said["durationMs"]["triggerExecution"] / 1000, 0.0, [said["numInputRows"]])
+        if query.exception() is not None:
+            raise SystemExit(f"the stream failed: {query.exception()}")
+    query.stop()
+    return iter(batches.values())
+
+
 def _rows_to_write(spark: Any, job: Job) -> str:
     """A folder of Parquet files with rows of 100 bytes."""
     folder = os.path.join(job["folder"], "rows")
@@ -187,7 +207,7 @@ def _used_s() -> float:
 
 WORKS: Mapping[str, Callable[[Any, Job], Iterator[tuple[float, float, Answer]]]] = {
     "read": again(read), "stream": again(stream), "load": again(load), "steady": steady, "sink": sink,
-    "sink_stream": sink_stream,
+    "sink_stream": sink_stream, "commits": commits,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from quorumlog.testing.nodes import LocalNodes
 
 READY_S = 30.0
 POLL_S = 0.02
+READ_MS = 1_000  # one wait for records
 _numbers = count(1)
 
 
@@ -82,19 +83,29 @@ class Subject:
         finally:
             await admin.close()
 
-    async def create(self, name: str, partitions: int) -> None:
-        """A topic with three replicas, all in sync."""
+    async def committed(self, name: str) -> int:
+        """How many records of the topic a reader of committed records finds."""
+        count = 0
+        async with self.consumer(isolation_level="read_committed") as consumer:
+            await consumer.assign_topic(name, "earliest", stop="latest")
+            while not consumer.finished:
+                found = await consumer.next_arrow(READ_MS)
+                count += 0 if found is None else int(found[1].num_rows)
+        return count
+
+    async def create(self, name: str, partitions: int, replicas: int = 3) -> None:
+        """A topic with so many replicas, all in sync."""
         admin = self.admin()
         try:
-            await admin.create_topic(name, partitions, 3)
-            await self._in_sync(admin, name)
+            await admin.create_topic(name, partitions, replicas)
+            await self._in_sync(admin, name, replicas)
         finally:
             await admin.close()
 
-    async def _in_sync(self, admin: AsyncAdmin, name: str) -> None:
+    async def _in_sync(self, admin: AsyncAdmin, name: str, replicas: int) -> None:
         async def ready() -> bool:
             found = (await admin.describe_topic(name)).partitions
-            return bool(found) and all(len(partition.isr) == 3 and partition.leader_id >= 0 for partition in found)
+            return bool(found) and all(len(part.isr) == replicas and part.leader_id >= 0 for part in found)
 
         await until(ready, f"{name} to be in sync")
 

@@ -103,6 +103,7 @@ _PLAN = "test_streaming.py plans any batches and restarts without Spark"
 _OTHER_TOOL = "other tools of Kafka and the clients' cells ask the same calls"
 _APPLICATION = "the other applications run as groups, too"
 _RUNNER = "whoever changes the runner of tests runs it"
+_TABLES_TOO = "test_decision_tables.py tries every order of their steps"
 _INTEROP = "what is written is compared with Kafka's bytes, and Kafka's dump tool reads it"
 NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where else what they look for is looked for
     "tests/applications/test_smoke.py::test_it_runs_unmodified[bytewax]": _APPLICATION,
@@ -183,6 +184,8 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/matrix/test_spark_matrix.py": "tests/spark has what it found without Spark's own source",
     "tests/spark/test_spark_kept_connections.py::test_between_two_micro_batches_brokers": "test_after_a_restart is it",
     "tests/spark/decisions/test_decisions_on_kafka.py::test_a_driver_killed": "test_decision_tables.py kills it, too",
+    "tests/spark/decisions/test_decisions_on_kafka.py::test_a_task_that_begins_behind_its_drivers": _TABLES_TOO,
+    "tests/spark/decisions/test_decisions_on_kafka.py::test_the_command_tells": "tests/cli has it with a fake",
     **{f"{_ON_KAFKA}::test_{name}[3.9.1": "4.3.1 is in the rest" for name in _DECISIONS},
     "tests/spark/test_spark_kafka.py::test_a_stream_is_written_exactly": "test_spark_once.py repeats a batch",
     "tests/spark/test_spark_kafka.py::test_nothing_of_a_batch_that_fails": "test_decision_tables.py has it",
@@ -208,6 +211,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_writes.py::test_a_partition_that_is_not_there": "tests/spark/test_write_task.py has it",
     "tests/spark/test_spark_writes.py::test_mistakes_are_told": "tests/spark/test_write_task.py has each of them",
     "tests/spark/test_spark_writes.py::test_all_that_a_query_says": "test_a_stream_of_few_rows writes a stream",
+    "tests/spark/test_spark_bench.py::test_a_quick_run_of": "tests/bench has what they count and judge",
     "tests/spark/test_mirror_command.py::test_killed": "test_spark_mirror.py starts mirrors again and again",
     "tests/spark/test_spark_mirror.py::test_fail_over_and_back_under_prefixes": "test_mirror_cores.py has circles",
     "tests/spark/test_spark_mirror.py::test_fail_over_and_back_under_the": "test_mirror_translation.py has such pairs",

@@ -18,7 +18,7 @@ from jepsen.pipeline.places import CHECKPOINT, IN_TASKS, PAUSE, RESUME, Place
 from jepsen.pipeline.report import keep, write_facts
 from jepsen.pipeline.strikes import aimed
 from jepsen.pipeline.targets import OF_NODES, Target
-from jepsen.pipeline.world import World, planned_of, world
+from jepsen.pipeline.world import DRIVER_S, START_S, World, planned_of, world
 from quorumlog.testing.nodes import NodeEnded
 from quorumlog.testing.waiting import TimedOut
 
@@ -117,7 +117,7 @@ class Player:
     def begin(self) -> None:
         """A batch without a strike. Raises TimedOut."""
         self._feed()
-        self._wait_until_whole()
+        self._wait_until_whole(START_S)
 
     def play(self, cell: Cell) -> str:
         """Why it was not reached; "": it was. Raises TimedOut, NodeEnded: the pipeline does not go on behind it."""
@@ -155,7 +155,7 @@ class Player:
     def _feed(self) -> None:
         self.acknowledged += self._world.feeder.feed_at_once(RECORDS)
 
-    def _wait_until_whole(self) -> None:
+    def _wait_until_whole(self, timeout_s: float = DRIVER_S) -> None:
         """All that was fed is of decided batches, and Spark has noted the last one."""
         checkpoint = self._world.folder.path / CHECKPOINT
 
@@ -166,7 +166,7 @@ class Player:
             ends = planned[-1].ends
             return all(offset < ends.get(partition, 0) for partition, offset in self.acknowledged)
 
-        self._world.wait_for(is_whole, "the batch to be whole")
+        self._world.wait_for(is_whole, "the batch to be whole", timeout_s)
 
     def _pause_and_forget_the_last(self) -> None:
         """The query is stopped, and the last batch counts as not done for Spark."""

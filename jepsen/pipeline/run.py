@@ -18,7 +18,7 @@ from jepsen.pipeline.history import Shape
 from jepsen.pipeline.report import keep, write_facts
 from jepsen.pipeline.strikes import Nemesis, Strike, minimums
 from jepsen.pipeline.targets import Target
-from jepsen.pipeline.world import World, world
+from jepsen.pipeline.world import START_S, World, world
 from quorumlog.testing.nodes import NodeEnded
 from quorumlog.testing.waiting import TimedOut
 
@@ -105,7 +105,7 @@ def _strike_and_judge(made: World, outcome: Outcome, say: Say) -> None:
     options = outcome.options
     made.feeder.start()
     try:
-        made.wait_for(lambda: bool(made.told()), "the first batch")
+        made.wait_for(lambda: bool(made.told()), "the first batch", START_S)
     except BaseException:
         made.feeder.stop()  # the run could not begin
         raise

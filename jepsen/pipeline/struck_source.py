@@ -15,7 +15,7 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from jepsen.pipeline.places import BOTH, RAISES_AFTER, RAISES_BEFORE, Folder, Place
+from jepsen.pipeline.places import BOTH, IN_NODES, POLL_S, RAISES_AFTER, RAISES_BEFORE, Folder, Place
 from quorumlog.spark.source import DefaultSource
 from quorumlog.spark.write.cluster_delivery import ClusterDelivery
 from quorumlog.spark.write.delivery import Attempt, BatchOf
@@ -82,10 +82,16 @@ class StruckWriter(BASE):  # type: ignore[misc]
     def _commit_beside_an_abort(
         self, folder: Folder, messages: Sequence[WriterCommitMessage | None], batch: int
     ) -> None:
-        """As `query.stop()` does it, which may call abort while commit runs."""
+        """As `query.stop()` does it, which may call abort while commit runs.
+
+        Where a place in a node is held, abort comes when the commit is there.
+        """
         failures: list[str] = []
+        is_over = threading.Event()
 
         def abort() -> None:
+            while any(folder.is_held(place) for place in IN_NODES) and not is_over.wait(POLL_S):
+                pass
             try:
                 self._real.abort(messages, batch)
             except Exception as error:  # the batch may be decided, or the cluster away
@@ -96,6 +102,7 @@ class StruckWriter(BASE):  # type: ignore[misc]
         try:
             self._real.commit(messages, batch)
         finally:
+            is_over.set()
             other.join(ABORT_S)
             folder.tell({"event": "both", "batch": batch, "failures": failures})
 

@@ -28,6 +28,7 @@ API_TIMEOUT_MS = 60_000
 MOST = 400  # records of a batch
 MOST_AHEAD = 10 * MOST  # records of the source that no batch has yet, so that a slow machine ends soon, too
 DRIVER_S = 480.0  # for one more batch, on a machine that does much else
+START_S = 1_200.0  # for the first one
 CLOSED_S = 30.0  # for markers that are under way at the end
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,9 @@ import pytest
 from bench import spark
 from bench.kafka_tools import Unavailable
 from bench.report import Row
-from bench.spark import rotated
-from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, check_written, pipeline_rows
+from bench.spark_part import Found, Part, Setting, rotated
+from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
+from bench.spark_reads import reads_found
 from bench.spark_rows import (
     COLD_GOAL,
     GRPC_GOAL,
@@ -62,8 +63,6 @@ PIPELINE = PipelineRound(
     stream=Pair(ours=counted(9.0, 2.0), theirs=counted(9.0, 5.0)),
     steady=Pair(ours=session(3.0, 0.2, 0.3, 0.2), theirs=session(3.0, 0.5)),
     load=Pair(ours=counted(6.0, 3.0), theirs=counted(9.0, 5.0)),
-    sink=Pair(ours=counted(6.0, 2.0), theirs=counted(9.0, 4.0)),
-    sink_stream=Pair(ours=counted(6.0, 3.0), theirs=counted(9.0, 5.0)),
 )
 
 
@@ -72,9 +71,6 @@ def test_streams_and_loads_count_by_their_rate_and_small_batches_by_their_time()
     stream, load = named(found, "stream of all, availableNow, later"), named(found, "load into Parquet, later")
     assert stream.rounds == [RECORDS / 2.0] and stream.shares == [2.5] and stream.reached
     assert load.rounds == [RECORDS / 3.0] and load.shares == [5.0 / 3.0] and load.reached is False
-    sink, streamed = named(found, "sink, later"), named(found, "stream into the sink, later")
-    assert (sink.shares, sink.goal, sink.reached) == ([2.0], 2.0, True)
-    assert (streamed.rounds, streamed.reached) == ([RECORDS / 3.0], False)
     steady = named(found, "batch of a stream, 1,000 records/s")
     assert steady.rounds == [0.2] and steady.shares == [0.2 / 0.5] and steady.reached
     assert named(found, "stream of all, availableNow, first").goal is None
@@ -91,13 +87,6 @@ def test_each_run_of_a_stream_and_of_a_load_counts_all_records(work: str) -> Non
         short = dataclasses.replace(pair, **{side: counted(1.0, records=RECORDS - 1)})
         with pytest.raises(WrongAnswer, match=f"{work}: {RECORDS - 1} of {RECORDS} records"):
             check_counts(dataclasses.replace(PIPELINE, **{work: short}), RECORDS)
-
-
-def test_a_sinks_topic_has_each_row_once() -> None:
-    check_written("sink", 6, 6)
-    for ends in (5, 7):
-        with pytest.raises(WrongAnswer, match=f"sink: the topic has {ends} records, and 6 rows were written"):
-            check_written("sink", ends, 6)
 
 
 def test_a_cold_read_is_the_first_and_its_share_is_of_the_same_round() -> None:
@@ -219,9 +208,13 @@ def test_packages_that_cannot_be_had_are_named(monkeypatch: pytest.MonkeyPatch, 
 def test_a_run_ends_with_its_rows_and_its_goals(
     quick: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def read(setting: Setting) -> Iterator[Found]:
+        assert setting.quick is quick
+        for version, measured in ((NEWEST, ([TURN], [PIPELINE])), (OLDEST, ([TURN], []))):
+            yield reads_found(version, measured, RECORDS, judged=not quick)
+
     monkeypatch.setattr(spark, "get_spark", lambda version: None)
-    measured = {NEWEST: ([TURN], [PIPELINE]), OLDEST: ([TURN], [])}
-    monkeypatch.setattr(spark, "_measure", lambda *given, quick: (measured, RECORDS))
+    monkeypatch.setattr(spark, "PARTS", {"read": read, "sink": lambda setting: iter([])})
     figures = tmp_path / "figures.json"
     options = ["--folder", str(tmp_path), "--json", str(figures), *(["--quick"] if quick else [])]
     assert spark.main(options) == 0
@@ -229,15 +222,30 @@ def test_a_run_ends_with_its_rows_and_its_goals(
     assert all(said.count(f"pyspark {version} on both sides") == 1 for version in (NEWEST, OLDEST))
     found = json.loads(figures.read_text())
     assert found["settings"]["pyspark"] == [NEWEST, OLDEST] and found["settings"]["read"] == RECORDS
+    assert found["settings"]["parts"] == ["read", "sink"]
     assert found["samples"][OLDEST]["rounds"][0]["theirs"]["reads_s"] == [10.0, 6.0, 6.0, 6.0]
     stated = [row["name"] for row in found["rows"] if row["goal"] is not None]
     assert bool(stated) is not quick
     cold = "first read of a session, empty cache"
-    late = [f"{NEWEST}: load into Parquet, later", f"{NEWEST}: stream into the sink, later"]
-    missed = [f"{NEWEST}: {cold}", *late, f"{OLDEST}: {cold}"]
-    wanted = "a quick run judges no goals" if quick else f"4 goals missed: {'; '.join(missed)}"
+    missed = [f"{NEWEST}: {cold}", f"{NEWEST}: load into Parquet, later", f"{OLDEST}: {cold}"]
+    wanted = "a quick run judges no goals" if quick else f"3 goals missed: {'; '.join(missed)}"
     assert said.splitlines()[-1] == wanted
     assert list(tmp_path.iterdir()) == [figures]
+
+
+def test_one_part_may_be_chosen_and_needs_the_newest_version_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked, ran = [], []
+
+    def part(name: str) -> Part:
+        return lambda setting: iter(ran.append((name, setting.rounds, setting.records)) or [])
+
+    monkeypatch.setattr(spark, "get_spark", asked.append)
+    monkeypatch.setattr(spark, "PARTS", {name: part(name) for name in ("read", "sink", "commit", "mirror")})
+    words = ["--only", "mirror", "commit", "--rounds", "2", "--records", "7", "--folder", str(tmp_path)]
+    assert spark.main(words) == 0
+    assert asked == [NEWEST] and ran == [("mirror", 2, 7), ("commit", 2, 7)]
 
 
 def test_each_session_is_the_first_of_a_round_as_often_as_any_other() -> None:

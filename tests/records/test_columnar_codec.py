@@ -172,6 +172,24 @@ def test_slices_chunks_and_other_types_of_columns(values: list[bytes | None], da
         assert all(record.key is None for record in read)
 
 
+@given(st.lists(st.tuples(st.booleans(), st.lists(small_bytes, max_size=3)), min_size=1, max_size=12))
+def test_entries_that_a_null_list_of_headers_has_are_left_out(rows: list[tuple[bool, list[bytes | None]]]) -> None:
+    """Arrow allows a null list to have entries."""
+    entries = [(f"{row}-{i}", value) for row, (_, values) in enumerate(rows) for i, value in enumerate(values)]
+    names, values = (
+        pa.array([entry[i] for entry in entries], kind) for i, kind in ((0, pa.string()), (1, pa.binary()))
+    )
+    structs = pa.StructArray.from_arrays([names, values], fields=list(HEADERS.value_type))
+    offsets = pa.array(np.cumsum([0, *(len(values) for _, values in rows)]), pa.int32())
+    mask = pa.array([is_null for is_null, _ in rows])
+    lists = pa.ListArray.from_arrays(offsets, structs, type=HEADERS, mask=mask)
+    found = sealed(None, pa.array([b"v"] * len(rows)), NOW_MS, lists)
+    assert [record.headers for batch in found for record in plain(batch.data)] == [
+        () if is_null else tuple((f"{row}-{i}", value) for i, value in enumerate(values))
+        for row, (is_null, values) in enumerate(rows)
+    ]
+
+
 def test_text_and_time_columns() -> None:
     times = pa.array([NOW_MS * 1000 + 1, NOW_MS * 1000], pa.timestamp("us", "UTC"))
     (batch,) = sealed(pa.array(["ä", None]), pa.array(["x", "y"], pa.large_string()), times)

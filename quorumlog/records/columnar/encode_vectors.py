@@ -1,7 +1,4 @@
-"""The encoder without compiled code: what `encode_kernels` does, with numpy and Arrow over whole columns.
-
-Only headers take steps of Python, one per header.
-"""
+"""The encoder without compiled code: what `encode_kernels` does, with numpy and Arrow over whole columns."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import pyarrow.compute as pc
 
 from quorumlog.records.columnar.arrow import MAX_BATCH_BYTES, as_buffer, present_rows
 from quorumlog.records.columnar.vector_varints import put_varints, varint_bytes
-from quorumlog.records.varint import write_varint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,26 +159,20 @@ def _tails(lists: Lists, names: Column, parts: Column, first: int, end: int) -> 
         return _large(np.arange(end - first + 1), np.zeros(end - first, np.uint8))
     filled = counts > 0
     low, high = int(starts[filled].min()), int(ends[filled].max())
-    entries = [
-        _entry(name, part) for name, part in zip(_values(names, low, high), _values(parts, low, high), strict=True)
-    ]
-    numbers = _varint_strings(counts).to_pylist()
-    rows = zip(numbers, (starts - low).tolist(), (ends - low).tolist(), strict=True)
-    return pa.array([number + b"".join(entries[max(a, 0) : max(b, 0)]) for number, a, b in rows], pa.large_binary())
+    entries = _entries(names, parts, low, high)
+    if int(counts.sum()) < high - low:  # a null list may have entries that do not count
+        changes = np.zeros(high - low + 1, np.int64)
+        changes[starts[filled] - low] += 1
+        changes[ends[filled] - low] -= 1
+        entries = entries.filter(pa.array(np.cumsum(changes)[:-1] > 0))
+    bounds = np.frombuffer(entries.buffers()[1], np.int64)[np.concatenate([[0], np.cumsum(counts)])]
+    lists_of_bytes = _large(bounds, np.frombuffer(entries.buffers()[2], np.uint8))
+    return pc.binary_join_element_wise(_varint_strings(counts), lists_of_bytes, _NOTHING)
 
 
-def _values(column: Column, first: int, end: int) -> list[bytes | None]:
-    if not len(column.offsets):
-        return [None] * (end - first)
-    strings = _large(column.offsets[first : end + 1], column.data).to_pylist()
-    present = present_rows(column, first, end).tolist()
-    return [string if there else None for string, there in zip(strings, present, strict=True)]
-
-
-def _entry(name: bytes | None, value: bytes | None) -> bytes:
-    """One header."""
-    out = bytearray()
-    for field in (name, value):
-        write_varint(out, -1 if field is None else len(field))
-        out += field or b""
-    return bytes(out)
+def _entries(names: Column, parts: Column, first: int, end: int) -> Any:
+    """The bytes of each header, as an Arrow array that begins at its buffers' beginning."""
+    pieces = []
+    for column in (names, parts):
+        pieces += [_varint_strings(_lengths(column, first, end)), _strings(column, first, end)]
+    return pc.binary_join_element_wise(*[piece for piece in pieces if piece is not None], _NOTHING)
