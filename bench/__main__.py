@@ -75,7 +75,7 @@ PARTS = (
     "describe",
 )
 ON_A_CLUSTER = ("start", "throughput", "memory", "latency", "failover", "metadata")
-ALONE = "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its Kafka connector)."
+ALONE = "Two parts run alone and have options of their own: kafka (beside Apache Kafka), spark (beside its connector)."
 PARTITIONS = 6
 RECORD_BYTES = (1024, 100)
 LOAD_BYTES, QUICK_LOAD_BYTES = 96_000_000, 24_000_000
