@@ -45,7 +45,7 @@ from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 from quorumlog_storage.producers.log_producers import LogProducers
 from quorumlog_storage.producers.scanned import ScannedProducers
 from quorumlog_storage.recovery.cut_files import keep_segment, keep_tail
-from quorumlog_storage.recovery.recovery.left_to_sync import NOTHING, LeftToSync, left_to_sync
+from quorumlog_storage.recovery.left_to_sync import NOTHING, LeftToSync, left_to_sync
 from quorumlog_storage.recovery.scan_progress import ScanProgress
 from quorumlog_storage.recovery.segment_scan import Scan
 from quorumlog_storage.recovery.swap_files import finish_swaps
