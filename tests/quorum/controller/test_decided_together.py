@@ -105,7 +105,7 @@ def test_the_controller_reads_no_other_setting_of_topics() -> None:
     """Whatever else it comes to decide by has to be added to DECIDED_TOGETHER."""
     fields = {*TopicConfig.__slots__, "synced"}
     read = set()
-    for path in Path(quorumlog_quorum.controller.__file__).parent.glob("*.py"):
+    for path in Path(quorumlog_quorum.controller.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
         for maker in (one for one in functions if "TopicConfig" in ast.dump(one)):
