@@ -84,7 +84,8 @@ class SparkTools:
         """Copy our packages to `folder`, compiled to bytecode as pip does. fill_cache: compile the kernels too."""
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(TREE / "quorumlog", folder / "quorumlog", ignore=ignored)
-        shutil.copytree(TREE / "cli" / "quorumlog_cli", folder / "quorumlog_cli", ignore=ignored)
+        for name in ("server", "cli"):
+            shutil.copytree(TREE / name / f"quorumlog_{name}", folder / f"quorumlog_{name}", ignore=ignored)
         shutil.copy(TREE / "pyspark_quorumlog.py", folder)
         compileall.compile_dir(folder, quiet=1)
         if fill_cache:
