@@ -33,6 +33,7 @@ class HeldPreparing(Preparing):
     _until_ms = 0  # while this one is held
 
     def go_on(self) -> None:
+        self.list_new()
         if self._left and self._is_held():
             self._turn.timers.arm(PreparesGoOn(), self._turn.now_ms + LOOK_AGAIN_MS)
         else:

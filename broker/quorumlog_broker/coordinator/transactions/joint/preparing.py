@@ -47,11 +47,15 @@ class Preparing:
         if group.preparing:
             self._left.append((group, deque(group.preparing)))
 
-    def go_on(self) -> None:
-        """A part that is short enough for one turn; the next one follows at once."""
+    def list_new(self) -> None:
+        """Which records the decisions since the last turn have left."""
         new, self._new = self._new, []
         for group in new:
             self._add(group)
+
+    def go_on(self) -> None:
+        """A part that is short enough for one turn; the next one follows at once."""
+        self.list_new()
         for _ in range(PREPARES_A_TURN):
             if not self._left:
                 return
