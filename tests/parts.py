@@ -127,6 +127,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/crash/test_crash_sweep.py::test_a_mistake_is_found": "`./dev nightly` tries all mutants",
     "tests/faults/test_live_run.py::test_a_scenario_strikes": _SCENARIO,
     "tests/faults/test_live_run.py::test_disks_are_struck_where_neither": "the minute of every fault strikes disks",
+    "tests/faults/test_pipeline.py::test_some_cells": "`./dev nightly` plays the whole matrix",
     "tests/faults/test_controller_loop.py": "`./dev nightly` runs the same loop, and for longer",
     "tests/formats/test_consumer_group_log.py::test_both_tools": _INTEROP,
     "tests/formats/test_export.py::test_a_stopped_kafka": _INTEROP,
