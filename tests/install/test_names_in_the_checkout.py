@@ -60,7 +60,7 @@ def test_each_module_has_one_home_in_an_editable_install(wheel: Wheel, editable:
     assert wrong == [COPIED]
     program = "import quorumlog_storage.log.log as log, quorumlog_cli.main as main; print(log.__file__, main.__file__)"
     said = run([editable.python, "-P", "-c", program], "two modules of the checkout", folder=editable.folder)
-    assert said.split() == [f"{ROOT}/storage/quorumlog_storage/log.py", f"{ROOT}/cli/quorumlog_cli/main.py"]
+    assert said.split() == [f"{ROOT}/storage/quorumlog_storage/log/log.py", f"{ROOT}/cli/quorumlog_cli/main.py"]
 
 
 def test_jepsen_runs_from_the_checkout(editable: Environment) -> None:

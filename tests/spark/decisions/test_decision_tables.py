@@ -572,7 +572,7 @@ def late_task(kafka: FakeKafka, of: BatchOf, name: str) -> Iterator[str]:
         yield "looked"
         assert kafka.write(txn, txn.epoch, "late")
         yield "open"
-        step_through(kafka, Driver(), core.check_wanted(of, PLAIN))
+        step_through(kafka, Driver(), core.check_wanted(of, PLAIN, LIMITS))
         yield "wanted"
     except RequestFailed as error:
         assert error.code is E.CHILD_NOT_OPEN and "its driver is done" in str(error)
@@ -621,8 +621,22 @@ def test_a_task_that_begins_behind_its_batchs_decision_ends_by_itself(world: Wor
     assert not step_through(world.kafka, Driver(), core.begin(of, PLAIN, LIMITS))
     world.commit(of, [world.task(of, "x")])
     with pytest.raises(RequestFailed, match="was decided while this task began") as caught:
-        step_through(world.kafka, Driver(), core.check_wanted(of, PLAIN))
+        step_through(world.kafka, Driver(), core.check_wanted(of, PLAIN, LIMITS))
     assert caught.value.code is E.CHILD_NOT_OPEN
+
+
+def test_a_task_goes_on_where_the_decision_of_its_batch_came_to_nothing(world: World) -> None:
+    """Time has aborted all children of it, so the batch is sent and decided anew."""
+    with pytest.raises(Killed):
+        world.commit(batch(0), [world.task(batch(0), "x")], before=End)
+    world.kafka.pass_ms(2 * HOUR_MS)
+    world.kafka.write_markers()
+    again = batch(0, run="run-1")
+    assert not step_through(world.kafka, Driver(), core.begin(again, PLAIN, LIMITS))
+    step_through(world.kafka, Driver(), core.check_wanted(again, PLAIN, LIMITS))
+    world.restart()
+    world.commit(again, [world.task(again, "again")])
+    assert world.readable() == ["again"]
 
 
 def test_few_batches_that_are_given_up_are_remembered_and_older_records_have_none(world: World) -> None:

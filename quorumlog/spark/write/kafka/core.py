@@ -80,20 +80,23 @@ def _look(batch: BatchOf, excused: Overrides, limits: Limits, *, patient: bool) 
     return False
 
 
-def check_wanted(batch: BatchOf, excused: Overrides) -> Steps[None]:
+def check_wanted(batch: BatchOf, excused: Overrides, limits: Limits) -> Steps[None]:
     """Of a task whose transaction is open now, before it goes on: whether its driver still waits for it. Either this
     read finds the driver's record, or the driver's list, which comes behind the record, finds the transaction.
 
-    Raises RequestFailed, CHILD_NOT_OPEN among them; then the task aborts its transaction.
+    A decision of this batch that came to nothing, since time has aborted all that it names, is none.
+    Raises RequestFailed, CHILD_NOT_OPEN among them, and what `settle` raises; then the task aborts its transaction.
     """
-    decision = yield Read(batch.group, patient=True)
+    decision = last = yield Read(batch.group, patient=True)
+    if last is not None and last.sequence == batch.sequence:
+        decision = yield from settle(last, batch.group, excused, limits)
     if check(decision, batch, excused):
         raise refused(
             ErrorCode.CHILD_NOT_OPEN,
             f"batch {batch.sequence} of {batch.group} was decided while this task began, by other attempts; nothing of "
             "this one counts",
         )
-    _check_run_goes_on(decision, batch)
+    _check_run_goes_on(last, batch)
 
 
 def _check_run_goes_on(last: Decision | None, batch: BatchOf) -> None:

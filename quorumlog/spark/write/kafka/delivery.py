@@ -83,7 +83,10 @@ class KafkaDelivery:
         producer, batch = self._begun.pop(attempt.token)
         calls = Calls(self._connected(), self._watch)
         return KafkaSender(
-            self._client, producer, attempt, lambda: calls.carry_out(core.check_wanted(batch, self._excused))
+            self._client,
+            producer,
+            attempt,
+            lambda: calls.carry_out(core.check_wanted(batch, self._excused, self._limits)),
         )
 
     def abort_attempt(self, batch: BatchOf, attempt: Attempt) -> None:
