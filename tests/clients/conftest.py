@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import pytest
 from client_matrix import Ran
 
+from quorumlog.testing import ports
 from quorumlog.testing.cluster import LocalCluster
+
+ports.FIRST = 19_092  # as in tests/spark/conftest.py
 
 
 @pytest.fixture(scope="session")

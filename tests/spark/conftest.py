@@ -14,7 +14,12 @@ from typing import Any
 import pytest
 
 from quorumlog.spark.java import NoJava, use_java
+from quorumlog.testing import ports
 from tests.spark.versions import RAN
+
+# Other suites run beside this one. A cluster of theirs that is down, and started again by `quorumlog up`, holds no lock
+# on its ports meanwhile, which are among the first ones.
+ports.FIRST = 19_092
 
 
 @pytest.fixture(scope="session")
