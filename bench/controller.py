@@ -7,14 +7,13 @@ longest time between two acknowledgements in a row around the fault.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bench.controller_load import ControllerLoad
-from bench.report import Row
+from bench.report import Row, percentile
 from bench.subject import Subject
 from quorumlog.client.real_edges import make_transport
 from quorumlog.ids import NodeId
@@ -101,18 +100,12 @@ async def _trial(nodes: LocalNodes, admin: Any, fault: Fault) -> float:
     return gap_s
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that is not below this share of all values. 0 < share <= 1."""
-    ordered = sorted(values)
-    return ordered[math.ceil(share * len(ordered)) - 1]
-
-
 def _rows(fault: Fault, gaps: Sequence[float]) -> list[Row]:
     above = sum(gap > fault.limit_s for gap in gaps)
     name = f"no controller after {fault.name}"
     limit = f"  trials above {fault.limit_s:g} s, of {len(gaps)}"
     return [
         Row(name=name, unit="s", rounds=list(gaps), goal=fault.median_s, at_least=False),
-        Row(name="  p99", unit="s", rounds=[percentile(gaps, 0.99)]),
+        Row(name="  p99", unit="s", rounds=[percentile(gaps, 99)]),
         Row(name=limit, unit="trials", rounds=[above], goal=1, at_least=False),
     ]

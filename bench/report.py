@@ -95,6 +95,11 @@ def _line(row: Row) -> str:
     return "  ".join(parts)
 
 
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The smallest of the values that at least so many percent of them do not exceed. values: at least one."""
+    return sorted(values)[max(0, -(-len(values) * percent // 100) - 1)]
+
+
 def _goal(row: Row, value: float) -> str:
     return f"{value:.0%}" if row.shares else f"{value:g} {row.unit}"
 

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.failover import start_cluster
-from bench.report import Row
+from bench.report import Row, percentile
 from bench.spark_jobs import OURS, Job, Sessions
 from bench.spark_part import Found, Setting
 from bench.spark_rows import Session, WrongAnswer
@@ -197,8 +197,3 @@ def calls_of(rounds: Sequence[CommitRound]) -> Mapping[str, str]:
         f"p90 {percentile(times, 90):.1f} ms"
         for name, times in sorted(found.items())
     }
-
-
-def percentile(values: Sequence[float], percent: int) -> float:
-    """The smallest of the values that at least so many percent of them do not exceed. values: at least one."""
-    return sorted(values)[max(0, -(-len(values) * percent // 100) - 1)]

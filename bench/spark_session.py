@@ -152,7 +152,7 @@ def commits(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
     query = writer.option("checkpointLocation", os.path.join(job["folder"], "checkpoint")).start()
     batches: dict[int, tuple[float, float, Answer]] = {}
     while len(batches) < job["runs"]:
-        time.sleep(LOOK_S)
+        time.sleep(LOOK_S)  # fewer batches than recentProgress keeps
         for said in query.recentProgress:
             batches[said["batchId"]] = (said["durationMs"]["triggerExecution"] / 1000, 0.0, [said["numInputRows"]])
         if query.exception() is not None:

@@ -47,7 +47,7 @@ class Driver:
             if self._folder.take(PAUSE):
                 self._folder.tell({"event": "paused"})
                 while not self._folder.take(RESUME):
-                    time.sleep(POLL_S)
+                    time.sleep(POLL_S)  # the order is a file
             self._run_once()
         self._finish()
         self._folder.tell({"event": "finished"})
@@ -62,7 +62,7 @@ class Driver:
                 began = time.monotonic()
                 query.stop()
                 self._folder.tell({"event": "stopped", "ran": True, "took_s": time.monotonic() - began})
-            time.sleep(POLL_S)
+            time.sleep(POLL_S)  # orders are files
         self._tell_failure(query)
 
     def _finish(self) -> None:
@@ -72,7 +72,7 @@ class Driver:
             try:
                 query.awaitTermination()
                 return
-            except Exception:
+            except Exception:  # whatever Spark wraps the death of a node or a worker in: it is told, and tried again
                 self._tell_failure(query)
 
     def _tell_failure(self, query: Any) -> None:

@@ -34,6 +34,10 @@ class Played:
     took_s: float
     why_not: str = ""
 
+    def __str__(self) -> str:
+        told = f"NOT REACHED: {self.why_not}" if self.why_not else "reached"
+        return f"{self.cell!s:<40} {told}, {self.took_s:.1f} s"
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -55,10 +59,7 @@ class Outcome:
 
     def table(self) -> list[str]:
         """A line for each cell, and one for each kind of impossible ones."""
-        lines = [
-            f"{one.cell!s:<40} {'reached' if not one.why_not else 'NOT REACHED: ' + one.why_not}, {one.took_s:.1f} s"
-            for one in self.played
-        ]
+        lines = [str(one) for one in self.played]
         left = len(self.wanted) - len(self.played)
         lines += [f"{left} cells were not played"] if left else []
         impossible: dict[str, list[Cell]] = {}
@@ -99,7 +100,7 @@ def _play_all(made: World, outcome: Outcome, rng: random.Random, say: Callable[[
             why_not = player.play(cell)
             one = Played(cell, time.monotonic() - began, why_not)
             outcome.played.append(one)
-            say(f"{len(outcome.played):>4} of {len(outcome.wanted)}  {outcome.table()[len(outcome.played) - 1]}")
+            say(f"{len(outcome.played):>4} of {len(outcome.wanted)}  {one}")
     except (TimedOut, NodeEnded) as error:
         outcome.findings.append(Finding("pipeline-stalled", f"{cell}: {error}"))
     judgement = Judgement(made.history(player.acknowledged, made.finish()))

@@ -107,7 +107,7 @@ class Folder:
         if self.comes_to(place):
             deadline = time.monotonic() + HELD_S
             while not self.is_left(place) and time.monotonic() < deadline:
-                time.sleep(POLL_S)
+                time.sleep(POLL_S)  # the release is a file
 
     def tell(self, event: Mapping[str, Any]) -> None:
         """One write of one line, so that processes may tell at once, and a killed one leaves no half of it."""

@@ -39,7 +39,7 @@ class StruckSource(DefaultSource):
         return writer
 
 
-class StruckWriter(BASE):  # type: ignore[misc]
+class StruckWriter(BASE):  # type: ignore[misc]  # which class it is, is the version's: Any for mypy
     """Spark copies it, so it holds values only."""
 
     def __init__(self, real: Any, folder: str) -> None:

@@ -29,6 +29,7 @@ MOST = 400  # records of a batch
 MOST_AHEAD = 10 * MOST  # records of the source that no batch has yet, so that a slow machine ends soon, too
 DRIVER_S = 480.0  # for one more batch, on a machine that does much else
 START_S = 1_200.0  # for the first one
+LOOK_S = 0.1  # between two looks at what the driver has told
 CLOSED_S = 30.0  # for markers that are under way at the end
 OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
@@ -99,7 +100,7 @@ class World:
             if self.driver.exit_code is not None:
                 self.folder.order(FINISH)
                 self.driver.start()
-            time.sleep(0.1)
+            time.sleep(LOOK_S)  # another process goes on, and says so in a file
         return True
 
     # --- what is left ---
@@ -176,22 +177,23 @@ def _made(made: World, guard: Guard) -> Iterator[World]:
 
 def planned_of(checkpoint: Path) -> list[Planned]:
     """What Spark has written down before each batch; see its OffsetSeqLog."""
-    found = []
-    for file in (checkpoint / "offsets").glob("[0-9]*"):
-        if file.name.isdigit():
-            found.append(Planned(int(file.name), ends_of(file.read_text())))
-    return sorted(found)
+    return sorted(Planned(number, ends_of(file.read_text())) for number, file in _plans(checkpoint).items())
 
 
 def planned_end(checkpoint: Path) -> int:
     """Source records of all batches that are planned. A plan that is half written counts for nothing."""
-    numbers = [int(file.name) for file in (checkpoint / "offsets").glob("[0-9]*") if file.name.isdigit()]
-    if not numbers:
+    plans = _plans(checkpoint)
+    if not plans:
         return 0
     try:
-        return sum(ends_of((checkpoint / "offsets" / str(max(numbers))).read_text()).values())
+        return sum(ends_of(plans[max(plans)].read_text()).values())
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def _plans(checkpoint: Path) -> dict[int, Path]:
+    """The file of each batch, by its number."""
+    return {int(file.name): file for file in (checkpoint / "offsets").glob("[0-9]*") if file.name.isdigit()}
 
 
 def ends_of(text: str) -> dict[int, int]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from bench.mirror_maker import properties
-from bench.report import Row
+from bench.report import Row, percentile
 from bench.spark_commit import (
     ROWS,
     TASKS,
@@ -17,7 +17,6 @@ from bench.spark_commit import (
     Sightings,
     calls_of,
     commit_found,
-    percentile,
     read_commits,
 )
 from bench.spark_mirror import Copy, MirrorRound, mirror_found
