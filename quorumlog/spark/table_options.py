@@ -8,7 +8,7 @@ from typing import Any
 
 from quorumlog.client.errors import ConfigError
 
-NAMES = ("partitions", "groups", "transactions")
+TABLES = ("partitions", "groups", "transactions")
 METADATA_RECORDS = "metadata.records"
 
 
@@ -35,8 +35,8 @@ def check_table(name: str, *, from_files: bool) -> str:
         raise ConfigError(
             "table 'metadata.records' is read from files only: no broker, of quorumlog or of Apache Kafka, serves its "
             "metadata log to clients. Set readFrom=files, and path to the log directory of a node that has "
-            f"__cluster_metadata-0; leave bootstrap.servers out. Tables that brokers tell: {', '.join(NAMES)}"
+            f"__cluster_metadata-0; leave bootstrap.servers out. Tables that brokers tell: {', '.join(TABLES)}"
         )
-    if name.lower() not in NAMES:
-        raise ConfigError(f"table must be one of {', '.join(NAMES)}: {name!r}")
+    if name.lower() not in TABLES:
+        raise ConfigError(f"table must be one of {', '.join(TABLES)}: {name!r}")
     return name.lower()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-VERSION = 0
+LAYOUT_VERSION = 0
 
 
 class Checkpoint(NamedTuple):
@@ -30,13 +30,13 @@ def checkpoints_topic(source_alias: str) -> str:
 
 def checkpoint_record(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
     key = _text(checkpoint.group) + _text(checkpoint.topic) + struct.pack(">i", checkpoint.partition)
-    places = struct.pack(">hqq", VERSION, checkpoint.upstream, checkpoint.offset)
+    places = struct.pack(">hqq", LAYOUT_VERSION, checkpoint.upstream, checkpoint.offset)
     return key, places + _text(checkpoint.metadata)
 
 
 def heartbeat_record(source_alias: str, target_alias: str, now_ms: int) -> tuple[bytes, bytes]:
     """now_ms: since 1970."""
-    return _text(source_alias) + _text(target_alias), struct.pack(">hq", VERSION, now_ms)
+    return _text(source_alias) + _text(target_alias), struct.pack(">hq", LAYOUT_VERSION, now_ms)
 
 
 def _text(text: str) -> bytes:
