@@ -85,8 +85,7 @@ def load(spark: Any, job: Job, folder: str) -> Callable[[], Answer]:
     if job["kind"] == "kafka":
         _batch(spark, job).write.parquet(folder)
     else:
-        from quorumlog.spark.load.job import in_spark, run_load
-        from quorumlog.spark.load.looking import Request
+        from quorumlog.spark.load.job import Request, in_spark, run_load
         from quorumlog.spark.load.store import open_store
 
         wanted = Request(topics=(job["topic"],), client={"bootstrap_servers": job["servers"]})

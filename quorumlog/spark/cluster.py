@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.blocking_consumer import Consumer
-from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, TopicReplaced
+from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, TopicReplaced, Unavailable
 from quorumlog.client.fetch_position import Chunk, TopicPartition
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.offsets import EARLIEST, FoundOffset
@@ -19,11 +21,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.kept_connections import Lease
-from quorumlog.spark.offset_queries import Answer, asked
 from quorumlog.spark.options import ReadOptions, Subscription
 from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import LogSpan, PartitionRange, found_by_time, times_of
-from quorumlog.spark.splitting import DescribedLog
+from quorumlog.spark.planning import DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
 
 INSTEAD = {"maxBytesPerPartition": "maxRecordsPerPartition", "maxBytesPerTrigger": "maxOffsetsPerTrigger"}
 
@@ -234,3 +234,30 @@ def _wanted(subscription: Subscription, topic: TopicMetadata, existing: list[int
     if missing:
         raise ConfigError(f"assign: topic {topic.name!r} has partitions 0 to {len(existing) - 1}, not {missing[0]}")
     return list(wanted)
+
+
+Answer = TypeVar("Answer")
+
+
+def asked(
+    ask: Callable[[], Answer],
+    *,
+    tries: int,
+    interval_ms: int,
+    begin_anew: Callable[[], None],
+    sleep: Callable[[float], None] = time.sleep,
+) -> Answer:
+    """What `ask` returns. Raises what the last of `tries` raised, and every error that time does not mend.
+
+    interval_ms: before each further try. sleep: takes seconds.
+    """
+    for left in range(tries - 1, 0, -1):
+        try:
+            return ask()
+        except (Unavailable, RequestFailed, TopicReplaced) as error:
+            if isinstance(error, NoProtocol):
+                raise
+            warnings.warn(f"the cluster did not say what there is, {left} more tries: {error}", stacklevel=2)
+        begin_anew()
+        sleep(interval_ms / 1000)
+    return ask()

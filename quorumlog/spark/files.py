@@ -28,9 +28,8 @@ from quorumlog.messages.fetch import AbortedTransaction, OffsetRange
 from quorumlog.records import CorruptRecords, iter_headers
 from quorumlog.spark.options import ReadOptions
 from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time, times_of
+from quorumlog.spark.planning import DataLoss, DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
 from quorumlog.spark.reading import after_loss
-from quorumlog.spark.splitting import DescribedLog
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata

@@ -1,21 +1,13 @@
-"""Connections that a Spark worker keeps for its next tasks. They are all that outlives a task.
-
-A task has a client of its own. So it begins without a position, a buffer, or knowledge of topics and leaders, and what
-it is told does not depend on the tasks before it. But its client borrows connections, and gives them back when it is
-closed. A connection is closed, and not kept, if a call failed on it, if its task ended with an error or was cut off, if
-it is not connected any more, or if an answer is still to come. Streams of chunks are given up: brokers hold nothing.
-
-All of it happens on the loop of the blocking clients, of which each process has its own: nothing crosses a fork.
-Decision 110 has the reasons.
-"""
+"""What waits for its next use, for a while. Pure: the time is given."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from quorumlog.client import real_edges as edge
 from quorumlog.client.loop_thread import loop_thread
@@ -36,7 +28,59 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
-from quorumlog.spark.shelf import Shelf
+
+One = TypeVar("One")
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting(Generic[One]):
+    key: Hashable
+    one: One
+    until_ms: int  # exclusive
+
+
+class Shelf(Generic[One]):
+    """most: how many wait at once. Whatever leaves it by `put`, `drop` or `due` is to be closed."""
+
+    def __init__(self, most: int) -> None:
+        assert most > 0
+        self._most = most
+        self._waiting: list[_Waiting[One]] = []  # oldest first
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, key: Hashable, one: One, until_ms: int) -> One | None:
+        """Returns what leaves for it: the oldest, if there is no room."""
+        assert all(other.one is not one for other in self._waiting), "it waits already"
+        self._waiting.append(_Waiting(key, one, until_ms))
+        return self._waiting.pop(0).one if len(self._waiting) > self._most else None
+
+    def take(self, key: Hashable, now_ms: int) -> One | None:
+        """The one that was last put there under this key. It does not wait any more."""
+        for found in reversed(self._waiting):
+            if found.key == key and now_ms < found.until_ms:
+                self._waiting.remove(found)
+                return found.one
+        return None
+
+    def drop(self, one: One) -> bool:
+        """False: it does not wait."""
+        kept = [other for other in self._waiting if other.one is not one]
+        was_there = len(kept) < len(self._waiting)
+        self._waiting = kept
+        return was_there
+
+    def due(self, now_ms: int) -> list[One]:
+        """Those whose time is over, oldest first."""
+        over = [one.one for one in self._waiting if one.until_ms <= now_ms]
+        self._waiting = [one for one in self._waiting if one.until_ms > now_ms]
+        return over
+
+    @property
+    def next_due_ms(self) -> int | None:
+        return min((one.until_ms for one in self._waiting), default=None)
+
 
 MOST_KEPT = 16  # connections of a worker that wait for a task; one more closes the oldest
 

@@ -1,23 +1,175 @@
-"""Options of reads: the names of Spark's Kafka source, and the client's options under `kafka.` or `quorumlog.`.
+"""Sorts the options of a read or a write: the connector's own, and the client's under `kafka.` or `quorumlog.`.
 
 Spark passes every name in lower case. An unknown name raises an error that names the nearest option, so that a typo
-does not go unnoticed. A name that Kafka's source knows but this one does not support yet is refused as such.
+does not go unnoticed.
 """
 
 from __future__ import annotations
 
+import difflib
+import json
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
-from quorumlog.spark.file_options import FROM_FILES, LOG_END, READ_FROM, READ_UP_TO, parse_files
-from quorumlog.spark.option_names import OptionNames, one_of
 from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
-from quorumlog.spark.table_options import TableOptions, check_table
+
+PREFIXES = ("kafka.", "quorumlog.")
+SERVERS = "bootstrap.servers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionNames:
+    """own: of the connector. client: of the client, underscored. not_yours: names of Kafka's clients that are refused,
+    and what to do instead. aliases: names of Kafka's for own ones, in lower case; they go before these. refused: own
+    names that are of no use here, in lower case, and why. ignored: in lower case, what Spark itself adds."""
+
+    own: Sequence[str]
+    client: Sequence[str]
+    not_yours: Mapping[str, str]
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    ignored: Sequence[str] = ()
+
+    def sort(self, given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
+        """The connector's options by their spelling, and the client's by their underscored names. Raises
+        ConfigError."""
+        spelling = {name.lower(): name for name in self.own}
+        own: dict[str, str] = {}
+        aliased: dict[str, str] = {}
+        client: dict[str, Any] = {}
+        for key, value in given.items():
+            name = key.lower()
+            if name in (SERVERS, *(prefix + SERVERS for prefix in PREFIXES)):
+                client["bootstrap_servers"] = value
+            elif name in self.aliases:
+                aliased[self.aliases[name]] = value
+            elif name in spelling:
+                own[spelling[name]] = value
+            elif name.startswith(PREFIXES):
+                client[self._client_name(key, name.partition(".")[2])] = value
+            elif name in self.refused:
+                raise ConfigError(f"option {key!r} {self.refused[name]}")
+            elif name.replace(".", "_") in self.client:
+                client[self._client_name(key, name)] = value
+            elif name not in self.ignored:
+                raise ConfigError(self._refusal(key))
+        return own | aliased, client
+
+    def _client_name(self, key: str, given: str) -> str:
+        """given: the key in lower case, without its prefix."""
+        name = given.replace(".", "_")
+        if name in self.not_yours:
+            raise ConfigError(f"option {key!r} cannot be set here: {self.not_yours[name]}")
+        if name not in self.client:
+            raise ConfigError(self._refusal(key))
+        return name
+
+    def _refusal(self, key: str) -> str:
+        name = key.lower()
+        prefix = next((p for p in PREFIXES if name.startswith(p)), "")
+        known = [prefix + field.replace("_", ".") for field in self.client] if prefix else list(self.own)
+        spelling = {candidate.lower(): candidate for candidate in known}
+        near = difflib.get_close_matches(name, list(spelling), n=1)
+        hint = f"did you mean {spelling[near[0]]!r}?" if near else f"known options: {', '.join(known)}"
+        return f"unknown option {key!r}; {hint}"
+
+
+def one_of(own: Mapping[str, str], option: str, words: Sequence[str]) -> str:
+    """An option that takes one of these words, in any case. The first word is the default. Raises ConfigError."""
+    spelling = {word.lower(): word for word in words}
+    given = own.get(option, words[0]).lower()
+    if given not in spelling:
+        raise ConfigError(f"{option} must be one of {', '.join(words)}: {own[option]!r}")
+    return spelling[given]
+
+
+TABLES = ("partitions", "groups", "transactions")
+METADATA_RECORDS = "metadata.records"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableOptions:
+    """client: options that every client knows, by their underscored names. directories: of `readFrom=files`; empty:
+    brokers are asked."""
+
+    table: str
+    client: Mapping[str, Any]
+    directories: tuple[str, ...] = ()
+
+
+def check_table(name: str, *, from_files: bool) -> str:
+    """Raises ConfigError for a table that there is not."""
+    if from_files:
+        if name.lower() != METADATA_RECORDS:
+            raise ConfigError(
+                f"table {name!r} is what brokers tell, and readFrom=files asks none: leave readFrom out, and set "
+                f"bootstrap.servers. Of files there is {METADATA_RECORDS}"
+            )
+        return METADATA_RECORDS
+    if name.lower() == METADATA_RECORDS:
+        raise ConfigError(
+            "table 'metadata.records' is read from files only: no broker, of quorumlog or of Apache Kafka, serves its "
+            "metadata log to clients. Set readFrom=files, and path to the log directory of a node that has "
+            f"__cluster_metadata-0; leave bootstrap.servers out. Tables that brokers tell: {', '.join(TABLES)}"
+        )
+    if name.lower() not in TABLES:
+        raise ConfigError(f"table must be one of {', '.join(TABLES)}: {name!r}")
+    return name.lower()
+
+
+FROM_FILES = "files"
+READ_FROM = ("leader", FROM_FILES)  # the first word of a table is the default
+LOG_END = "logEnd"
+READ_UP_TO = ("highWatermark", LOG_END)
+
+_OF_CLUSTERS = (
+    "transport", "prefetch", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs", "keepConnectionsFor",
+)  # fmt: skip
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)(?:://|:(?=/))(.*)")
+
+
+def parse_files(own: Mapping[str, str], client: Mapping[str, Any]) -> tuple[str, ...]:
+    """Absolute paths, each once. own, client: the options, as `options` sorts them. Raises ConfigError."""
+    of_cluster = [name for name in _OF_CLUSTERS if name in own] + [name.replace("_", ".") for name in client]
+    if of_cluster:
+        raise ConfigError(
+            f"option {of_cluster[0]!r} has no meaning with readFrom=files, which asks no broker: leave it out, or "
+            "leave readFrom out"
+        )
+    found = [*_paths("path", own.get("path", "")), *_paths("paths", own.get("paths", ""))]
+    if not found:
+        raise ConfigError('readFrom=files needs a log directory: .option("path", "/mnt/logs"), or "/mnt/a,/mnt/b"')
+    return tuple(dict.fromkeys(os.path.abspath(_local(path)) for path in found))
+
+
+def _paths(option: str, text: str) -> list[str]:
+    """Separated by commas, or as a JSON list, which is also what Spark makes of load(["/a", "/b"])."""
+    if not text.strip().startswith("["):
+        return [path.strip() for path in text.split(",") if path.strip()]
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{option} {text!r} is no JSON list of directories: {error}") from error
+    if not all(isinstance(path, str) and path for path in found):
+        raise ConfigError(f"{option} must list names of directories: {text!r}")
+    return list(found)
+
+
+def _local(path: str) -> str:
+    scheme = _SCHEME.fullmatch(path)
+    if scheme is None:
+        return path
+    if scheme[1].lower() == "file":
+        return scheme[2]
+    raise ConfigError(f"path {path!r}: readFrom=files reads local and mounted directories; mount it, or copy it first")
+
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-source"
 DEFAULT_ISOLATION_LEVEL = "read_committed"  # rows of tasks that failed lie in every topic that is written exactly once

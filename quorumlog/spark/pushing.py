@@ -16,8 +16,7 @@ from quorumlog.spark.source import BatchReader
 if TYPE_CHECKING:
     import pyarrow
 
-    from quorumlog.spark.planning import LogSpan, PartitionRange
-    from quorumlog.spark.splitting import Logs
+    from quorumlog.spark.planning import Logs, LogSpan, PartitionRange
 
 
 class PushingReader(BatchReader):

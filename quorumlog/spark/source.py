@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from quorumlog.spark.options import ReadOptions
-    from quorumlog.spark.planning import LogSpan, PartitionRange
-    from quorumlog.spark.splitting import Logs
+    from quorumlog.spark.planning import Logs, LogSpan, PartitionRange
 
 
 NOT_NEEDED = (
@@ -117,8 +116,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
-        from quorumlog.spark.planning import plan
-        from quorumlog.spark.splitting import tasks_of
+        from quorumlog.spark.planning import plan, tasks_of
 
         options = self._options
         with closing(_logs(options)) as cluster:

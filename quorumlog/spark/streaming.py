@@ -15,13 +15,33 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import LATEST
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import Offset
-from quorumlog.spark.admission import Patience, Ranges, offsets_in, share_out, share_out_bytes
 from quorumlog.spark.options import MAX_NUMBER, StreamOptions
 from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import LogSpan, PartitionRange, check_named, resolve
-from quorumlog.spark.splitting import DescribedLog, bytes_in, end_within, tasks_of
+from quorumlog.spark.planning import (
+    DescribedLog,
+    LogSpan,
+    PartitionRange,
+    bytes_in,
+    check_named,
+    end_within,
+    resolve,
+    tasks_of,
+)
 from quorumlog.spark.stream_offset import OtherCluster, StreamOffset, stream_offset
-from quorumlog.spark.stream_planning import Losses, Spans, by_partition, is_same, moved, plan_batch, readable
+from quorumlog.spark.stream_planning import (
+    Losses,
+    Patience,
+    Ranges,
+    Spans,
+    by_partition,
+    is_same,
+    moved,
+    offsets_in,
+    plan_batch,
+    readable,
+    share_out,
+    share_out_bytes,
+)
 
 FINENESS = 4  # pieces of a share of bytes: its end is at most so much of it too early, and in no case too late
 

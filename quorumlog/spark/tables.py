@@ -28,7 +28,7 @@ from quorumlog.client.errors import RequestFailed
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, show_uuid
-from quorumlog.spark.table_options import METADATA_RECORDS, TableOptions
+from quorumlog.spark.options import METADATA_RECORDS, TableOptions
 
 if TYPE_CHECKING:
     import pyarrow

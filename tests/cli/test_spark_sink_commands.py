@@ -16,9 +16,8 @@ from quorumlog.messages.joint import ListedJointGroup, OpenJointChild
 from quorumlog.messages.transactions import DescribedTransaction, TransactionTopic
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.kafka import listing
-from quorumlog.spark.write.kafka.decisions import Decision
-from quorumlog.spark.write.kafka.names import attempt_id, run_tag
-from quorumlog.spark.write.kafka.topic import WrittenDecision
+from quorumlog.spark.write.kafka.calls import WrittenDecision
+from quorumlog.spark.write.kafka.decisions import Decision, attempt_id, run_tag
 from quorumlog_cli.commands.spark_jobs import spark_sink
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit

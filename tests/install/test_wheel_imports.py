@@ -30,7 +30,6 @@ BEHIND = {
     "quorumlog.spark.source": "spark",
     "quorumlog.spark.stream_source": "spark",
     "quorumlog.spark.tables": "spark",
-    "quorumlog.spark.typed": "arrow",
     "quorumlog.spark.write": "spark",
     "quorumlog_cli.demo": "demo",
     "quorumlog_storage.cleaning.compiled_keys": "arrow",

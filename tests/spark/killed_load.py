@@ -15,9 +15,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from quorumlog.spark.load.job import in_spark, in_this_process, run_load
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.records import BY_DAY
+from quorumlog.spark.load.folder import BY_DAY
+from quorumlog.spark.load.job import Request, in_spark, in_this_process, run_load
 from quorumlog.spark.load.store import Store, open_store
 from quorumlog_cli.spark_session import session
 

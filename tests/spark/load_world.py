@@ -11,7 +11,19 @@ from typing import Any
 
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.spark.load.choosing import Wanted, choose
-from quorumlog.spark.load.names import COMMITS, META, SUFFIX, name_of_day, plan_name
+from quorumlog.spark.load.folder import (
+    COMMITS,
+    META,
+    SUFFIX,
+    Commit,
+    LoadedFile,
+    LoadedRange,
+    Plan,
+    name_of_day,
+    parse_commit,
+    parse_plan,
+    plan_name,
+)
 from quorumlog.spark.load.protocol import (
     AddToTable,
     AskTable,
@@ -30,7 +42,6 @@ from quorumlog.spark.load.protocol import (
     load,
     publish,
 )
-from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Plan, parse_commit, parse_plan
 from quorumlog.spark.load.table import added, replaced
 from quorumlog.spark.planning import LogSpan
 from quorumlog.spark.stream_planning import by_partition

@@ -16,8 +16,7 @@ def main(servers: str, topic: str, master: str, folder: str, name: str) -> None:
     from once_places import write_twice
     from pyspark.sql import SparkSession
 
-    from quorumlog.spark.load.job import in_spark, run_load
-    from quorumlog.spark.load.looking import Request
+    from quorumlog.spark.load.job import Request, in_spark, run_load
     from quorumlog.spark.load.store import DirectoryStore
 
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")

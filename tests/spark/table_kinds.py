@@ -12,8 +12,8 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.table import StaticTable
 
+from quorumlog.spark.load.folder import DELTA, ICEBERG
 from quorumlog.spark.load.iceberg_folder import FolderCatalog
-from quorumlog.spark.load.records import DELTA, ICEBERG
 from quorumlog.spark.load.store import open_store
 
 Rows = Counter[tuple[int, int]]

@@ -15,11 +15,9 @@ import pytest
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import LATEST
-from quorumlog.spark.load.job import LoadFailed, in_spark, in_this_process, run_load
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import plan_name
+from quorumlog.spark.load.folder import BY_DAY, plan_name
+from quorumlog.spark.load.job import LoadFailed, Request, in_spark, in_this_process, run_load
 from quorumlog.spark.load.protocol import Ended
-from quorumlog.spark.load.records import BY_DAY
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.work import Failed
 from quorumlog.testing import LocalCluster

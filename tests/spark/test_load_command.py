@@ -15,8 +15,7 @@ import pytest
 
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.load import job
-from quorumlog.spark.load.job import LoadFailed, in_this_process, run_load
-from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.job import LoadFailed, Request, in_this_process, run_load
 from quorumlog.spark.load.protocol import Ended, Outcome
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.testing import LocalCluster
@@ -161,7 +160,7 @@ def test_another_loader_is_an_exit_code() -> None:
 
 
 def test_the_options_of_the_target_reach_the_clients() -> None:
-    from quorumlog.spark.load.looking import read_options
+    from quorumlog.spark.load.job import read_options
 
     target = connect.find_target("h:1", None, ["request.timeout.ms=7000"])
     request = Request(topics=("t",), client={**target.options, "bootstrap_servers": target.bootstrap_servers})

@@ -17,11 +17,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError, DeltaProtocolErr
 
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.delta import Delta
-from quorumlog.spark.load.job import in_this_process
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import plan_name
+from quorumlog.spark.load.folder import DELTA, plan_name
+from quorumlog.spark.load.job import Request, in_this_process
 from quorumlog.spark.load.protocol import Ended, StoreUnclear
-from quorumlog.spark.load.records import DELTA
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load import once
 from tests.spark.test_load_tables import COUNT, cluster, faults, last_commit, load, wanted

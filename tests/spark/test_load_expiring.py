@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.spark.load.expiring import COLLECTS, MAX_AGE, MAX_AGE_DEFAULT_MS, MIN_KEPT, OF_A_NEW_TABLE, to_expire
+from quorumlog.spark.load.iceberg import COLLECTS, MAX_AGE, MAX_AGE_DEFAULT_MS, MIN_KEPT, OF_A_NEW_TABLE, to_expire
 
 NOW_MS = 1_000_000_000_000
 HOUR_MS = 3_600_000

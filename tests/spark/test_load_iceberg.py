@@ -20,13 +20,11 @@ from pyiceberg.transforms import DayTransform
 from pyiceberg.types import LongType, NestedField
 
 from quorumlog.spark.load.choosing import CannotLoad
-from quorumlog.spark.load.expiring import MAX_AGE, MAX_AGE_DEFAULT_MS
-from quorumlog.spark.load.iceberg import LOAD, LOAD_ID, Iceberg
+from quorumlog.spark.load.folder import BY_DAY, ICEBERG, commit_name, parse_plan, plan_name
+from quorumlog.spark.load.iceberg import LOAD, LOAD_ID, MAX_AGE, MAX_AGE_DEFAULT_MS, Iceberg
 from quorumlog.spark.load.iceberg_folder import FolderCatalog, StoreIO, is_same_place
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import commit_name, plan_name
+from quorumlog.spark.load.job import Request
 from quorumlog.spark.load.protocol import Ended, StoreUnclear
-from quorumlog.spark.load.records import BY_DAY, ICEBERG, parse_plan
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.testing import LocalCluster
 from tests.spark.table_kinds import KINDS, TableKind, iceberg_table, iceberg_writer

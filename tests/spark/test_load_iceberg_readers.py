@@ -20,8 +20,8 @@ from packaging.version import Version
 
 from bench.kafka_tools import Unavailable, alone, fetch_jars, missing
 from quorumlog.spark.java import NoJava, use_java
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.records import BY_DAY, ICEBERG
+from quorumlog.spark.load.folder import BY_DAY, ICEBERG
+from quorumlog.spark.load.job import Request
 from quorumlog.testing import LocalCluster
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load_tables import COUNT, cluster, load, wanted

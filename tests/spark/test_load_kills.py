@@ -18,9 +18,8 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.load.job import in_this_process, run_load
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import SUFFIX
+from quorumlog.spark.load.folder import SUFFIX
+from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import open_store
 from quorumlog.spark.load.verifying import verify
 from quorumlog.testing import LocalCluster

@@ -16,9 +16,8 @@ import pytest
 from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load import object_store
 from quorumlog.spark.load import store as stores
-from quorumlog.spark.load.job import in_this_process, run_load
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import SUFFIX
+from quorumlog.spark.load.folder import SUFFIX
+from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.object_store import NoConditionalPut, ObjectStore, StoreFailed
 from quorumlog.spark.load.store import open_store
 from quorumlog.spark.load.verifying import verify

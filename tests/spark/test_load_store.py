@@ -18,9 +18,8 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load import parquet
-from quorumlog.spark.load.names import NO_DAY, SUFFIX, UNDER_WAY
+from quorumlog.spark.load.folder import BY_DAY, NO_DAY, SUFFIX, UNDER_WAY, Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.parquet import COLUMNS, DamagedFile, Footer, RangeFiles, inspect, read_footer
-from quorumlog.spark.load.records import BY_DAY, Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
 from quorumlog.spark.load.work import Failed, Task
 from quorumlog.spark.options import Shape, parse_read_options

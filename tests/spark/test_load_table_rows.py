@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.ids import NO_EPOCH, Offset
-from quorumlog.spark.load.names import NO_DAY, range_name
-from quorumlog.spark.load.records import Commit, Layout, LoadedFile, LoadedRange, Plan, PlannedRange
+from quorumlog.spark.load.folder import NO_DAY, Commit, Layout, LoadedFile, LoadedRange, Plan, PlannedRange, range_name
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.table import Share, Shares, TableFile, added, count_rows, replaced, take_out
 from quorumlog.spark.stream_offset import StreamOffset

@@ -19,11 +19,9 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.spark.load import delta, iceberg, table
 from quorumlog.spark.load.choosing import CannotLoad
 from quorumlog.spark.load.driving import drive
-from quorumlog.spark.load.job import in_this_process, run_load
-from quorumlog.spark.load.looking import Request
-from quorumlog.spark.load.names import NO_DAY, commit_name, plan_name
+from quorumlog.spark.load.folder import BY_DAY, DELTA, NO_DAY, Commit, commit_name, plan_name
+from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.protocol import MAX_TRIES, Ended, StoreUnclear, newest
-from quorumlog.spark.load.records import BY_DAY, DELTA, Commit
 from quorumlog.spark.load.store import open_store
 from quorumlog.spark.load.table import table_of
 from quorumlog.spark.load.verifying import verify

@@ -11,10 +11,19 @@ import pytest
 
 from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.spark.load.driving import drive
-from quorumlog.spark.load.names import commit_name, plan_name, range_name
+from quorumlog.spark.load.folder import (
+    Commit,
+    Layout,
+    LoadedRange,
+    Lost,
+    Plan,
+    PlannedRange,
+    commit_name,
+    plan_name,
+    range_name,
+)
 from quorumlog.spark.load.parquet import RangeFiles
 from quorumlog.spark.load.protocol import publish
-from quorumlog.spark.load.records import Commit, Layout, LoadedRange, Lost, Plan, PlannedRange
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
 from quorumlog.spark.stream_offset import StreamOffset

@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException
 
 from quorumlog.client.errors import Unavailable
 from quorumlog.ids import NO_EPOCH, Offset
+from quorumlog.spark.load.folder import Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.job import LoadFailed, in_spark
-from quorumlog.spark.load.records import Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.work import Failed, Task
 from quorumlog.spark.options import ReadOptions, Subscription

@@ -13,12 +13,30 @@ from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.ids import Offset
-from quorumlog.spark.mirror.entries import Entry, Returned, entries_for, entry_record, read_entries, returned_record
-from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, heartbeat_record
 from quorumlog.spark.mirror.kept import Kept, KeptTopic, SideMadeAnew, check_sides, kept_text, read_kept, with_topics
-from quorumlog.spark.mirror.naming import Names, Side, check_alias, name_topics, topic_pattern, with_homes
 from quorumlog.spark.mirror.origin import HEADER, Home, Origin, origin_of
-from quorumlog.spark.mirror.settings import TopicChange, TopicShape, change_of
+from quorumlog.spark.mirror.records import (
+    Checkpoint,
+    Entry,
+    Returned,
+    checkpoint_record,
+    entries_for,
+    entry_record,
+    heartbeat_record,
+    read_entries,
+    returned_record,
+)
+from quorumlog.spark.mirror.topics import (
+    Names,
+    Side,
+    TopicChange,
+    TopicShape,
+    change_of,
+    check_alias,
+    name_topics,
+    topic_pattern,
+    with_homes,
+)
 from tests.spark.mirror_texts import origin_text
 
 ID, OTHER = "abcdefghijklmnopqrstu1", "abcdefghijklmnopqrstu2"

@@ -17,8 +17,8 @@ from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
 from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, Topics, forward
-from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record
-from quorumlog.spark.mirror.naming import Named
+from quorumlog.spark.mirror.records import Checkpoint, checkpoint_record
+from quorumlog.spark.mirror.topics import Named
 from tests.spark.test_mirror_translation import A, B, FakeLog, log
 
 

@@ -12,13 +12,12 @@ import pytest
 from quorumlog.ids import Uuid, show_uuid
 from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
 from quorumlog.spark.mirror import job
-from quorumlog.spark.mirror.entries import Entries, Entry
 from quorumlog.spark.mirror.job import MAX_RECORD_BYTES, Mirror, NoPlace, RecordsLost, Request, Told
 from quorumlog.spark.mirror.kept import SideMadeAnew
-from quorumlog.spark.mirror.naming import Names
 from quorumlog.spark.mirror.origin import Home
+from quorumlog.spark.mirror.records import Entries, Entry
 from quorumlog.spark.mirror.rows import NO_PLACE, RowPlan
-from quorumlog.spark.mirror.settings import TopicShape
+from quorumlog.spark.mirror.topics import Names, TopicShape
 from tests.spark.test_mirror_translation import FakeLog
 
 

@@ -13,8 +13,7 @@ from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.spark.options import parse_read_options
 from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time, plan, times_of
-from quorumlog.spark.splitting import split, tasks_of
+from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time, plan, split, tasks_of, times_of
 
 ID = b"i" * 16
 

@@ -16,13 +16,11 @@ import pytest
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.spark import track
-from quorumlog.spark.load.job import in_this_process, run_load
-from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
-from quorumlog.spark.options import parse_table_options
+from quorumlog.spark.options import METADATA_RECORDS, parse_table_options
 from quorumlog.spark.pins import Pins
-from quorumlog.spark.table_options import METADATA_RECORDS
 from quorumlog.spark.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
 from tests.spark.kafka_server import client_of, kafka_server

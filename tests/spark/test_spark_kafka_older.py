@@ -11,8 +11,7 @@ import pytest
 
 from bench.kafka_tools import OLDER
 from quorumlog.client.blocking import Cluster
-from quorumlog.spark.load.job import in_spark, run_load
-from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.job import Request, in_spark, run_load
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
 from tests.spark.kafka_server import client_of, kafka_server

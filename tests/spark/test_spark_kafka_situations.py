@@ -13,8 +13,7 @@ import pytest
 
 from bench import kafka_tools
 from bench.kafka_tools import get_kafka
-from quorumlog.spark.load.job import in_this_process, run_load
-from quorumlog.spark.load.looking import Request
+from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.testing.waiting import wait_until
 from tests.spark.kafka_server import KafkaCluster, client_of, kafka_server

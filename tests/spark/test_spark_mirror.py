@@ -12,7 +12,7 @@ from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.client.offsets import LATEST
 from quorumlog.spark.mirror.job import SameCluster
 from quorumlog.spark.mirror.kept import SideMadeAnew
-from quorumlog.spark.mirror.naming import Names
+from quorumlog.spark.mirror.topics import Names
 from quorumlog.testing import LocalCluster
 from tests.spark.mirror_world import contents, mirror, mirror_once, offsets_of, records
 

@@ -11,7 +11,7 @@ import pytest
 from bench.kafka_tools import OLDER, VERSION
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.spark.mirror.naming import Names
+from quorumlog.spark.mirror.topics import Names
 from quorumlog.testing import LocalCluster
 from tests.spark.kafka_server import client_of, kafka_server
 from tests.spark.mirror_world import contents, mirror_once, offsets_of

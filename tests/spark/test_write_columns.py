@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from quorumlog.client.arrow_split import ArrowColumns, split
 from quorumlog.client.errors import ConfigError
 from quorumlog.records import partition_for_key
-from quorumlog.spark.write import rows as by_rows
+from quorumlog.spark.write import topics as by_rows
 from quorumlog.spark.write.columns import check_columns
 from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
 

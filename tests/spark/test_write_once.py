@@ -28,7 +28,6 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest, ListedJointGroup
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import OutcomeUnknown
-from quorumlog.spark.write.checkpoint import query_at
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.joint_delivery import NAME_BYTES, TOPICS_TOLD, JointDelivery, facts_of
 from quorumlog.spark.write.message import Part, Spans, TaskDone
@@ -44,6 +43,7 @@ from quorumlog.spark.write.once import (
     batch_of_messages,
     batch_of_task,
     commit_once,
+    query_at,
     unknown_batch,
     write_once,
 )

@@ -56,7 +56,7 @@ _BY_CLASS = {
     "quorumlog.spark.load.object_store.NoConditionalPut": Exit.PRECONDITION,
     "quorumlog.spark.load.object_store.StoreFailed": Exit.UNREACHABLE,
     "quorumlog.spark.load.protocol.StoreUnclear": Exit.TIMED_OUT,
-    "quorumlog.spark.load.records.BadRecord": Exit.DATA_INVALID,
+    "quorumlog.spark.load.folder.BadRecord": Exit.DATA_INVALID,
     "quorumlog.spark.load.store.NoLinks": Exit.PRECONDITION,
     "quorumlog.testing.layout.NotThere": Exit.NOT_FOUND,
     "quorumlog.testing.layout.LayoutError": Exit.PRECONDITION,

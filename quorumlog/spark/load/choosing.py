@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import NO_EPOCH, Offset, show_uuid
-from quorumlog.spark.load.records import Commit, Layout, Lost, PlannedRange, at
-from quorumlog.spark.planning import LogSpan, PartitionRange, lost_text
-from quorumlog.spark.splitting import split
+from quorumlog.spark.load.folder import Commit, Layout, Lost, PlannedRange, at
+from quorumlog.spark.planning import LogSpan, PartitionRange, lost_text, split
 from quorumlog.spark.stream_offset import StreamOffset
 from quorumlog.spark.stream_planning import Spans, moved
 

@@ -16,9 +16,8 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from quorumlog.spark.load.choosing import CannotLoad, Choice
-from quorumlog.spark.load.names import NO_DAY, values_of
+from quorumlog.spark.load.folder import NO_DAY, Commit, Layout, LoadedFile, Plan, parse_commit, values_of
 from quorumlog.spark.load.protocol import Told
-from quorumlog.spark.load.records import Commit, Layout, LoadedFile, Plan, parse_commit
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.table import TableFile, added, check_has, check_readable, need_library, replaced, take_out
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from quorumlog.spark.load.choosing import Choice
+from quorumlog.spark.load.folder import LoadedRange, Plan
 from quorumlog.spark.load.parquet import inspect
 from quorumlog.spark.load.protocol import (
     AddToTable,
@@ -21,7 +22,6 @@ from quorumlog.spark.load.protocol import (
     Sweep,
     Work,
 )
-from quorumlog.spark.load.records import LoadedRange, Plan
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.table import LakeTable
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.spark.load.names import UNDER_WAY
+from quorumlog.spark.load.folder import UNDER_WAY
 
 SCHEMES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss")
 MAX_CONDITIONAL_BYTES = 512 * 1024 * 1024  # of a file: a conditional PUT is one request, and holds it in memory

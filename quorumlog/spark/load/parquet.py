@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.records.crc import crc32c
 from quorumlog.spark.columns import arrow_schema
-from quorumlog.spark.load.names import NO_DAY, name_of_day
-from quorumlog.spark.load.records import LoadedFile, PlannedRange
+from quorumlog.spark.load.folder import NO_DAY, LoadedFile, PlannedRange, name_of_day
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.options import Shape
 from quorumlog.spark.schema import schema_of

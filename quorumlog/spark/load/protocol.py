@@ -26,9 +26,9 @@ from typing import Any, TypeVar
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.spark.load import names
+from quorumlog.spark.load import folder
 from quorumlog.spark.load.choosing import CannotLoad, Choice, Covered, covered_by
-from quorumlog.spark.load.records import (
+from quorumlog.spark.load.folder import (
     Commit,
     Layout,
     LoadedFile,
@@ -163,7 +163,7 @@ def load(token: str, load_id: str, *, reads_again: bool) -> Steps[Outcome]:
     """One load. token: of this loader alone. load_id: for a folder that has none. reads_again: the user names a
     beginning. Raises what choosing raises, BadRecord, StoreUnclear."""
     number, last = yield from newest()
-    name = names.plan_name(number + 1)
+    name = folder.plan_name(number + 1)
     found = yield Read(name)
     was_pending = found is not None
     if found is not None:
@@ -187,7 +187,7 @@ def load(token: str, load_id: str, *, reads_again: bool) -> Steps[Outcome]:
 
 
 def newest() -> Steps[tuple[int, Commit | None]]:
-    number = names.newest_commit((yield List(names.COMMITS)))
+    number = folder.newest_commit((yield List(folder.COMMITS)))
     return number, (yield from _commit_of(number)) if number else None
 
 
@@ -222,8 +222,8 @@ def publish(
     """
     files = []
     for path, (file, local) in sorted(written.items()):
-        if planned.is_written_over and (committed := (yield Read(names.commit_name(number)))) is not None:
-            return _files_of(planned, parse_commit(names.commit_name(number), committed))
+        if planned.is_written_over and (committed := (yield Read(folder.commit_name(number)))) is not None:
+            return _files_of(planned, parse_commit(folder.commit_name(number), committed))
         files.append((yield from _put(path, file, local, replaces=planned.is_written_over)))
     return tuple(files)
 
@@ -254,7 +254,7 @@ def _with_leftovers(plan: Plan, ranges: Sequence[LoadedRange]) -> Steps[tuple[Lo
     found: dict[str, list[str]] = {}
     for path in (yield List("dt=")):
         if path not in known:
-            found.setdefault(names.name_without_day(path), []).append(path)
+            found.setdefault(folder.name_without_day(path), []).append(path)
     complete, planned = [], {(*at(one), one.start): one.name for one in plan.ranges}
     for one in ranges:
         more = []
@@ -267,7 +267,7 @@ def _with_leftovers(plan: Plan, ranges: Sequence[LoadedRange]) -> Steps[tuple[Lo
 
 def _commit(plan: Plan, ranges: Sequence[LoadedRange], token: str) -> Steps[Commit]:
     """The commit of this plan, be it ours or that of another loader, which has done the same."""
-    name = names.commit_name(plan.number)
+    name = folder.commit_name(plan.number)
     commit = Commit(
         number=plan.number,
         load_id=plan.load_id,
@@ -297,7 +297,7 @@ def _tabled(plan: Plan, commit: Commit) -> Steps[Commit]:
 
 
 def _commit_of(number: int) -> Steps[Commit]:
-    name = names.commit_name(number)
+    name = folder.commit_name(number)
     found = yield Read(name)
     if found is None:
         raise CannotLoad(f"{name} is missing, and a later one is there: restore it, or load into another folder")
@@ -306,10 +306,10 @@ def _commit_of(number: int) -> Steps[Commit]:
 
 def _check_empty(plan_name: str) -> Steps[None]:
     """Raises CannotLoad for files of which no plan is known; those of another loader's first plan are none."""
-    strange = next((name for name in (yield List("")) if name.endswith(names.SUFFIX)), None)
+    strange = next((name for name in (yield List("")) if name.endswith(folder.SUFFIX)), None)
     if strange is not None and (yield Read(plan_name)) is None:
         raise CannotLoad(
-            f"the folder holds {strange} and no {names.COMMITS}*.json: what it has cannot be known. "
+            f"the folder holds {strange} and no {folder.COMMITS}*.json: what it has cannot be known. "
             "Load into an empty folder, or restore the commits"
         )
 

@@ -17,7 +17,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.spark.load.names import UNDER_WAY
+from quorumlog.spark.load.folder import UNDER_WAY
 
 SWEPT_AFTER_S = 24 * 3600  # a loader that is slower than another one may still write there
 _WITHOUT_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)

@@ -23,9 +23,18 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
 from quorumlog.spark.load.choosing import CannotLoad, Choice
-from quorumlog.spark.load.names import range_of, rest_name
+from quorumlog.spark.load.folder import (
+    DELTA,
+    Commit,
+    LoadedFile,
+    LoadedRange,
+    Plan,
+    PlannedRange,
+    at,
+    range_of,
+    rest_name,
+)
 from quorumlog.spark.load.protocol import StoreUnclear, Told
-from quorumlog.spark.load.records import DELTA, Commit, LoadedFile, LoadedRange, Plan, PlannedRange, at
 from quorumlog.spark.load.store import Store
 
 

@@ -20,10 +20,21 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
 from quorumlog.spark.load.choosing import CannotLoad, covered_by
 from quorumlog.spark.load.driving import drive
-from quorumlog.spark.load.names import META, SUFFIX, name_without_day, plan_name
+from quorumlog.spark.load.folder import (
+    META,
+    SUFFIX,
+    Commit,
+    LoadedFile,
+    LoadedRange,
+    Lost,
+    Plan,
+    at,
+    name_without_day,
+    parse_plan,
+    plan_name,
+)
 from quorumlog.spark.load.parquet import describe
 from quorumlog.spark.load.protocol import Steps, commits_to, newest
-from quorumlog.spark.load.records import Commit, LoadedFile, LoadedRange, Lost, Plan, at, parse_plan
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.table import TableFile, count_rows, no_rows, of_no_range, table_of
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.spark.load.driving import drive
+from quorumlog.spark.load.folder import LoadedFile, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.parquet import COLUMNS, RangeFiles, file_schema, inspect
 from quorumlog.spark.load.protocol import publish
-from quorumlog.spark.load.records import LoadedFile, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.options import ReadOptions, Shape
 from quorumlog.spark.planning import SKIP_HINT, DataLoss, PartitionRange

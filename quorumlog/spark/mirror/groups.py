@@ -14,10 +14,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.mirror.entries import Returned
-from quorumlog.spark.mirror.internal_records import Checkpoint, checkpoint_record, checkpoints_topic
-from quorumlog.spark.mirror.naming import Named
+from quorumlog.spark.mirror.records import Checkpoint, Returned, checkpoint_record, checkpoints_topic
 from quorumlog.spark.mirror.sides import MirrorSide, ReadLog
+from quorumlog.spark.mirror.topics import Named
 from quorumlog.spark.mirror.translation import Span, translate
 
 NOT_MIRRORED = re.compile(r"console-consumer-.*|connect-.*|__.*|spark-quorumlog-.*")  # as MirrorMaker, and our own

@@ -20,9 +20,7 @@ from quorumlog.client.offsets import EARLIEST
 from quorumlog.ids import Offset, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror.checkpoint import Checkpoint, open_checkpoint
-from quorumlog.spark.mirror.entries import Entries, Entry, Returned, entries_for
 from quorumlog.spark.mirror.groups import GroupMirror, GroupsDone, Topics
-from quorumlog.spark.mirror.internal_records import heartbeat_record
 from quorumlog.spark.mirror.kept import (
     Kept,
     KeptTopic,
@@ -34,11 +32,21 @@ from quorumlog.spark.mirror.kept import (
     with_topics,
 )
 from quorumlog.spark.mirror.lost import Losses, with_own_hint
-from quorumlog.spark.mirror.naming import HEARTBEATS, Named, Names, Side, name_topics, topic_pattern, with_homes
 from quorumlog.spark.mirror.origin import Home
+from quorumlog.spark.mirror.records import Entries, Entry, Returned, entries_for, heartbeat_record
 from quorumlog.spark.mirror.rows import READ_COLUMNS, Place, RowPlan, counted, rows_to_write, without_place
-from quorumlog.spark.mirror.settings import TopicShape, change_of
 from quorumlog.spark.mirror.sides import MirrorSide
+from quorumlog.spark.mirror.topics import (
+    HEARTBEATS,
+    Named,
+    Names,
+    Side,
+    TopicShape,
+    change_of,
+    name_topics,
+    topic_pattern,
+    with_homes,
+)
 from quorumlog.spark.mirror.translation import Span, last_copy
 from quorumlog.spark.write.options import EXACTLY_ONCE
 

@@ -15,10 +15,10 @@ from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.mirror import entries
-from quorumlog.spark.mirror.entries import Entries, Entry, Returned, entry_record, read_entries, returned_record
+from quorumlog.spark.mirror import records as entries
 from quorumlog.spark.mirror.origin import Home, Origin, origin_of
-from quorumlog.spark.mirror.settings import TopicChange, TopicShape
+from quorumlog.spark.mirror.records import Entries, Entry, Returned, entry_record, read_entries, returned_record
+from quorumlog.spark.mirror.topics import TopicChange, TopicShape
 
 OF_THE_TOPIC = 1  # DescribedConfig.source: set on the topic itself
 POLL_MS = 200

@@ -1,5 +1,4 @@
-"""Exactly once, whichever cluster it is: by joint transactions on one of ours, by decisions in a topic on an Apache
-Kafka. The cluster says which by its first answer, and nobody remembers it for another writer."""
+"""Which form of exactly-once writes a cluster takes: joint transactions, or decisions in a topic of an Apache Kafka."""
 
 from __future__ import annotations
 
@@ -11,11 +10,22 @@ from quorumlog.client.joint_errors import NoJointTransactions, NotOurs
 from quorumlog.client.options import CommonOptions
 from quorumlog.spark.write.delivery import Attempt, BatchOf, Delivery
 from quorumlog.spark.write.joint_delivery import JointDelivery
-from quorumlog.spark.write.kafka.checks import Overrides
+from quorumlog.spark.write.kafka.core import Overrides
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
 from quorumlog.spark.write.task import AttemptSender
-from quorumlog.spark.write.which_cluster import OLDER, is_quorumlog
+
+OUR_FEATURE = "metadata.version"  # with a level of ours; Kafka's own is told under another name
+OLDER = (
+    "this quorumlog is older than the joint transactions by which a batch is written exactly once: upgrade its nodes, "
+    'or say .option("delivery", "at-least-once") if that will do'
+)
+
+
+def is_quorumlog(cluster: Cluster) -> bool:
+    """Raises what the client raises: a cluster that does not say is neither."""
+    return any(one.name == OUR_FEATURE for one in cluster.admin.describe_features().features)
+
 
 Found = TypeVar("Found")
 

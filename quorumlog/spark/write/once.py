@@ -1,16 +1,13 @@
-"""Exactly once, whatever the cluster: what a task and the driver do with a batch, and how both know which one it is.
-
-A task with rows begins an attempt before it sends the first one, and the driver decides which attempts commit. A batch
-that is decided already is counted and not sent. What a task tells has its batch, because a stream's driver is not told
-of which query it is.
-"""
+"""Which query a checkpoint is of, as its file `metadata` says. The driver of a stream is not told."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql.datasource import WriterCommitMessage
@@ -20,12 +17,27 @@ from quorumlog.client.joint_errors import CheckpointRolledBack
 from quorumlog.ids import Uuid
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
-from quorumlog.spark.write.checkpoint import query_at
 from quorumlog.spark.write.delivery import BatchOf, Delivery
 from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
 from quorumlog.spark.write.task import RowSender
 from quorumlog.spark.write.topics import RowRefused, tables_of
+
+MAX_BYTES = 4_096  # of the file; it has 45
+
+
+def query_at(location: str) -> str:
+    """The query's id; "" where the place cannot be read here: another file system, or nothing there yet."""
+    if not location or "://" in location:
+        return ""
+    try:
+        with (Path(location) / "metadata").open("rb") as file:
+            found = json.loads(file.read(MAX_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    query = found.get("id") if isinstance(found, dict) else None
+    return query if isinstance(query, str) else ""
+
 
 QUERY, BATCH, RUN = "sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id"  # local properties of a task
 RUN_BYTES = 16

@@ -9,8 +9,7 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ACKS, ProducerOptions, parse_options
 from quorumlog.errors import ApiError
-from quorumlog.spark.option_names import OptionNames, one_of
-from quorumlog.spark.options import parse_duration_ms
+from quorumlog.spark.options import OptionNames, one_of, parse_duration_ms
 from quorumlog.topic_name import validate_topic_name
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-sink"

@@ -140,7 +140,7 @@ class RowStreamWriter(_StreamWriter, DataSourceStreamWriter):
         self._schema = schema
 
     def write(self, iterator: Iterator[Row]) -> TaskDone:
-        from quorumlog.spark.write.rows import batches_of
+        from quorumlog.spark.write.topics import batches_of
 
         return write_stream_task(batches_of(iterator, self._schema), self._options)
 

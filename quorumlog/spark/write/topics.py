@@ -6,15 +6,18 @@ a key, a partition that is not there, a time that no record may have.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import ArrayType, StructType, TimestampType
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ApiError
 from quorumlog.records.batch import NO_TIMESTAMP
+from quorumlog.spark.columns import arrow_schema
 from quorumlog.topic_name import MAX_NAME_CHARACTERS, validate_topic_name
 
 COPIED = ("key", "value", "headers", "partition", "timestamp")
@@ -96,3 +99,45 @@ def check_partitions(topic: str, rows: Any, count: int) -> None:
             f"topic {topic!r} has {count} partitions, 0 to {count - 1}, and a row names partition {wrong}; null means "
             f"by the key; quorumlog topic alter {topic} --partitions N adds partitions"
         )
+
+
+MAX_ROWS = 10_000  # of a batch, as spark.sql.execution.arrow.maxRecordsPerBatch
+MAX_BYTES = 8 * 1024 * 1024  # of the values of a batch, above which it is handed on
+
+
+def batches_of(rows: Iterable[Any], schema: StructType) -> Iterator[Any]:
+    """rows: tuples in the order of the schema. Their timestamps are local times, as Spark gives them."""
+    kinds = arrow_schema(schema)
+    value = schema.names.index("value")
+    gathered: list[Any] = []
+    size = 0
+    for row in rows:
+        gathered.append(row)
+        size += len(row[value] or b"")
+        if len(gathered) >= MAX_ROWS or size >= MAX_BYTES:
+            yield _batch(gathered, schema, kinds)
+            gathered, size = [], 0
+    if gathered:
+        yield _batch(gathered, schema, kinds)
+
+
+def _batch(rows: list[Any], schema: StructType, kinds: Any) -> Any:
+    columns = []
+    for number, (field, kind) in enumerate(zip(schema, kinds, strict=True)):
+        cells = [row[number] for row in rows]
+        if isinstance(field.dataType, TimestampType):
+            cells = [_utc(cell) for cell in cells]
+        elif isinstance(field.dataType, ArrayType):
+            cells = [_pairs(cell) for cell in cells]
+        columns.append(pa.array(cells, kind.type))
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+def _utc(time: datetime | None) -> datetime | None:
+    return None if time is None else time.astimezone(UTC)
+
+
+def _pairs(headers: Any) -> Any:
+    if headers is None:
+        return None
+    return [None if one is None else {"key": one[0], "value": one[1]} for one in headers]

@@ -14,8 +14,8 @@ from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ErrorCode as E
 from quorumlog.spark.write.delivery import Written
 from quorumlog.spark.write.kafka.calls import DRIVER_TIMEOUT_MS
+from quorumlog.spark.write.kafka.core import RunOver
 from quorumlog.spark.write.kafka.decisions import Decision, decode_decision, encode_decision
-from quorumlog.spark.write.kafka.errors import RunOver
 from quorumlog.spark.write.kafka.steps import (
     Commit,
     Describe,

@@ -22,12 +22,8 @@ from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.calls import DRIVER_TIMEOUT_MS
-from quorumlog.spark.write.kafka.checks import Overrides
-from quorumlog.spark.write.kafka.core import Run
-from quorumlog.spark.write.kafka.decisions import Decision
-from quorumlog.spark.write.kafka.ending import Limits
-from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, RunOver
-from quorumlog.spark.write.kafka.names import attempt_id
+from quorumlog.spark.write.kafka.core import DecidedTransactionLost, Limits, Overrides, Run, RunOver
+from quorumlog.spark.write.kafka.decisions import Decision, attempt_id
 from quorumlog.spark.write.kafka.steps import Commit, Fence, Step, Steps, TakeOver, Write
 from tests.parts import few
 from tests.spark.decisions.fake_kafka import Driver, FakeKafka

@@ -18,19 +18,31 @@ from quorumlog.messages.joint import BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
 from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
-from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
-from quorumlog.spark.write.kafka.core import Run
+from quorumlog.spark.write.kafka.core import (
+    DecidedTransactionLost,
+    Limits,
+    NotEnded,
+    Overrides,
+    Run,
+    RunOver,
+    check,
+    check_totals,
+)
 from quorumlog.spark.write.kafka.decisions import (
     MAX_GIVEN_UP,
     BadDecision,
     Child,
     Decision,
+    attempt_id,
     decode_decision,
+    driver_id,
     encode_decision,
+    prefix_of,
+    read_attempt,
+    run_tag,
+    to_drop,
+    to_fence,
 )
-from quorumlog.spark.write.kafka.ending import Limits
-from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, NotEnded, RunOver
-from quorumlog.spark.write.kafka.names import attempt_id, driver_id, prefix_of, read_attempt, run_tag, to_drop, to_fence
 from quorumlog.spark.write.kafka.steps import (
     Commit,
     Describe,

@@ -23,15 +23,12 @@ from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
-from quorumlog.spark.write.kafka.checks import Overrides
-from quorumlog.spark.write.kafka.delivery import KafkaDelivery, largest_timeout_ms
-from quorumlog.spark.write.kafka.ending import Limits
-from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, DecisionsRefused, RunOver
+from quorumlog.spark.write.kafka.calls import TOPIC
+from quorumlog.spark.write.kafka.core import DecidedTransactionLost, DecisionsRefused, Limits, Overrides, RunOver
+from quorumlog.spark.write.kafka.decisions import prefix_of
+from quorumlog.spark.write.kafka.delivery import KafkaDelivery, Runs, largest_timeout_ms
 from quorumlog.spark.write.kafka.listing import forget_sink, list_sinks
-from quorumlog.spark.write.kafka.names import prefix_of
-from quorumlog.spark.write.kafka.runs import Runs
 from quorumlog.spark.write.kafka.steps import End, Step
-from quorumlog.spark.write.kafka.topic import TOPIC
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit

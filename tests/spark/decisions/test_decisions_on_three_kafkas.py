@@ -12,9 +12,8 @@ from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ErrorCode
-from quorumlog.spark.write.kafka.delivery import KafkaDelivery
-from quorumlog.spark.write.kafka.names import driver_id
-from quorumlog.spark.write.kafka.runs import Runs
+from quorumlog.spark.write.kafka.decisions import driver_id
+from quorumlog.spark.write.kafka.delivery import KafkaDelivery, Runs
 from quorumlog.spark.write.kafka.steps import Commit, Describe, End, Step, TakeOver, Write
 from quorumlog.testing.waiting import wait_until
 from tests.spark.decisions.world import PARTITIONS, TIMEOUT_MS, batch, values_of, write

@@ -22,9 +22,9 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 from quorumlog_cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
-    from quorumlog.spark.load.looking import Request
+    from quorumlog.spark.load.folder import LoadedRange
+    from quorumlog.spark.load.job import Request
     from quorumlog.spark.load.protocol import Outcome
-    from quorumlog.spark.load.records import LoadedRange
     from quorumlog.spark.load.store import Store
     from quorumlog.spark.load.verifying import Report
 
@@ -92,7 +92,7 @@ def load(
 
     Exit code 4 if --verify finds a fault, 6 if another loader has just planned the same load.
     """
-    from quorumlog.spark.load.looking import Request
+    from quorumlog.spark.load.job import Request
     from quorumlog.spark.load.store import open_store
 
     output.use(output_format)

@@ -115,7 +115,7 @@ def mirror(
 
 def _end(text: str, alias: str, options: list[str] | None) -> End:
     """alias: of servers without one. Raises CliError, ConfigError."""
-    from quorumlog.spark.mirror.naming import check_alias
+    from quorumlog.spark.mirror.topics import check_alias
 
     given, equals, servers = text.partition("=")
     if equals:
@@ -132,7 +132,7 @@ def _request(ends: tuple[End, End], *, names: NamesChoice, delivery: Delivery, *
     """Raises ConfigError."""
     from quorumlog.client.options import ConsumerOptions, ProducerOptions
     from quorumlog.spark.mirror.job import Request
-    from quorumlog.spark.mirror.naming import Names, topic_pattern
+    from quorumlog.spark.mirror.topics import Names, topic_pattern
     from quorumlog.spark.options import parse_duration_ms
 
     times = {one: parse_duration_ms(f"--{one.replace('_', '-')}", given[one]) for one in ("every", "groups_every")}

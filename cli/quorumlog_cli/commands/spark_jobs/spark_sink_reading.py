@@ -27,7 +27,7 @@ class Sinks(Protocol):
 
 def sinks_of(cluster: Cluster) -> Sinks:
     """The cluster says by its features which it is."""
-    from quorumlog.spark.write.which_cluster import is_quorumlog
+    from quorumlog.spark.write.cluster_delivery import is_quorumlog
 
     return JointSinks(cluster) if is_quorumlog(cluster) else KafkaSinks(cluster)
 

@@ -1,7 +1,4 @@
-"""Decides batches by records of a topic. Pure; docs/spark-on-kafka.md has the rules.
-
-What a driver knows of its group is in `Run`, from its start to its end. One call at a time: the shell sees to it.
-"""
+"""What a writer of an Apache Kafka is told. Refusals have the codes of joint transactions: RequestFailed."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from quorumlog.client.joint_errors import refused
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.delivery import Attempt, BatchOf
-from quorumlog.spark.write.kafka.checks import Overrides, check, check_totals
 from quorumlog.spark.write.kafka.decisions import (
     MAX_GIVEN_UP,
     MAX_SUPERSEDED,
@@ -21,24 +17,205 @@ from quorumlog.spark.write.kafka.decisions import (
     Child,
     Decision,
     GivenUp,
+    prefix_of,
+    run_tag,
+    to_drop,
+    to_fence,
 )
-from quorumlog.spark.write.kafka.ending import Limits, settle
-from quorumlog.spark.write.kafka.errors import DecidedTransactionLost, RunOver
-from quorumlog.spark.write.kafka.names import prefix_of, run_tag, to_drop, to_fence
 from quorumlog.spark.write.kafka.steps import (
     Commit,
     Describe,
     Described,
     Drop,
     End,
+    Fate,
+    Fates,
     Fence,
     ListOpen,
     Now,
     Read,
     Steps,
     TakeOver,
+    Verdict,
+    Wait,
     Write,
 )
+
+TOLD = 10  # places in a text
+
+
+class DecisionsRefused(QuorumlogError):
+    """The topic of decisions is not one that may be trusted, or cannot be read to its end."""
+
+
+class RunOver(QuorumlogError):
+    """This run decides nothing any more: another one has taken over, or it is not known what its last write did."""
+
+
+class NotEnded(QuorumlogError):
+    """A decided batch has transactions that did not end in time. It stays decided: the next start ends them."""
+
+
+class DecidedTransactionLost(QuorumlogError):
+    """A decided batch has transactions that committed, and others that the cluster aborted, or has no trace of.
+
+    lost: those that are not known to have committed.
+    """
+
+    def __init__(self, group: str, sequence: int, lost: Sequence[Child], timeout_advice: str) -> None:
+        places = [
+            f"{part.topic}-{part.partition} offsets {part.first} to {part.last}" for one in lost for part in one.written
+        ]
+        more = f" and {len(places) - TOLD} more" if len(places) > TOLD else ""
+        super().__init__(
+            f"batch {sequence} of {group} was decided, and part of it is readable and part never will be: lost are the "
+            f"rows at {', '.join(places[:TOLD])}{more}. {timeout_advice} Write the rows again by hand if they "
+            f"are needed, then set acceptLost={sequence}: the batch counts as written from then on"
+        )
+        self.group, self.sequence, self.lost = group, sequence, tuple(lost)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What the user has excused, each by name; -1 and "" excuse nothing.
+
+    first_batch: that no decision is there for the sequence before this one. checkpoint_moved: that the last decision is
+    of this location. replay_mismatch: that the totals of this sequence differ. accept_lost: that part of this sequence
+    is lost.
+    """
+
+    first_batch: int = -1
+    checkpoint_moved: str = ""
+    replay_mismatch: int = -1
+    accept_lost: int = -1
+
+
+def check(decision: Decision | None, batch: BatchOf, excused: Overrides) -> bool:
+    """True: the sequence is decided. False: it is the next one. Raises JointRefused, as the
+    coordinator of joint groups does."""
+    if decision is None or decision.sequence == NOTHING:
+        _check_following(batch, NOTHING, excused)
+        return False
+    if batch.kind != decision.kind:
+        raise refused(
+            ErrorCode.INVALID_REQUEST,
+            f"{batch.group} is a group of kind {decision.kind}; a writer of another kind needs another name",
+        )
+    if batch.location != decision.location and excused.checkpoint_moved != decision.location:
+        raise refused(
+            ErrorCode.CHECKPOINT_COPIED,
+            f"{batch.group} was last decided from {decision.location!r}, and this is {batch.location!r}: a copy has "
+            "the same query id, and its rows would vanish. Give the copy a sinkId of its own; if the checkpoint was "
+            f"moved, set checkpointMoved={decision.location}",
+        )
+    if batch.run in decision.superseded:
+        raise refused(
+            ErrorCode.SUPERSEDED,
+            f"run {batch.run} of {batch.group} is over: run {decision.run} has decided sequence {decision.sequence}; "
+            "stop this one",
+        )
+    if batch.sequence < decision.sequence:
+        raise refused(
+            ErrorCode.CHECKPOINT_ROLLED_BACK,
+            f"{batch.group} is at sequence {decision.sequence}, and {batch.sequence} is below it: a checkpoint was "
+            "rolled back or begun anew; give the sink a new sinkId or writeId, and it begins anew",
+        )
+    if batch.sequence == decision.sequence:
+        return True
+    _check_following(batch, decision.sequence, excused)
+    return False
+
+
+def check_totals(decision: Decision, batch: BatchOf, totals: Mapping[str, int], excused: Overrides) -> None:
+    """Of a batch that is decided. Raises ReplayDiffers."""
+    if dict(decision.totals) == dict(totals) or excused.replay_mismatch == batch.sequence:
+        return
+    raise refused(
+        ErrorCode.REPLAY_DIFFERS,
+        f"batch {batch.sequence} of {batch.group} was decided with {_told(decision.totals)}, and is {_told(totals)} "
+        "now: its rows are not the same when they are computed again. What is in the topic stays; if that is right, "
+        f"set replayMismatch={batch.sequence}",
+    )
+
+
+def _check_following(batch: BatchOf, last: int, excused: Overrides) -> None:
+    if batch.kind != JointKind.STREAM or batch.sequence in (last + 1, excused.first_batch):
+        return
+    known = "no decision" if last == NOTHING else f"sequence {last} as the last one"
+    raise refused(
+        ErrorCode.DECISION_MISSING,
+        f"{batch.group} has {known}, and this is sequence {batch.sequence}. If what lies between was written elsewhere "
+        f"or is not wanted, set firstBatch={batch.sequence}",
+    )
+
+
+def _told(totals: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {totals[name]}" for name in sorted(totals)) or "no totals"
+
+
+ADVICE = "Nobody came back to end them within transactionTimeout; a longer one leaves more time."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """min_left_ms: of each transaction's time, when a batch is decided. end_timeout_ms: of all ends of a decision."""
+
+    min_left_ms: int = 60_000
+    end_timeout_ms: int = 60_000
+    first_wait_ms: int = 20
+    max_wait_ms: int = 1_000
+    max_children: int = 10_000
+
+
+def settle(decision: Decision | None, group: str, excused: Overrides, limits: Limits) -> Steps[Decision | None]:
+    """The last decision that stands; nothing of it is open any more. Raises DecidedTransactionLost, NotEnded."""
+    if decision is None or decision.ended:
+        return decision
+    fates = yield from _end_all(decision, group, limits)
+    found = set(fates.values())
+    if found == {Fate.ABORTED}:
+        return decision.as_void()
+    if found <= {Fate.COMMITTED} or excused.accept_lost == decision.sequence:
+        return decision.as_ended()
+    lost = [one for one in decision.children if fates[one.transactional_id] is not Fate.COMMITTED]
+    raise DecidedTransactionLost(group, decision.sequence, lost, ADVICE)
+
+
+def _end_all(decision: Decision, group: str, limits: Limits) -> Steps[Mapping[str, Fate]]:
+    what = f"batch {decision.sequence} of {group}"
+    first, rest = decision.children[:1], decision.children[1:]
+    fates = yield from _end(first, True, what, limits)
+    if rest:
+        commits = Fate.ABORTED not in fates.values()
+        fates = {**fates, **(yield from _end(rest, commits, what, limits))}
+    return fates
+
+
+def _end(children: tuple[Child, ...], commit: bool, what: str, limits: Limits) -> Steps[dict[str, Fate]]:
+    """Until each has a fate. What is asked for twice changes nothing."""
+    fates: dict[str, Fate] = {}
+    began_ms = yield Now()
+    wait_ms, pending = limits.first_wait_ms, children
+    while pending:
+        verdicts: Mapping[str, Verdict] = yield End(pending, commit)
+        as_asked = Fate.COMMITTED if commit else Fate.ABORTED
+        fates.update((name, as_asked) for name, verdict in verdicts.items() if verdict is Verdict.ENDED)
+        unclear = tuple([one for one in pending if verdicts[one.transactional_id] is Verdict.UNCLEAR])
+        if unclear:
+            told: Mapping[str, Fate] = yield Fates(unclear)
+            fates.update((name, fate) for name, fate in told.items() if fate is not Fate.OPEN)
+        pending = tuple([one for one in pending if one.transactional_id not in fates])
+        if pending:
+            waited_ms = (yield Now()) - began_ms
+            if waited_ms > limits.end_timeout_ms:
+                raise NotEnded(
+                    f"{what} is decided, and {len(pending)} of its transactions did not end in {waited_ms} ms, such as "
+                    f"{pending[0].transactional_id}: see whether the cluster is healthy, and start the query again"
+                )
+            yield Wait(wait_ms)
+            wait_ms = min(2 * wait_ms, limits.max_wait_ms)
+    return fates
+
 
 OPEN, UNUSED = "Ongoing", "Empty"
 

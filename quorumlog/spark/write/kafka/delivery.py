@@ -1,10 +1,18 @@
-"""Exactly once to an Apache Kafka, as the sink uses it: `Delivery` by decisions in a topic (decision 115)."""
+"""What a driver's process keeps of its runs: a run becomes its group's driver once, so a second object must find it.
+
+Spark makes a writer anew for each batch, and calls its `commit` and `abort` in one process that lives as long as the
+query; `stop` can call `abort` while `commit` still runs.
+"""
 
 from __future__ import annotations
 
+import os
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from types import TracebackType
 from typing import Any
 
 from quorumlog.client.admin import BROKER_RESOURCE
@@ -15,14 +23,113 @@ from quorumlog.client.hanging import MAX_TIMEOUT_MS
 from quorumlog.client.options import CommonOptions
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
-from quorumlog.spark.write.delivery import Attempt, BatchOf
+from quorumlog.spark.write.delivery import Attempt, BatchOf, Written
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.calls import Calls, Watch
-from quorumlog.spark.write.kafka.checks import Overrides
-from quorumlog.spark.write.kafka.ending import Limits
-from quorumlog.spark.write.kafka.names import attempt_id
-from quorumlog.spark.write.kafka.runs import RUNS, DriverRun, Key, Runs
-from quorumlog.spark.write.kafka.sender import KafkaSender
+from quorumlog.spark.write.kafka.core import Limits, Overrides, Run
+from quorumlog.spark.write.kafka.decisions import attempt_id
+from quorumlog.spark.write.message import Spans
+from quorumlog.spark.write.sender import ClusterSender
+
+MAX_RUNS = 64  # of a process; the one that was used longest ago is forgotten
+
+Key = tuple[str, str, str]
+"""Addresses of the cluster, group, run."""
+
+
+class DriverRun:
+    """lock: of everything that steps through the core."""
+
+    def __init__(self, calls: Calls) -> None:
+        self.run, self.calls = Run(), calls
+        self.lock = threading.Lock()
+
+
+class Runs:
+    """Those of one process id: a fork begins with none."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._runs: OrderedDict[Key, DriverRun] = OrderedDict()
+
+    def of(self, key: Key, make: Callable[[], Calls]) -> DriverRun:
+        with self._lock:
+            if self._pid != os.getpid():
+                self._pid = os.getpid()
+                self._runs.clear()
+            found = self._runs.get(key)
+            if found is None:
+                found = self._runs[key] = DriverRun(make())
+            self._runs.move_to_end(key)
+            old = self._runs.popitem(last=False)[1] if len(self._runs) > MAX_RUNS else None
+        if old is not None:
+            old.calls.close()
+        return found
+
+    def forget(self, key: Key) -> None:
+        """It will not be asked for again."""
+        with self._lock:
+            found = self._runs.pop(key, None)
+        if found is not None:
+            found.calls.close()
+
+
+RUNS = Runs()
+
+
+class KafkaSender(ClusterSender):
+    """producer: has the attempt's transactional id and is between transactions. Of a task that fails, the transaction
+    is aborted; if the cluster cannot be asked, it ends by its time-out.
+
+    check_wanted: raises if the driver waits for the attempt no more. It is asked once, as soon as the first rows are
+    acknowledged: from then on the driver's list of open transactions has this one.
+    """
+
+    def __init__(
+        self, client: Mapping[str, Any], producer: Producer, attempt: Attempt, check_wanted: Callable[[], None]
+    ) -> None:
+        super().__init__(client, producer)
+        self._attempt, self._check_wanted = attempt, check_wanted
+        self._is_checked = False
+        producer.begin()
+
+    def queue(self, topic: str, rows: Any, keyless: int) -> None:
+        super().queue(topic, rows, keyless)
+        if not self._is_checked:
+            self._collect(0)
+            self._check_wanted()
+            self._is_checked = True
+
+    @property
+    def attempt(self) -> Attempt:
+        """With what it has written so far. Ask after `finish`."""
+        return replace(self._attempt, written=written(self.sent))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None and not self._under_way:
+            self._producer.leave_open()
+            return
+        try:
+            self._producer.abort()
+        except QuorumlogError as failed:
+            if error is not None:
+                error.add_note(f"the attempt's transaction is left to its time-out: {failed}")
+        finally:
+            self._producer.abandon()
+
+
+def written(sent: Spans) -> tuple[Written, ...]:
+    return tuple(
+        [
+            Written(topic=topic, partition=partition, first=span.first, last=span.end - 1)
+            for (topic, partition), span in sorted(sent.by_partition.items())
+            if span.rows
+        ]
+    )
+
 
 UNKNOWN = (
     "failed before a task told of it: what its tasks have open ends by its time-out, and readers of committed records "

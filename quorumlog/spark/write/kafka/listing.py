@@ -8,12 +8,9 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.messages.joint import JointFact, ListedJointGroup, OpenJointChild
 from quorumlog.messages.transactions import DescribedTransaction
 from quorumlog.spark.write.kafka import core
-from quorumlog.spark.write.kafka.calls import Calls
-from quorumlog.spark.write.kafka.checks import Overrides
-from quorumlog.spark.write.kafka.decisions import NOTHING, Decision
-from quorumlog.spark.write.kafka.ending import Limits
-from quorumlog.spark.write.kafka.names import ATTEMPTS, AttemptName, read_attempt
-from quorumlog.spark.write.kafka.topic import DecisionTopic
+from quorumlog.spark.write.kafka.calls import Calls, DecisionTopic
+from quorumlog.spark.write.kafka.core import Limits, Overrides
+from quorumlog.spark.write.kafka.decisions import ATTEMPTS, NOTHING, AttemptName, Decision, read_attempt
 
 OPEN = ["Ongoing", "PrepareCommit", "PrepareAbort"]
 

@@ -7,9 +7,10 @@ topic to which records have come home, it says between which offsets these lie: 
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 TOPIC = "quorumlog-mirrors.internal"
 VERSION = 1
@@ -103,3 +104,37 @@ def entries_for(found: Iterable[Entry], target_id: str) -> dict[str, Entry]:
         if entry.copy not in chosen or entry.cluster_id == target_id:
             chosen[entry.copy] = entry
     return chosen
+
+
+LAYOUT_VERSION = 0
+
+
+class Checkpoint(NamedTuple):
+    """topic: the target's name. offset, upstream: the next to read on the target, and on the source."""
+
+    group: str
+    topic: str
+    partition: int
+    upstream: int
+    offset: int
+    metadata: str = ""
+
+
+def checkpoints_topic(source_alias: str) -> str:
+    return f"{source_alias}.checkpoints.internal"
+
+
+def checkpoint_record(checkpoint: Checkpoint) -> tuple[bytes, bytes]:
+    key = _text(checkpoint.group) + _text(checkpoint.topic) + struct.pack(">i", checkpoint.partition)
+    places = struct.pack(">hqq", LAYOUT_VERSION, checkpoint.upstream, checkpoint.offset)
+    return key, places + _text(checkpoint.metadata)
+
+
+def heartbeat_record(source_alias: str, target_alias: str, now_ms: int) -> tuple[bytes, bytes]:
+    """now_ms: since 1970."""
+    return _text(source_alias) + _text(target_alias), struct.pack(">hq", LAYOUT_VERSION, now_ms)
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode()
+    return struct.pack(">h", len(encoded)) + encoded
