@@ -17,9 +17,9 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, DataSourceStream
 from pyspark.sql.types import StructType
 
 from quorumlog.rpc.transport import Cancel, OnEnded
-from quorumlog.spark.kept_connections import LentConnection
-from quorumlog.spark.source import DefaultSource
-from quorumlog.spark.write.message import TaskDone
+from quorumlog.spark.format.source import DefaultSource
+from quorumlog.spark.session.kept_connections import LentConnection
+from quorumlog.spark.write.sending.message import TaskDone
 from quorumlog.spark.write.sink import stream_writer
 
 TIMES = "timesfile"  # an option: where the lines go

@@ -99,7 +99,7 @@ def compiled_code(environment: Mapping[str, str]) -> Finding:
 
 
 def java() -> Finding:
-    from quorumlog.spark.java import NoJava, use_java
+    from quorumlog.spark.session.java import NoJava, use_java
 
     try:
         found = use_java()

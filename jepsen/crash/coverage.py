@@ -29,7 +29,7 @@ UNREACHED: dict[tuple[str, str], str] = {
     ("storage/quorumlog_storage/foreign/log_reader.py", "_end_of"): _BESIDE,
     ("storage/quorumlog_storage/foreign/unfinished.py", "is_unfinished"): _BESIDE,
     ("storage/quorumlog_storage/foreign/unfinished.py", "_is_zero"): _BESIDE,
-    ("quorumlog/spark/files.py", "_no_partitions"): _BESIDE,
+    ("quorumlog/spark/read/files.py", "_no_partitions"): _BESIDE,
     ("storage/quorumlog_storage/foreign/export.py", "Export.__init__"): _EXPORTS,
     ("storage/quorumlog_storage/foreign/export.py", "Export.finish"): _EXPORTS,
     ("storage/quorumlog_storage/directory/directory_probe.py", "DirectoryProbe._identity"): _PROBES,

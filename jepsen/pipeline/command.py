@@ -70,7 +70,7 @@ def shape_of(options: argparse.Namespace) -> Shape:
 
 def pipeline(options: argparse.Namespace) -> int:
     """The exit code."""
-    from quorumlog.spark.java import NoJava
+    from quorumlog.spark.session.java import NoJava
     from quorumlog.testing.layout import LayoutError
     from quorumlog.testing.nodes import NodeEnded
     from quorumlog.testing.ports import NoFreePorts

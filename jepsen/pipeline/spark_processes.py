@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quorumlog.spark.java import use_java
 from quorumlog.spark.python_path import with_early
+from quorumlog.spark.session.java import use_java
 
 ROOT = Path(__file__).resolve().parents[2]
 EXECUTOR, DRIVER = "CoarseGrainedExecutorBackend", "org.apache.spark.deploy.SparkSubmit"  # classes of Spark's

@@ -16,10 +16,10 @@ from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from jepsen.pipeline.places import BOTH, IN_NODES, POLL_S, RAISES_AFTER, RAISES_BEFORE, Folder, Place
-from quorumlog.spark.source import DefaultSource
+from quorumlog.spark.format.source import DefaultSource
 from quorumlog.spark.write.cluster_delivery import ClusterDelivery
-from quorumlog.spark.write.delivery import Attempt, BatchOf
-from quorumlog.spark.write.message import TaskDone
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
+from quorumlog.spark.write.sending.message import TaskDone
 
 FORMAT = "struck"
 FOLDER = "folder"  # the option

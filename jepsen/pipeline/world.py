@@ -18,7 +18,7 @@ from jepsen.pipeline.nodes import Leaders, PipelineNodes, Restarter, pipeline_no
 from jepsen.pipeline.places import CHECKPOINT, FINISH, Folder
 from jepsen.pipeline.spark_processes import SparkDriver
 from quorumlog.client.blocking import Cluster
-from quorumlog.spark.stream_offset import stream_offset
+from quorumlog.spark.stream.offset import stream_offset
 from quorumlog.testing.waiting import TimedOut, wait_until
 
 MARK = "QL_PIPELINE"  # an environment variable

@@ -1,10 +1,10 @@
 """The Spark connector: `spark.read` and `spark.readStream` with `format("quorumlog")`, Arrow all the way.
 
-Spark finds the format by itself (`pyspark_quorumlog.py`). Modules in the order of the data: options, places (offsets as
-text), offset_queries, planning and splitting (pure), columns, reading (in the worker), source (called by Spark), with
-filters and pushing for Spark's filters. Of streams: stream_offset (what a checkpoint holds), admission and
-stream_planning (pure), streaming, pins, stream_source (called by Spark). Of `table`: table_options, tables. The folder
-`load` has the batch load into Parquet. `java` finds a Java for Spark. `track` shows how far queries are; with
+Spark finds the format by itself (`pyspark_quorumlog.py`). Rooms: `format` has the classes that Spark calls. `read` goes
+the way of the data: options, places (offsets as text), planning (pure), cluster or files, columns, reading (in the
+worker), and filters. `stream` says where a stream is and what a batch takes. `write` sends rows, exactly once by joint
+transactions or, on an Apache Kafka (`write.kafka`), by decisions in a topic. `load` writes topics into Parquet and
+tables, `mirror` copies clusters, `session` is what outlives a task. `track` shows how far queries are; with
 `quick_start` Spark's Python processes start sooner (python_path, early, daemon). pyspark is imported only when a name
 of this module is used that needs it.
 
@@ -20,13 +20,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quorumlog.spark.group_listener import track
+    from quorumlog.spark.format.source import DefaultSource
     from quorumlog.spark.python_path import quick_start
-    from quorumlog.spark.source import DefaultSource
+    from quorumlog.spark.stream.group_listener import track
 
 __all__ = ["DefaultSource", "quick_start", "track"]
 
-_HOMES = {"DefaultSource": "source", "quick_start": "python_path", "track": "group_listener"}
+_HOMES = {"DefaultSource": "format.source", "quick_start": "python_path", "track": "stream.group_listener"}
 
 
 def __getattr__(name: str) -> Any:

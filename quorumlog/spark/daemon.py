@@ -29,15 +29,12 @@ from collections.abc import Mapping, Sequence
 ARCHIVES = re.compile(r"pyspark/(python/lib/pyspark\.zip|jars/spark-core_[^/]+\.jar)".replace("/", re.escape(os.sep)))
 PLANNER = "pyspark.sql.worker."
 NEEDED: Mapping[str, Sequence[str]] = {
-    f"{PLANNER}lookup_data_sources": ["source"],
-    f"{PLANNER}create_data_source": ["source", "options", "schema"],
-    f"{PLANNER}plan_data_source_read": ["source", "cluster", "planning", "schema"],
-    f"{PLANNER}data_source_pushdown_filters": ["source", "pushing", "cluster", "planning", "schema"],
-    "pyspark.worker": ["source", "reading", "cluster", "columns"],
+    f"{PLANNER}lookup_data_sources": ["format.source"],
+    f"{PLANNER}create_data_source": ["format.source", "read.options", "read.schema"],
+    f"{PLANNER}plan_data_source_read": ["format.source", "read.cluster", "read.planning", "read.schema"],
+    f"{PLANNER}data_source_pushdown_filters": ["format.pushing", "read.cluster", "read.planning", "read.schema"],
+    "pyspark.worker": ["format.source", "read.reading", "read.cluster", "read.columns"],
 }
-
-_imported = 0  # modules, when this process last settled
-
 
 def prepare(worker: str) -> None:
     """worker: the module of pyspark that the children run, as Spark names it."""
@@ -72,18 +69,6 @@ def _is_archive_of(real: str, places: set[str]) -> bool:
     return any(
         real.startswith(place + os.sep) and ARCHIVES.fullmatch(real.removeprefix(place + os.sep)) for place in places
     )
-
-
-def settle() -> None:
-    """After a task, in a child of this daemon: leaves what it has imported out of its search for garbage.
-
-    Only after a task that has imported something, so that what tasks leave behind is found later.
-    """
-    global _imported
-    if len(sys.modules) > _imported and gc.get_freeze_count():  # which counts them one by one
-        _imported = len(sys.modules)
-        gc.collect()
-        gc.freeze()
 
 
 if __name__ == "__main__":

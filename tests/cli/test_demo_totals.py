@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.spark.java import NoJava
+from quorumlog.spark.session.java import NoJava
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.demo import driver, third_act
 from quorumlog_cli.demo.driver import Driver
@@ -102,7 +102,7 @@ def group_is_gone(group: int) -> bool:
 
 
 def test_without_java_or_with_an_older_spark_it_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorumlog.spark import stream_source
+    from quorumlog.spark.format import stream_source
 
     monkeypatch.setattr(third_act, "use_java", lambda: None)
     monkeypatch.setattr(stream_source, "HAS_LIMITS", True)

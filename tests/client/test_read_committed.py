@@ -184,7 +184,7 @@ def test_exactly_the_committed_records_are_read(seed: int, codec: Codec) -> None
 def test_spark_gets_the_same_rows(seed: int) -> None:
     pa = pytest.importorskip("pyarrow")
     pytest.importorskip("pyspark")
-    from quorumlog.spark.columns import to_batch
+    from quorumlog.spark.read.columns import to_batch
 
     schema = pa.schema([("value", pa.binary()), ("partition", pa.int32()), ("offset", pa.int64())])
     rng = Random(seed)

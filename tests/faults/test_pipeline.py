@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from jepsen.pipeline.report import REPORT
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = 10

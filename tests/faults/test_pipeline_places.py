@@ -16,9 +16,9 @@ from jepsen.pipeline.nodes import Leaders, PipelineNodes, Restarter, pipeline_no
 from jepsen.pipeline.places import Folder, Place
 from quorumlog.client.blocking import Cluster
 from quorumlog.records.coordinator.joint import JointKind
-from quorumlog.spark.write.delivery import BatchOf
 from quorumlog.spark.write.joint_delivery import JointDelivery
 from quorumlog.spark.write.options import parse_write_options
+from quorumlog.spark.write.sending.delivery import BatchOf
 from quorumlog.testing.waiting import wait_until
 
 TOPIC, GROUP = "sink", "spark/held"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import has_cluster
 from quorumlog.testing.nodes import LocalNodes

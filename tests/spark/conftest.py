@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import ports
 from tests.spark.versions import RAN
 

@@ -43,8 +43,8 @@ from quorumlog.spark.load.protocol import (
     publish,
 )
 from quorumlog.spark.load.table import added, replaced
-from quorumlog.spark.planning import LogSpan
-from quorumlog.spark.stream_planning import by_partition
+from quorumlog.spark.read.planning import LogSpan
+from quorumlog.spark.stream.planning import by_partition
 
 TOPIC = "orders"
 TOPIC_ID = Uuid(bytes(range(16)))

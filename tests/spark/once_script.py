@@ -25,7 +25,7 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from quorumlog.spark.source import DefaultSource
+from quorumlog.spark.format.source import DefaultSource
 
 STAYS_S = 600.0  # until the process is killed
 STOPPED_S = 5.0  # of a commit that is about to decide

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from quorumlog.spark.stream_source import HAS_LIMITS
+from quorumlog.spark.format.stream_source import HAS_LIMITS
 
 WAIT_S = 240
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.spark.stream_planning import Patience, offsets_in, share_out
+from quorumlog.spark.stream.planning import Patience, offsets_in, share_out
 
 RANGES = st.dictionaries(
     st.tuples(st.just("t"), st.integers(0, 20)),

@@ -11,8 +11,8 @@ from quorumlog.client.errors import Unavailable
 from quorumlog.client.joint_errors import NoJointTransactions, NotOurs
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.cluster_delivery import ClusterDelivery
-from quorumlog.spark.write.delivery import BatchOf
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
+from quorumlog.spark.write.sending.delivery import BatchOf
 
 BATCH = BatchOf(group="spark/q", kind=JointKind.STREAM, location="/c", run="r", sequence=0)
 CALLS: list[Callable[[ClusterDelivery], Any]] = [

@@ -32,7 +32,7 @@ ZIP = os.path.join("pyspark", "python", "lib", "pyspark.zip")
 JAR = os.path.join("pyspark", "jars", "spark-core_2.13-4.3.0.jar")
 SETTLED = """
 import gc, sys
-from quorumlog.spark import daemon
+from quorumlog.spark.session.settling import settle
 if sys.argv[1] == "ours":
     gc.freeze()
 said = []
@@ -40,7 +40,7 @@ for module in ("fractions", None, "graphlib"):
     if module:
         __import__(module)
     before = gc.get_freeze_count()
-    daemon.settle()
+    settle()
     said.append(gc.get_freeze_count() > before)
 print(said)
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.datasource import InputPartition
 
-from quorumlog.spark.options import Shape, parse_read_options
-from quorumlog.spark.schema import schema_of
-from quorumlog.spark.source import BatchReader
+from quorumlog.spark.format.source import BatchReader
+from quorumlog.spark.read.options import Shape, parse_read_options
+from quorumlog.spark.read.schema import schema_of
 
 
 @pytest.mark.parametrize("placeholder", [None, InputPartition(None)], ids=["before Spark 4.2", "from Spark 4.2 on"])

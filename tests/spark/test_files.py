@@ -16,11 +16,11 @@ from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual
 from quorumlog.client.errors import ConfigError
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
-from quorumlog.spark import files
-from quorumlog.spark.files import UnreadableLog
-from quorumlog.spark.options import parse_read_options, parse_stream_options, parse_table_options
-from quorumlog.spark.planning import DataLoss
-from quorumlog.spark.source import DefaultSource
+from quorumlog.spark.format.source import DefaultSource
+from quorumlog.spark.read import files
+from quorumlog.spark.read.files import UnreadableLog
+from quorumlog.spark.read.options import parse_read_options, parse_stream_options, parse_table_options
+from quorumlog.spark.read.planning import DataLoss
 from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
 from quorumlog_storage.directory.offset_files import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
@@ -409,7 +409,7 @@ def test_segments_that_go_while_they_are_read(tmp_path: Path) -> None:
 
 
 def test_a_file_that_shrinks_while_it_is_freed_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorumlog.spark.files.READ_BYTES", 1)  # a batch at a time
+    monkeypatch.setattr("quorumlog.spark.read.files.READ_BYTES", 1)  # a batch at a time
     world = filled(tmp_path / "logs")
     batches = reader_of(world.folder, subscribe="orders", columns="offset").read(world_part(world))
     assert next(batches).num_rows == 2

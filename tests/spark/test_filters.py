@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyspark.sql import datasource
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.spark.options import parse_read_options, parse_stream_options
-from quorumlog.spark.planning import PartitionRange
+from quorumlog.spark.read.options import parse_read_options, parse_stream_options
+from quorumlog.spark.read.planning import PartitionRange
 from tests.spark.versions import NEEDS_FILTERS
 
 if not hasattr(datasource, "EqualTo"):
@@ -31,7 +31,7 @@ from pyspark.sql.datasource import (
     Not,
 )
 
-from quorumlog.spark.filters import Narrowing, narrowing_of
+from quorumlog.spark.read.filters import Narrowing, narrowing_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PARTITIONS, OFFSETS = 3, 12

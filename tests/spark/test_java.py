@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.spark.java import NoJava, find_java, java_version, parse_java_version, use_java, write_shim
+from quorumlog.spark.session.java import NoJava, find_java, java_version, parse_java_version, use_java, write_shim
 
 VERSIONS = [
     ("17", 'openjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime', 17),

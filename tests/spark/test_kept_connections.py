@@ -11,8 +11,8 @@ import pytest
 
 from quorumlog.client import real_edges as edge
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
-from quorumlog.spark import kept_connections
-from quorumlog.spark.kept_connections import KeptConnections, Lease, kept_here
+from quorumlog.spark.session import kept_connections
+from quorumlog.spark.session.kept_connections import KeptConnections, Lease, kept_here
 from tests.client.virtual_time import run
 
 HERE, THERE = Address("b1", 9092), Address("b2", 9092)

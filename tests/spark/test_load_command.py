@@ -13,11 +13,11 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.load import job
 from quorumlog.spark.load.job import LoadFailed, Request, in_this_process, run_load
 from quorumlog.spark.load.protocol import Ended, Outcome
 from quorumlog.spark.load.store import DirectoryStore
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog_cli.commands.spark_jobs import spark_load
 from quorumlog_cli.connecting import connect

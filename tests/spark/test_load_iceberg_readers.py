@@ -19,9 +19,9 @@ import pytest
 from packaging.version import Version
 
 from bench.kafka_tools import Unavailable, alone, fetch_jars, missing
-from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.load.folder import BY_DAY, ICEBERG
 from quorumlog.spark.load.job import Request
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from tests.spark.table_kinds import KINDS, TableKind
 from tests.spark.test_load_tables import COUNT, cluster, load, wanted

@@ -17,7 +17,7 @@ from quorumlog.ids import Offset, Uuid
 from quorumlog.spark.load.choosing import CannotLoad, LostBeforeLoad, Wanted, choose
 from quorumlog.spark.load.folder import BY_DAY, DELTA, BadRecord, commit_name, parse_commit, parse_plan, plan_name
 from quorumlog.spark.load.protocol import Create, Ended, Put, Read
-from quorumlog.spark.stream_planning import by_partition
+from quorumlog.spark.stream.planning import by_partition
 from tests.spark.load_world import CLUSTER, TOPIC, Fault, Run, World, commits, load_all
 
 Begun = Callable[[], World]

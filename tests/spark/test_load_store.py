@@ -16,16 +16,16 @@ import pytest
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.ids import NO_EPOCH, Offset
-from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load import parquet
 from quorumlog.spark.load.folder import BY_DAY, NO_DAY, SUFFIX, UNDER_WAY, Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.parquet import COLUMNS, DamagedFile, Footer, RangeFiles, inspect, read_footer
 from quorumlog.spark.load.store import SWEPT_AFTER_S, DirectoryStore, NoLinks, StoreRefused, open_store
 from quorumlog.spark.load.work import Failed, Task
-from quorumlog.spark.options import Shape, parse_read_options
-from quorumlog.spark.planning import DataLoss
-from quorumlog.spark.schema import schema_of
-from quorumlog.spark.stream_offset import StreamOffset
+from quorumlog.spark.read.columns import arrow_schema
+from quorumlog.spark.read.options import Shape, parse_read_options
+from quorumlog.spark.read.planning import DataLoss
+from quorumlog.spark.read.schema import schema_of
+from quorumlog.spark.stream.offset import StreamOffset
 from tests.spark.load_world import TOPIC_ID
 
 DAY_US = 86_400_000_000

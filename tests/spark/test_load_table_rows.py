@@ -18,7 +18,7 @@ from quorumlog.ids import NO_EPOCH, Offset
 from quorumlog.spark.load.folder import NO_DAY, Commit, Layout, LoadedFile, LoadedRange, Plan, PlannedRange, range_name
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.table import Share, Shares, TableFile, added, count_rows, replaced, take_out
-from quorumlog.spark.stream_offset import StreamOffset
+from quorumlog.spark.stream.offset import StreamOffset
 from tests.spark.load_world import TOPIC, TOPIC_ID
 
 MANY_S = 5.0

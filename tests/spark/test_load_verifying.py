@@ -26,7 +26,7 @@ from quorumlog.spark.load.parquet import RangeFiles
 from quorumlog.spark.load.protocol import publish
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
-from quorumlog.spark.stream_offset import StreamOffset
+from quorumlog.spark.stream.offset import StreamOffset
 from tests.spark.load_world import TOPIC_ID
 
 SCHEMA = pa.schema([("offset", pa.int64())])

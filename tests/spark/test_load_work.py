@@ -18,9 +18,9 @@ from quorumlog.spark.load.folder import Layout, LoadedRange, Plan, PlannedRange
 from quorumlog.spark.load.job import LoadFailed, in_spark
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.work import Failed, Task
-from quorumlog.spark.options import ReadOptions, Subscription
-from quorumlog.spark.planning import DataLoss, PartitionRange, lost_text
-from quorumlog.spark.stream_offset import StreamOffset
+from quorumlog.spark.read.options import ReadOptions, Subscription
+from quorumlog.spark.read.planning import DataLoss, PartitionRange, lost_text
+from quorumlog.spark.stream.offset import StreamOffset
 from tests.spark.load_world import TOPIC, TOPIC_ID
 
 NEW = PlannedRange(topic=TOPIC, partition=0, start=Offset(0), end=Offset(10), start_epoch=NO_EPOCH)

@@ -13,9 +13,9 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.messages.metadata_records import TopicRecord, UserScramCredentialRecord
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog.spark.files import UnreadableLog
-from quorumlog.spark.options import parse_table_options
-from quorumlog.spark.source import DefaultSource
+from quorumlog.spark.format.source import DefaultSource
+from quorumlog.spark.read.files import UnreadableLog
+from quorumlog.spark.read.options import parse_table_options
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.log.log import Log

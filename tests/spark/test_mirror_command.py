@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.mirror.job import lag_of, why_failed
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.connecting import connect
@@ -72,7 +72,7 @@ def test_what_a_progress_report_says() -> None:
 
 def test_the_line_that_says_why() -> None:
     text = 'job aborted\n  File "x.py"\nquorumlog.spark.planning.DataLoss: offsets 3 to 7\n  File "y"\n'
-    assert why_failed(text) == "quorumlog.spark.planning.DataLoss: offsets 3 to 7"
+    assert why_failed(text) == "quorumlog.spark.read.planning.DataLoss: offsets 3 to 7"
     assert why_failed("first\nsecond") == "first" and why_failed("") == "it said nothing"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from quorumlog.ids import Offset
 from quorumlog.spark.mirror.lost import BATCHES, OWN_HINT, Losses, with_own_hint
-from quorumlog.spark.planning import DataLoss
+from quorumlog.spark.read.planning import DataLoss
 
 STARTS = {"t": {0: Offset(50), 1: Offset(0)}}
 
@@ -48,7 +48,7 @@ def test_few_batches_are_remembered_and_others_say_nothing() -> None:
 
 def test_an_error_names_the_option_of_the_command() -> None:
     loss = DataLoss("t", 0, Offset(3), Offset(7), "the log starts at 7, older records were deleted")
-    assert with_own_hint(f"quorumlog.spark.planning.DataLoss: {loss}") == (
+    assert with_own_hint(f"quorumlog.spark.read.planning.DataLoss: {loss}") == (
         "t-0: 4 offsets from 3 to 7 (exclusive) are not in the log: the log starts at 7, older records were deleted; "
         + OWN_HINT
     )

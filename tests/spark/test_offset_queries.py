@@ -8,8 +8,8 @@ import pytest
 
 from quorumlog.client.errors import ConfigError, NoProtocol, QuorumlogError, RequestFailed, Unavailable
 from quorumlog.errors import ErrorCode
-from quorumlog.spark.cluster import OpenCluster, asked
-from quorumlog.spark.options import parse_read_options, parse_stream_options
+from quorumlog.spark.read.cluster import OpenCluster, asked
+from quorumlog.spark.read.options import parse_read_options, parse_stream_options
 
 BASE = {"bootstrap.servers": "h:1", "subscribe": "orders"}
 

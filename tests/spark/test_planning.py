@@ -11,9 +11,18 @@ from hypothesis import strategies as st
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.messages.fetch import OffsetRange
-from quorumlog.spark.options import parse_read_options
-from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time, plan, split, tasks_of, times_of
+from quorumlog.spark.read.options import parse_read_options
+from quorumlog.spark.read.places import Place, TimePlace
+from quorumlog.spark.read.planning import (
+    DataLoss,
+    LogSpan,
+    PartitionRange,
+    found_by_time,
+    plan,
+    split,
+    tasks_of,
+    times_of,
+)
 
 ID = b"i" * 16
 

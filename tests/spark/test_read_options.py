@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.spark.options import Subscription, parse_read_options, parse_stream_options
-from quorumlog.spark.places import TimePlace, parse_assign, parse_place
+from quorumlog.spark.read.options import Subscription, parse_read_options, parse_stream_options
+from quorumlog.spark.read.places import TimePlace, parse_assign, parse_place
 
 BASE = {"bootstrap.servers": "h:1", "subscribe": "orders"}
 

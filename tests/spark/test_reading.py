@@ -12,9 +12,9 @@ from quorumlog.client.errors import RequestFailed, TopicReplaced, Unavailable
 from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.errors import ErrorCode
-from quorumlog.spark.options import ReadOptions, parse_read_options
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange
-from quorumlog.spark.reading import MAX_REFUSALS, read_chunks
+from quorumlog.spark.read.options import ReadOptions, parse_read_options
+from quorumlog.spark.read.planning import DataLoss, LogSpan, PartitionRange
+from quorumlog.spark.read.reading import MAX_REFUSALS, read_chunks
 
 ID, OTHER_ID = b"i" * 16, b"j" * 16
 WANTED = PartitionRange(topic="t", topic_id=ID, partition=3, start=10, end=30)

@@ -12,7 +12,7 @@ from uuid import uuid4
 import psutil
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog_cli.spark_session import end_process
 
 MARK = "QUORUMLOG_TEST_MARK"  # an environment variable: every process that the script starts inherits it

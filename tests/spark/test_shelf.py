@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from quorumlog.spark.kept_connections import Shelf
+from quorumlog.spark.session.kept_connections import Shelf
 
 MOST = 3
 

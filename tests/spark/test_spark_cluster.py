@@ -164,9 +164,9 @@ def test_filters_in_the_plan_give_the_same_rows(spark: Any, cluster: LocalCluste
 def test_filters_leave_less_to_read(cluster: LocalCluster) -> None:
     from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
 
-    from quorumlog.spark.options import parse_read_options
-    from quorumlog.spark.pushing import PushingReader
-    from quorumlog.spark.schema import schema_of
+    from quorumlog.spark.format.pushing import PushingReader
+    from quorumlog.spark.read.options import parse_read_options
+    from quorumlog.spark.read.schema import schema_of
 
     options = parse_read_options({"bootstrap.servers": cluster.bootstrap_servers, "subscribe": "orders"})
 

@@ -16,9 +16,9 @@ from quorumlog.client.consumer import decode_chunk
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.records import Record, encode_batch, headers, stamp
-from quorumlog.spark.columns import MAX_TIMESTAMP_MS, BadField, arrow_schema, to_batch
-from quorumlog.spark.options import Shape
-from quorumlog.spark.schema import check_schema, schema_of
+from quorumlog.spark.read.columns import MAX_TIMESTAMP_MS, BadField, arrow_schema, to_batch
+from quorumlog.spark.read.options import Shape
+from quorumlog.spark.read.schema import check_schema, schema_of
 
 RECORDS = [
     Record(offset=0, timestamp_ms=1_000, key=b"k", value=b"v", headers=(("h", b"1"), ("h", None))),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 

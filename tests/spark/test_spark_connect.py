@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 
 SCRIPT_S = 480.0

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from quorumlog.client.offsets import LATEST
-from quorumlog.spark.cluster import OpenCluster
-from quorumlog.spark.columns import arrow_schema
-from quorumlog.spark.options import StreamOptions, parse_stream_options
-from quorumlog.spark.reading import read_range
-from quorumlog.spark.schema import schema_of
-from quorumlog.spark.streaming import Stream
+from quorumlog.spark.read.cluster import OpenCluster
+from quorumlog.spark.read.columns import arrow_schema
+from quorumlog.spark.read.options import StreamOptions, parse_stream_options
+from quorumlog.spark.read.reading import read_range
+from quorumlog.spark.read.schema import schema_of
+from quorumlog.spark.stream.streaming import Stream
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.live.test_compaction_live import CONFIG, TOPIC, log_bytes

@@ -19,9 +19,9 @@ from quorumlog.spark import track
 from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
-from quorumlog.spark.options import METADATA_RECORDS, parse_table_options
-from quorumlog.spark.pins import Pins
-from quorumlog.spark.tables import SCHEMAS, TableReader
+from quorumlog.spark.read.options import METADATA_RECORDS, parse_table_options
+from quorumlog.spark.read.pins import Pins
+from quorumlog.spark.read.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
 from tests.spark.kafka_server import client_of, kafka_server
 from tests.spark.query import WAIT_S, Query

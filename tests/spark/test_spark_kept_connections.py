@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.cluster import ClusterSource, make_admin, read_spans
-from quorumlog.spark.kept_connections import close_kept
-from quorumlog.spark.options import ReadOptions, parse_read_options
-from quorumlog.spark.planning import DataLoss, PartitionRange
-from quorumlog.spark.reading import read_chunks
-from quorumlog.spark.stream_offset import StreamOffset
-from quorumlog.spark.stream_planning import by_partition, moved, plan_batch
+from quorumlog.spark.read.cluster import ClusterSource, make_admin, read_spans
+from quorumlog.spark.read.options import ReadOptions, parse_read_options
+from quorumlog.spark.read.planning import DataLoss, PartitionRange
+from quorumlog.spark.read.reading import read_chunks
+from quorumlog.spark.session.kept_connections import close_kept
+from quorumlog.spark.stream.offset import StreamOffset
+from quorumlog.spark.stream.planning import by_partition, moved, plan_batch
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.spark.query import WAIT_S

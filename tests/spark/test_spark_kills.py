@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
-from quorumlog.spark.pins import Pins
-from quorumlog.spark.stream_source import HAS_LIMITS
+from quorumlog.spark.format.stream_source import HAS_LIMITS
+from quorumlog.spark.read.pins import Pins
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.spark.versions import NEEDS_LIMITS

@@ -8,10 +8,10 @@ from quorumlog.client import real_edges as edge
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.records import Record, encode_batch
-from quorumlog.spark.cluster import ClusterSource, make_admin, read_spans
-from quorumlog.spark.options import ReadOptions, parse_read_options
-from quorumlog.spark.planning import PartitionRange, plan
-from quorumlog.spark.reading import read_chunks
+from quorumlog.spark.read.cluster import ClusterSource, make_admin, read_spans
+from quorumlog.spark.read.options import ReadOptions, parse_read_options
+from quorumlog.spark.read.planning import PartitionRange, plan
+from quorumlog.spark.read.reading import read_chunks
 from tests.client.fake_cluster import FakeCluster
 
 NEW_ID = b"n" * 16

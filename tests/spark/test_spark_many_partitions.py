@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.cluster import OpenCluster
-from quorumlog.spark.options import parse_read_options, parse_stream_options
-from quorumlog.spark.schema import schema_of
-from quorumlog.spark.source import BatchReader
-from quorumlog.spark.streaming import Stream
+from quorumlog.spark.format.source import BatchReader
+from quorumlog.spark.read.cluster import OpenCluster
+from quorumlog.spark.read.options import parse_read_options, parse_stream_options
+from quorumlog.spark.read.schema import schema_of
+from quorumlog.spark.stream.streaming import Stream
 from quorumlog.testing import LocalCluster
 from tests.spark.kafka_server import Served
 

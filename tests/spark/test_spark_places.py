@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from tests.records.test_compiled_code import ROOT, unwritable
 from tests.spark.once_values import are_once

@@ -19,9 +19,9 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.spark.load.verifying import verify
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from tests.records.test_compiled_code import ROOT, unwritable
 from tests.spark.once_values import are_once

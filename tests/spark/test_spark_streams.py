@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from quorumlog.client.transactions.errors import ProducerFenced
-from quorumlog.spark import stream_source
-from quorumlog.spark.pins import TOPIC, TRANSACTIONAL_ID, Pins, PinsUnreadable
+from quorumlog.spark.format import stream_source
+from quorumlog.spark.read.pins import TOPIC, TRANSACTIONAL_ID, Pins, PinsUnreadable
 from quorumlog.testing import LocalCluster
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit

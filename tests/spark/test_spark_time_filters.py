@@ -15,9 +15,9 @@ from pyspark.sql import datasource
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST
-from quorumlog.spark.options import parse_read_options
-from quorumlog.spark.schema import schema_of
-from quorumlog.spark.source import BatchReader
+from quorumlog.spark.format.source import BatchReader
+from quorumlog.spark.read.options import parse_read_options
+from quorumlog.spark.read.schema import schema_of
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.spark.kafka_server import Served
@@ -107,7 +107,7 @@ def test_rows_are_the_same_with_pushdown(
 
 
 def compare_with_pushdown(cluster: Served, conditions: list[tuple[str, float]], planned: int) -> None:
-    from quorumlog.spark.pushing import PushingReader
+    from quorumlog.spark.format.pushing import PushingReader
 
     def passing(found: list[tuple[int, int, datetime]]) -> list[tuple[int, int, datetime]]:
         return [row for row in found if all(HOLDS[kind](row[2], at(ms)) for kind, ms in conditions)]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from quorumlog.spark.cluster import ClusterSource, make_admin, read_spans
-from quorumlog.spark.options import ReadOptions, parse_read_options
-from quorumlog.spark.planning import PartitionRange, plan
-from quorumlog.spark.reading import read_chunks
+from quorumlog.spark.read.cluster import ClusterSource, make_admin, read_spans
+from quorumlog.spark.read.options import ReadOptions, parse_read_options
+from quorumlog.spark.read.planning import PartitionRange, plan
+from quorumlog.spark.read.reading import read_chunks
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from tests.spark.query import Query

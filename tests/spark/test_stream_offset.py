@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.spark.stream_offset import StreamOffset, stream_offset
+from quorumlog.spark.stream.offset import StreamOffset, stream_offset
 
 KEYS = st.tuples(st.text(min_size=1, max_size=5), st.integers(0, 20))
 

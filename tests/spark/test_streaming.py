@@ -15,12 +15,12 @@ from pyspark.sql.types import StructType
 from quorumlog.client.errors import ConfigError, Unavailable
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.messages.fetch import OffsetRange
-from quorumlog.spark import stream_source
-from quorumlog.spark.options import StreamOptions, parse_stream_options
-from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, found_by_time
-from quorumlog.spark.stream_offset import OtherCluster, StreamOffset
-from quorumlog.spark.streaming import Stream
+from quorumlog.spark.format import stream_source
+from quorumlog.spark.read.options import StreamOptions, parse_stream_options
+from quorumlog.spark.read.places import Place, TimePlace
+from quorumlog.spark.read.planning import DataLoss, LogSpan, PartitionRange, found_by_time
+from quorumlog.spark.stream.offset import OtherCluster, StreamOffset
+from quorumlog.spark.stream.streaming import Stream
 
 ID, NEW_ID = b"i" * 16, b"j" * 16
 BATCH_BYTES = 30

@@ -9,8 +9,8 @@ import pytest
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.offsets import FoundOffset
 from quorumlog.messages.cluster import PartitionMetadata, TopicMetadata
-from quorumlog.spark.cluster import read_spans
-from quorumlog.spark.options import parse_read_options
+from quorumlog.spark.read.cluster import read_spans
+from quorumlog.spark.read.options import parse_read_options
 
 NAMES = ("orders", "old-orders", "orders-2", "payments")
 

@@ -10,9 +10,9 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.spark.options import parse_stream_options, parse_table_options
-from quorumlog.spark.source import DefaultSource
-from quorumlog.spark.tables import SCHEMAS, TableReader
+from quorumlog.spark.format.source import DefaultSource
+from quorumlog.spark.read.options import parse_stream_options, parse_table_options
+from quorumlog.spark.read.tables import SCHEMAS, TableReader
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 

@@ -26,9 +26,9 @@ from pyspark.sql.types import (
 from quorumlog.client.arrow_split import ArrowColumns, split
 from quorumlog.client.errors import ConfigError
 from quorumlog.records import partition_for_key
-from quorumlog.spark.write import topics as by_rows
-from quorumlog.spark.write.columns import check_columns
-from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
+from quorumlog.spark.write.sending import topics as by_rows
+from quorumlog.spark.write.sending.columns import check_columns
+from quorumlog.spark.write.sending.topics import RowRefused, check_partitions, tables_of
 
 TEXT, BYTES = StringType(), BinaryType()
 PAIR = StructType([StructField("key", TEXT), StructField("value", BYTES)])

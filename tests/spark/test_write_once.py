@@ -28,9 +28,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest, ListedJointGroup
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import OutcomeUnknown
-from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.joint_delivery import NAME_BYTES, TOPICS_TOLD, JointDelivery, facts_of
-from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.once import (
     BATCH,
     MOST_REMEMBERED,
@@ -48,6 +46,8 @@ from quorumlog.spark.write.once import (
     write_once,
 )
 from quorumlog.spark.write.options import OnceOptions, WriteOptions, parse_write_options
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
+from quorumlog.spark.write.sending.message import Part, Spans, TaskDone
 from tests.broker.coordinator.joint.joint_world import JointWorld
 
 HERE = "/checkpoints/q"

@@ -12,7 +12,7 @@ from quorumlog.client.arrow_split import ArrowColumns, split
 from quorumlog.client.topic_limit import NO_LIMIT
 from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
 from quorumlog.records.columnar import decode_columns
-from quorumlog.spark.write.topics import tables_of
+from quorumlog.spark.write.sending.topics import tables_of
 
 NOW_MS = 1_700_000_000_000
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))

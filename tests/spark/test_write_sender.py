@@ -15,9 +15,9 @@ from quorumlog.client.real_edges import make_rng
 from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest
 from quorumlog.spark.write.options import parse_write_options
-from quorumlog.spark.write.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, AttemptEnded, ClusterSender
-from quorumlog.spark.write.task import send_rows
-from quorumlog.spark.write.topics import RowRefused
+from quorumlog.spark.write.sending.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, AttemptEnded, ClusterSender
+from quorumlog.spark.write.sending.task import send_rows
+from quorumlog.spark.write.sending.topics import RowRefused
 from quorumlog.testing import LocalCluster
 
 METADATA_TIMEOUT_S = 60.0  # of Kafka's producers

@@ -12,11 +12,11 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from quorumlog.client.delivery import DeliveredRange
 from quorumlog.client.errors import ConfigError, DeliveryTimeout
-from quorumlog.spark.source import DefaultSource
-from quorumlog.spark.write.message import TOLD, Span, Spans, TaskDone, sum_of
+from quorumlog.spark.format.source import DefaultSource
+from quorumlog.spark.write.sending.message import TOLD, Span, Spans, TaskDone, sum_of
+from quorumlog.spark.write.sending.task import send_rows
+from quorumlog.spark.write.sending.topics import RowRefused
 from quorumlog.spark.write.sink import WriteRefused, refuse_if_asked, tell_what_stays
-from quorumlog.spark.write.task import send_rows
-from quorumlog.spark.write.topics import RowRefused
 
 VALUES = StructType([StructField("value", StringType())])
 OPTIONS = {"bootstrap.servers": "127.0.0.1:1", "topic": "orders", "delivery": "at-least-once"}

@@ -21,7 +21,7 @@ from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.loop_thread import loop_thread
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import RpcError
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.layout import LayoutError, has_cluster
 from quorumlog.testing.nodes import LocalNodes, NodeEnded, NodeState

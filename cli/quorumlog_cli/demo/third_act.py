@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorumlog.spark.java import NoJava, use_java
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog_cli.demo.driver import Driver
 from quorumlog_cli.demo.fault import Moment
 from quorumlog_cli.demo.flights import Figures
@@ -142,7 +142,7 @@ class ThirdAct:
 
 def why_not() -> str:
     """A sentence; "": Spark can do it here."""
-    from quorumlog.spark.stream_source import HAS_LIMITS
+    from quorumlog.spark.format.stream_source import HAS_LIMITS
 
     try:
         use_java()

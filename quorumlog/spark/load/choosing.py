@@ -15,9 +15,9 @@ from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import NO_EPOCH, Offset, show_uuid
 from quorumlog.spark.load.folder import Commit, Layout, Lost, PlannedRange, at
-from quorumlog.spark.planning import LogSpan, PartitionRange, lost_text, split
-from quorumlog.spark.stream_offset import StreamOffset
-from quorumlog.spark.stream_planning import Spans, moved
+from quorumlog.spark.read.planning import LogSpan, PartitionRange, lost_text, split
+from quorumlog.spark.stream.offset import StreamOffset
+from quorumlog.spark.stream.planning import Spans, moved
 
 
 class CannotLoad(QuorumlogError):

@@ -20,8 +20,8 @@ from typing import Any
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Epoch, Offset
-from quorumlog.spark.planning import PartitionRange
-from quorumlog.spark.stream_offset import StreamOffset, stream_offset
+from quorumlog.spark.read.planning import PartitionRange
+from quorumlog.spark.stream.offset import StreamOffset, stream_offset
 
 META = "_quorumlog"
 UNDER_WAY = f"{META}/tmp"

@@ -14,7 +14,6 @@ from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import Offset
-from quorumlog.spark.cluster import make_admin, place_of, read_spans
 from quorumlog.spark.load.choosing import Choice, Wanted, choose
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.folder import Layout, LoadedRange, Plan, PlannedRange
@@ -22,10 +21,11 @@ from quorumlog.spark.load.protocol import Choose, Outcome, load
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.load.table import LakeTable, table_of
 from quorumlog.spark.load.work import Failed, Task
-from quorumlog.spark.options import ReadOptions, parse_read_options
-from quorumlog.spark.places import TimePlace, parse_time
-from quorumlog.spark.planning import LogSpan
-from quorumlog.spark.stream_planning import by_partition
+from quorumlog.spark.read.cluster import make_admin, place_of, read_spans
+from quorumlog.spark.read.options import ReadOptions, parse_read_options
+from quorumlog.spark.read.places import TimePlace, parse_time
+from quorumlog.spark.read.planning import LogSpan
+from quorumlog.spark.stream.planning import by_partition
 
 CLIENT_ID = "spark-quorumlog-load"
 

@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.records.crc import crc32c
-from quorumlog.spark.columns import arrow_schema
 from quorumlog.spark.load.folder import NO_DAY, LoadedFile, PlannedRange, name_of_day
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.options import Shape
-from quorumlog.spark.schema import schema_of
+from quorumlog.spark.read.columns import arrow_schema
+from quorumlog.spark.read.options import Shape
+from quorumlog.spark.read.schema import schema_of
 
 COLUMNS = ("key", "value", "partition", "offset", "timestamp", "timestampType", "headers")
 ROW_GROUP_ROWS = 512 * 1024

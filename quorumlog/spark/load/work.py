@@ -16,9 +16,9 @@ from quorumlog.spark.load.folder import LoadedFile, LoadedRange, Plan, PlannedRa
 from quorumlog.spark.load.parquet import COLUMNS, RangeFiles, file_schema, inspect
 from quorumlog.spark.load.protocol import publish
 from quorumlog.spark.load.store import Store
-from quorumlog.spark.options import ReadOptions, Shape
-from quorumlog.spark.planning import SKIP_HINT, DataLoss, PartitionRange
-from quorumlog.spark.reading import read_range
+from quorumlog.spark.read.options import ReadOptions, Shape
+from quorumlog.spark.read.planning import SKIP_HINT, DataLoss, PartitionRange
+from quorumlog.spark.read.reading import read_range
 
 Reader = Callable[[PartitionRange, ReadOptions, Any], Iterator[Any]]
 

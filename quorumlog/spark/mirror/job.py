@@ -422,7 +422,7 @@ class Mirror:
         return given
 
     def read_options(self) -> dict[str, str]:
-        from quorumlog.spark.stream_source import HAS_LIMITS
+        from quorumlog.spark.format.stream_source import HAS_LIMITS
 
         assert self.kept is not None
         given = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorumlog.ids import Offset
-from quorumlog.spark.planning import NOT_THERE, SKIP_HINT, lost_text
+from quorumlog.spark.read.planning import NOT_THERE, SKIP_HINT, lost_text
 
 BATCHES = 100  # whose starts are remembered, as many as Spark remembers reports of
 OWN_HINT = "--skip-lost goes on with the records that are left, and tells which ones are not"

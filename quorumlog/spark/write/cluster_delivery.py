@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.joint_errors import NoJointTransactions, NotOurs
 from quorumlog.client.options import CommonOptions
-from quorumlog.spark.write.delivery import Attempt, BatchOf, Delivery
 from quorumlog.spark.write.joint_delivery import JointDelivery
 from quorumlog.spark.write.kafka.core import Overrides
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
-from quorumlog.spark.write.task import AttemptSender
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf, Delivery
+from quorumlog.spark.write.sending.task import AttemptSender
 
 OUR_FEATURE = "metadata.version"  # with a level of ours; Kafka's own is told under another name
 OLDER = (

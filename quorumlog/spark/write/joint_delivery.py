@@ -34,11 +34,11 @@ from quorumlog.messages.joint import (
     ListedJointGroup,
     OpenJointChild,
 )
-from quorumlog.spark.kept_connections import Lease
-from quorumlog.spark.options import DEFAULT_KEEP_CONNECTIONS_MS
-from quorumlog.spark.write.delivery import Attempt, BatchOf
+from quorumlog.spark.read.options import DEFAULT_KEEP_CONNECTIONS_MS
+from quorumlog.spark.session.kept_connections import Lease
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
-from quorumlog.spark.write.sender import ClusterSender
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
+from quorumlog.spark.write.sending.sender import ClusterSender
 
 JOINT_TRANSACTIONS = 2  # level of transaction.version that they need
 COMMIT_WAIT_MS = 10_000  # for the markers, so that readers of committed records see all rows when the batch returns

@@ -17,11 +17,11 @@ from quorumlog.client.joint_errors import CheckpointRolledBack
 from quorumlog.ids import Uuid
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
-from quorumlog.spark.write.delivery import BatchOf, Delivery
-from quorumlog.spark.write.message import Part, Spans, TaskDone
 from quorumlog.spark.write.options import OnceOptions, WriteOptions
-from quorumlog.spark.write.task import RowSender
-from quorumlog.spark.write.topics import RowRefused, tables_of
+from quorumlog.spark.write.sending.delivery import BatchOf, Delivery
+from quorumlog.spark.write.sending.message import Part, Spans, TaskDone
+from quorumlog.spark.write.sending.task import RowSender
+from quorumlog.spark.write.sending.topics import RowRefused, tables_of
 
 MAX_BYTES = 4_096  # of the file; it has 45
 

@@ -9,7 +9,7 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ACKS, ProducerOptions, parse_options
 from quorumlog.errors import ApiError
-from quorumlog.spark.options import OptionNames, one_of, parse_duration_ms
+from quorumlog.spark.read.options import OptionNames, one_of, parse_duration_ms
 from quorumlog.topic_name import validate_topic_name
 
 DEFAULT_CLIENT_ID = "spark-quorumlog-sink"

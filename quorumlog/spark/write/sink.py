@@ -19,9 +19,6 @@ from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
 from quorumlog.client.real_edges import make_rng
-from quorumlog.spark.write.columns import check_columns
-from quorumlog.spark.write.delivery import BatchOf, Delivery
-from quorumlog.spark.write.message import TaskDone, refusals, sum_of
 from quorumlog.spark.write.once import (
     BatchFailed,
     LastBatches,
@@ -35,6 +32,9 @@ from quorumlog.spark.write.once import (
     write_once,
 )
 from quorumlog.spark.write.options import WriteOptions, parse_write_options
+from quorumlog.spark.write.sending.columns import check_columns
+from quorumlog.spark.write.sending.delivery import BatchOf, Delivery
+from quorumlog.spark.write.sending.message import TaskDone, refusals, sum_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,7 +140,7 @@ class RowStreamWriter(_StreamWriter, DataSourceStreamWriter):
         self._schema = schema
 
     def write(self, iterator: Iterator[Row]) -> TaskDone:
-        from quorumlog.spark.write.topics import batches_of
+        from quorumlog.spark.write.sending.topics import batches_of
 
         return write_stream_task(batches_of(iterator, self._schema), self._options)
 
@@ -167,9 +167,9 @@ def write_stream_task(batches: Iterable[Any], options: WriteOptions) -> TaskDone
 def write_task(batches: Iterable[Any], options: WriteOptions, batch: BatchOf | None) -> TaskDone:
     """In the worker. batch: that is written exactly once; None: at least once. Raises what the cluster fails with;
     Spark runs the task again then."""
-    from quorumlog.spark.daemon import settle
-    from quorumlog.spark.write.sender import ClusterSender
-    from quorumlog.spark.write.task import RowSender, send_rows
+    from quorumlog.spark.session.settling import settle
+    from quorumlog.spark.write.sending.sender import ClusterSender
+    from quorumlog.spark.write.sending.task import RowSender, send_rows
 
     rng = make_rng()
 

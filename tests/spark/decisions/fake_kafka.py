@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ErrorCode as E
-from quorumlog.spark.write.delivery import Written
 from quorumlog.spark.write.kafka.calls import DRIVER_TIMEOUT_MS
 from quorumlog.spark.write.kafka.core import RunOver
 from quorumlog.spark.write.kafka.decisions import Decision, decode_decision, encode_decision
@@ -36,6 +35,7 @@ from quorumlog.spark.write.kafka.steps import (
     Write,
     verdict_of,
 )
+from quorumlog.spark.write.sending.delivery import Written
 
 T = TypeVar("T")
 ENDS = {"PrepareCommit": "CompleteCommit", "PrepareAbort": "CompleteAbort"}

@@ -19,12 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator.joint import JointKind
-from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.calls import DRIVER_TIMEOUT_MS
 from quorumlog.spark.write.kafka.core import DecidedTransactionLost, Limits, Overrides, Run, RunOver
 from quorumlog.spark.write.kafka.decisions import Decision, attempt_id
 from quorumlog.spark.write.kafka.steps import Commit, Fence, Step, Steps, TakeOver, Write
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 from tests.parts import few
 from tests.spark.decisions.fake_kafka import Driver, FakeKafka
 

@@ -16,7 +16,6 @@ from quorumlog.client.errors import QuorumlogError, RequestFailed, Unavailable
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
-from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.core import (
     DecidedTransactionLost,
@@ -60,6 +59,7 @@ from quorumlog.spark.write.kafka.steps import (
     Write,
     verdict_of,
 )
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 from quorumlog_broker.coordinator.transactions.joint.checks import Refusal
 from quorumlog_broker.coordinator.transactions.joint.checks import check as coordinators_check
 from tests.spark.decisions.fake_kafka import Driver, FakeKafka, Killed, Txn, rows_of, step_through

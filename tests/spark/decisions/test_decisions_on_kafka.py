@@ -22,13 +22,13 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.errors import ErrorCode as E
 from quorumlog.records.coordinator.joint import JointKind
-from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.calls import TOPIC
 from quorumlog.spark.write.kafka.core import DecidedTransactionLost, DecisionsRefused, Limits, Overrides, RunOver
 from quorumlog.spark.write.kafka.decisions import prefix_of
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery, Runs, largest_timeout_ms
 from quorumlog.spark.write.kafka.listing import forget_sink, list_sinks
 from quorumlog.spark.write.kafka.steps import End, Step
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from quorumlog.records.coordinator.joint import JointKind
-from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.delivery import KafkaDelivery
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 
 TIMEOUT_MS = 600_000
 PARTITIONS = 3

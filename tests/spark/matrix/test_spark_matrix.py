@@ -19,8 +19,8 @@ import pytest
 from bench.kafka_tools import Unavailable
 from bench.spark_tools import get_connector
 from quorumlog.client.blocking import Cluster
-from quorumlog.spark.java import NoJava, use_java
-from quorumlog.spark.stream_source import HAS_LIMITS
+from quorumlog.spark.format.stream_source import HAS_LIMITS
+from quorumlog.spark.session.java import NoJava, use_java
 from quorumlog.testing import LocalCluster
 from tests.spark.kafka_server import client_of, kafka_server
 from tests.spark.matrix.judging import faults

@@ -18,7 +18,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
-    from quorumlog.spark.pins import Pin
+    from quorumlog.spark.read.pins import Pin
 
 app = typer.Typer(
     add_completion=False,
@@ -48,7 +48,7 @@ def list_(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """List the pins of the cluster: which topics, and when each was written."""
-    from quorumlog.spark.pins import Pins
+    from quorumlog.spark.read.pins import Pins
 
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:
@@ -68,7 +68,7 @@ def delete(
 
     A query that has finished its first batch does not need its pin any more. Exit code 7 if there is none.
     """
-    from quorumlog.spark.pins import Pins
+    from quorumlog.spark.read.pins import Pins
 
     output.use(output_format)
     with connected(find_target(servers, profile, options)) as cluster:

@@ -141,7 +141,7 @@ def _rows(text: str) -> int:
 
 def _pause_s(every: str) -> float:
     """0: once. Raises CliError(USAGE), ConfigError."""
-    from quorumlog.spark.options import parse_duration_ms
+    from quorumlog.spark.read.options import parse_duration_ms
 
     pause_ms = parse_duration_ms("--every", every) if every else 0
     if every and pause_ms <= 0:
@@ -158,7 +158,7 @@ def spark_for(app: str, master: str) -> Iterator[Any]:
     """A session of a command. Raises CliError(PRECONDITION) where Spark does not start."""
     import os
 
-    from quorumlog.spark.java import NoJava, use_java
+    from quorumlog.spark.session.java import NoJava, use_java
 
     try:
         if SUBMITTED not in os.environ:

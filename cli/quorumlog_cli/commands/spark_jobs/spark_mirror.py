@@ -133,7 +133,7 @@ def _request(ends: tuple[End, End], *, names: NamesChoice, delivery: Delivery, *
     from quorumlog.client.options import ConsumerOptions, ProducerOptions
     from quorumlog.spark.mirror.job import Request
     from quorumlog.spark.mirror.topics import Names, topic_pattern
-    from quorumlog.spark.options import parse_duration_ms
+    from quorumlog.spark.read.options import parse_duration_ms
 
     times = {one: parse_duration_ms(f"--{one.replace('_', '-')}", given[one]) for one in ("every", "groups_every")}
     topic_pattern(given["topics"])

@@ -34,8 +34,8 @@ def shell(
 
     -o json starts nothing: it prints the command and the environment variables, for a notebook or an editor.
     """
-    from quorumlog.spark.java import NoJava, use_java
     from quorumlog.spark.python_path import with_early
+    from quorumlog.spark.session.java import NoJava, use_java
 
     target = find_target(servers, profile, options)
     beside = str(Path(sys.executable).parent)

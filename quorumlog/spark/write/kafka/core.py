@@ -9,7 +9,6 @@ from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.joint_errors import refused
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.joint import JointKind
-from quorumlog.spark.write.delivery import Attempt, BatchOf
 from quorumlog.spark.write.kafka.decisions import (
     MAX_GIVEN_UP,
     MAX_SUPERSEDED,
@@ -40,6 +39,7 @@ from quorumlog.spark.write.kafka.steps import (
     Wait,
     Write,
 )
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 
 TOLD = 10  # places in a text
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.spark.write.delivery import Written
+from quorumlog.spark.write.sending.delivery import Written
 
 DELIMITER = ":"
 ATTEMPTS = "quorumlog-spark-sink" + DELIMITER

@@ -23,13 +23,13 @@ from quorumlog.client.hanging import MAX_TIMEOUT_MS
 from quorumlog.client.options import CommonOptions
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError
-from quorumlog.spark.write.delivery import Attempt, BatchOf, Written
 from quorumlog.spark.write.kafka import core
 from quorumlog.spark.write.kafka.calls import Calls, Watch
 from quorumlog.spark.write.kafka.core import Limits, Overrides, Run
 from quorumlog.spark.write.kafka.decisions import attempt_id
-from quorumlog.spark.write.message import Spans
-from quorumlog.spark.write.sender import ClusterSender
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf, Written
+from quorumlog.spark.write.sending.message import Spans
+from quorumlog.spark.write.sending.sender import ClusterSender
 
 MAX_RUNS = 64  # of a process; the one that was used longest ago is forgotten
 

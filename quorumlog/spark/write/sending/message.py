@@ -9,7 +9,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 from quorumlog.client.delivery import DeliveredRange
 from quorumlog.ids import Uuid
-from quorumlog.spark.write.delivery import Attempt, BatchOf
+from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 
 TOLD = 10  # partitions of a text
 

@@ -15,9 +15,9 @@ from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import LATEST
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import Offset
-from quorumlog.spark.options import MAX_NUMBER, StreamOptions
-from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import (
+from quorumlog.spark.read.options import MAX_NUMBER, StreamOptions
+from quorumlog.spark.read.places import Place, TimePlace
+from quorumlog.spark.read.planning import (
     DescribedLog,
     LogSpan,
     PartitionRange,
@@ -27,8 +27,8 @@ from quorumlog.spark.planning import (
     resolve,
     tasks_of,
 )
-from quorumlog.spark.stream_offset import OtherCluster, StreamOffset, stream_offset
-from quorumlog.spark.stream_planning import (
+from quorumlog.spark.stream.offset import OtherCluster, StreamOffset, stream_offset
+from quorumlog.spark.stream.planning import (
     Losses,
     Patience,
     Ranges,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.ids import NO_EPOCH, Offset, Uuid, show_uuid
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, Plan, lost_text
-from quorumlog.spark.stream_offset import StreamOffset
+from quorumlog.spark.read.planning import DataLoss, LogSpan, PartitionRange, Plan, lost_text
+from quorumlog.spark.stream.offset import StreamOffset
 
 Ranges = Mapping[TopicPartition, tuple[Offset, Offset]]
 """From the next offset to read to the end, which is exclusive and not below it."""

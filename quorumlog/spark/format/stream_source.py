@@ -17,9 +17,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.spark.options import StreamOptions
-from quorumlog.spark.source import read_partition
-from quorumlog.spark.streaming import Stream
+from quorumlog.spark.format.source import read_partition
+from quorumlog.spark.read.options import StreamOptions
+from quorumlog.spark.stream.streaming import Stream
 
 if TYPE_CHECKING:
     import pyarrow
@@ -64,7 +64,7 @@ class _Reader(DataSourceStreamReader):
     @property
     def _stream(self) -> Stream:
         if self._made is None:
-            from quorumlog.spark.cluster import OpenCluster
+            from quorumlog.spark.read.cluster import OpenCluster
 
             self._made = Stream(self._options, OpenCluster(self._options), _now_ms, _warn)
         return self._made

@@ -26,10 +26,10 @@ from quorumlog.ids import Offset, Uuid, show_uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.fetch import AbortedTransaction, OffsetRange
 from quorumlog.records import CorruptRecords, iter_headers
-from quorumlog.spark.options import ReadOptions
-from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import DataLoss, DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
-from quorumlog.spark.reading import after_loss
+from quorumlog.spark.read.options import ReadOptions
+from quorumlog.spark.read.places import Place, TimePlace
+from quorumlog.spark.read.planning import DataLoss, DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
+from quorumlog.spark.read.reading import after_loss
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata

@@ -13,8 +13,8 @@ from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid
-from quorumlog.spark.write.message import Spans
-from quorumlog.spark.write.topics import RowRefused
+from quorumlog.spark.write.sending.message import Spans
+from quorumlog.spark.write.sending.topics import RowRefused
 
 MAX_UNDER_WAY = 64  # tables that wait for acknowledgements; kafka.buffer.memory limits their bytes
 TOPIC_WAIT_S = 5.0  # for a topic that the cluster does not know: it may have been made a moment ago

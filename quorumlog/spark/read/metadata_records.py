@@ -16,7 +16,7 @@ from quorumlog.client.errors import ConfigError
 from quorumlog.ids import Offset
 from quorumlog.records import BatchHeader, CorruptRecords, Record, decode_batch, headers, verify_crc
 from quorumlog.records.control import describe_control
-from quorumlog.spark.files import READ_BYTES, Advice, Patience, UnreadableLog, look_into_all
+from quorumlog.spark.read.files import READ_BYTES, Advice, Patience, UnreadableLog, look_into_all
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_quorum.metadata.dump import describe_record
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, read_frame, type_name

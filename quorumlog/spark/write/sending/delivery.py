@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from quorumlog.spark.write.task import AttemptSender
+    from quorumlog.spark.write.sending.task import AttemptSender
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import Uuid
-from quorumlog.spark.write.delivery import Attempt
-from quorumlog.spark.write.message import Spans, TaskDone
-from quorumlog.spark.write.topics import RowRefused, check_partitions, tables_of
+from quorumlog.spark.write.sending.delivery import Attempt
+from quorumlog.spark.write.sending.message import Spans, TaskDone
+from quorumlog.spark.write.sending.topics import RowRefused, check_partitions, tables_of
 
 
 class RowSender(Protocol):

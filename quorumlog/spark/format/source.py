@@ -29,8 +29,8 @@ from quorumlog.client.errors import ConfigError
 if TYPE_CHECKING:
     import pyarrow
 
-    from quorumlog.spark.options import ReadOptions
-    from quorumlog.spark.planning import Logs, LogSpan, PartitionRange
+    from quorumlog.spark.read.options import ReadOptions
+    from quorumlog.spark.read.planning import Logs, LogSpan, PartitionRange
 
 
 NOT_NEEDED = (
@@ -50,24 +50,24 @@ class DefaultSource(DataSource):
         return "quorumlog"
 
     def schema(self) -> StructType:
-        from quorumlog.spark.options import parse_shape, parse_table_options
-        from quorumlog.spark.schema import schema_of
+        from quorumlog.spark.read.options import parse_shape, parse_table_options
+        from quorumlog.spark.read.schema import schema_of
 
         table = parse_table_options(self.options)
         if table is not None:
-            from quorumlog.spark.tables import SCHEMAS
+            from quorumlog.spark.read.tables import SCHEMAS
 
             return SCHEMAS[table.table]
         return schema_of(parse_shape(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """schema: the user's, a projection, or the result of `schema`."""
-        from quorumlog.spark.options import parse_read_options, parse_table_options
-        from quorumlog.spark.schema import check_columns, check_schema
+        from quorumlog.spark.read.options import parse_read_options, parse_table_options
+        from quorumlog.spark.read.schema import check_columns, check_schema
 
         table = parse_table_options(self.options)
         if table is not None:
-            from quorumlog.spark.tables import SCHEMAS, TableReader
+            from quorumlog.spark.read.tables import SCHEMAS, TableReader
 
             check_columns(schema, {field.name: field for field in SCHEMAS[table.table]})
             return TableReader(table, schema)
@@ -80,15 +80,15 @@ class DefaultSource(DataSource):
                 f"option 'pushdown' needs Spark 4.1 or newer, and this is {pyspark.__version__}: leave it out, or name "
                 "partitions and offsets by assign, startingOffsets and endingOffsets"
             )
-        from quorumlog.spark.pushing import PushingReader
+        from quorumlog.spark.format.pushing import PushingReader
 
         return PushingReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """schema: as for `reader`."""
-        from quorumlog.spark.options import parse_stream_options
-        from quorumlog.spark.schema import check_schema
-        from quorumlog.spark.stream_source import stream_reader
+        from quorumlog.spark.format.stream_source import stream_reader
+        from quorumlog.spark.read.options import parse_stream_options
+        from quorumlog.spark.read.schema import check_schema
 
         options = parse_stream_options(self.options)
         check_schema(schema, options.shape)
@@ -116,7 +116,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Fixes the offsets. Raises the errors of planning.py."""
-        from quorumlog.spark.planning import plan, tasks_of
+        from quorumlog.spark.read.planning import plan, tasks_of
 
         options = self._options
         with closing(_logs(options)) as cluster:
@@ -143,10 +143,10 @@ class BatchReader(DataSourceReader):
 def _logs(options: ReadOptions) -> Logs:
     """Where a plan learns what there is: the cluster, or files in its place."""
     if options.directories:
-        from quorumlog.spark.files import LogFiles
+        from quorumlog.spark.read.files import LogFiles
 
         return LogFiles(options)
-    from quorumlog.spark.cluster import OpenCluster
+    from quorumlog.spark.read.cluster import OpenCluster
 
     return OpenCluster(options)
 
@@ -158,9 +158,9 @@ def read_partition(
     wanted = None if partition is None else partition.value
     if wanted is None:
         return iter(())
-    from quorumlog.spark.columns import arrow_schema
-    from quorumlog.spark.planning import PartitionRange
-    from quorumlog.spark.reading import read_range
+    from quorumlog.spark.read.columns import arrow_schema
+    from quorumlog.spark.read.planning import PartitionRange
+    from quorumlog.spark.read.reading import read_range
 
     assert isinstance(wanted, PartitionRange), f"not a partition of our plan: {wanted!r}"
     return read_range(wanted, options, arrow_schema(schema))

@@ -17,7 +17,7 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
-from quorumlog.spark.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
+from quorumlog.spark.read.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
 
 PREFIXES = ("kafka.", "quorumlog.")
 SERVERS = "bootstrap.servers"

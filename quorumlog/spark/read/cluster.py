@@ -20,10 +20,10 @@ from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.messages.cluster import TopicMetadata
-from quorumlog.spark.kept_connections import Lease
-from quorumlog.spark.options import ReadOptions, Subscription
-from quorumlog.spark.places import Place, TimePlace
-from quorumlog.spark.planning import DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
+from quorumlog.spark.read.options import ReadOptions, Subscription
+from quorumlog.spark.read.places import Place, TimePlace
+from quorumlog.spark.read.planning import DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
+from quorumlog.spark.session.kept_connections import Lease
 
 INSTEAD = {"maxBytesPerPartition": "maxRecordsPerPartition", "maxBytesPerTrigger": "maxOffsetsPerTrigger"}
 
@@ -139,7 +139,7 @@ class OpenCluster:
 
     def pinned(self, pin_id: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         from quorumlog.client.blocking import Cluster
-        from quorumlog.spark.pins import Pins
+        from quorumlog.spark.read.pins import Pins
 
         with Cluster(**common_options(self._options.client)) as cluster:
             return Pins(cluster).keep(pin_id, make)

@@ -16,9 +16,9 @@ from quorumlog.client.fetch_loop import TruncatedLog
 from quorumlog.client.fetch_position import Chunk
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.spark.daemon import settle
-from quorumlog.spark.options import ReadOptions
-from quorumlog.spark.planning import DataLoss, LogSpan, PartitionRange, lost_text
+from quorumlog.spark.read.options import ReadOptions
+from quorumlog.spark.read.planning import DataLoss, LogSpan, PartitionRange, lost_text
+from quorumlog.spark.session.settling import settle
 
 POLL_MS = 1_000
 MAX_REFUSALS = 5  # of an offset that the log should hold
@@ -39,7 +39,7 @@ class PartitionSource(Protocol):
 
 def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Iterator[Any]:
     """The range's records in the order of offsets, as RecordBatches of `schema`. Raises QuorumlogError."""
-    from quorumlog.spark.columns import to_batch
+    from quorumlog.spark.read.columns import to_batch
 
     for chunk in _chunks(wanted, options):
         batch = to_batch(chunk, schema, options.shape.null_if_bad)
@@ -50,11 +50,11 @@ def read_range(wanted: PartitionRange, options: ReadOptions, schema: Any) -> Ite
 
 def _chunks(wanted: PartitionRange, options: ReadOptions) -> Iterator[Chunk]:
     if options.directories:
-        from quorumlog.spark.files import read_files
+        from quorumlog.spark.read.files import read_files
 
         yield from read_files(wanted, options)
         return
-    from quorumlog.spark.cluster import ClusterSource
+    from quorumlog.spark.read.cluster import ClusterSource
 
     with ClusterSource(wanted, options) as source:
         yield from read_chunks(wanted, source, options)

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import (
 )
 
 from quorumlog.ids import NO_EPOCH, Offset
-from quorumlog.spark.planning import PartitionRange
+from quorumlog.spark.read.planning import PartitionRange
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)

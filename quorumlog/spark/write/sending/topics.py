@@ -17,7 +17,7 @@ from pyspark.sql.types import ArrayType, StructType, TimestampType
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ApiError
 from quorumlog.records.batch import NO_TIMESTAMP
-from quorumlog.spark.columns import arrow_schema
+from quorumlog.spark.read.columns import arrow_schema
 from quorumlog.topic_name import MAX_NAME_CHARACTERS, validate_topic_name
 
 COPIED = ("key", "value", "headers", "partition", "timestamp")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import Filter, InputPartition
 from pyspark.sql.types import StructType
 
-from quorumlog.spark.filters import Narrowing, cut, narrowing_of
-from quorumlog.spark.options import ReadOptions
-from quorumlog.spark.places import TimePlace
-from quorumlog.spark.source import BatchReader
+from quorumlog.spark.format.source import BatchReader
+from quorumlog.spark.read.filters import Narrowing, cut, narrowing_of
+from quorumlog.spark.read.options import ReadOptions
+from quorumlog.spark.read.places import TimePlace
 
 if TYPE_CHECKING:
     import pyarrow
 
-    from quorumlog.spark.planning import Logs, LogSpan, PartitionRange
+    from quorumlog.spark.read.planning import Logs, LogSpan, PartitionRange
 
 
 class PushingReader(BatchReader):

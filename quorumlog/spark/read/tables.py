@@ -28,7 +28,7 @@ from quorumlog.client.errors import RequestFailed
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, show_uuid
-from quorumlog.spark.options import METADATA_RECORDS, TableOptions
+from quorumlog.spark.read.options import METADATA_RECORDS, TableOptions
 
 if TYPE_CHECKING:
     import pyarrow
@@ -78,7 +78,7 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
 
-        from quorumlog.spark.columns import arrow_schema
+        from quorumlog.spark.read.columns import arrow_schema
 
         schema = arrow_schema(self._schema)
         for rows in self._rows():
@@ -86,12 +86,12 @@ class TableReader(DataSourceReader):
 
     def _rows(self) -> Iterator[list[Row]]:
         if self._options.directories:
-            from quorumlog.spark.metadata_records import metadata_rows
+            from quorumlog.spark.read.metadata_records import metadata_rows
 
             yield from metadata_rows(self._options.directories)
             return
         from quorumlog.client.blocking_admin import Admin
-        from quorumlog.spark.cluster import common_options
+        from quorumlog.spark.read.cluster import common_options
 
         with Admin(common_options(self._options.client)) as admin:
             yield list(_TABLES[self._options.table](admin))

@@ -14,8 +14,8 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.spark.cluster import commit_offsets
-from quorumlog.spark.stream_offset import StreamOffset, stream_offset
+from quorumlog.spark.read.cluster import commit_offsets
+from quorumlog.spark.stream.offset import StreamOffset, stream_offset
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 )
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.spark.options import Shape
+from quorumlog.spark.read.options import Shape
 
 _HEADERS_TYPE = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _FORMATS: Mapping[str, DataType] = {

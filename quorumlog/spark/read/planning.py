@@ -18,8 +18,8 @@ from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.fetch import OffsetRange
-from quorumlog.spark.options import ReadOptions
-from quorumlog.spark.places import Place, TimePlace
+from quorumlog.spark.read.options import ReadOptions
+from quorumlog.spark.read.places import Place, TimePlace
 
 NOT_THERE = "are not in the log"  # in every text of a loss
 SKIP_HINT = "set failOnDataLoss=false to read the remaining records"

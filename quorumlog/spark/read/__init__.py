@@ -1,0 +1,1 @@
+"""Reads: options, the plan, and one task's rows, from a cluster or from its files."""
