@@ -57,13 +57,17 @@ def others(tmp_path: Path) -> Path:
 
 
 def run(cluster: LocalCluster, others: Path, package: Path | None, archive: str, name: str) -> dict[str, Any]:
-    """package: the folder that has it; None: it is in the archive. name: of what it writes exactly once."""
+    """package: the folder that has it; None: it is in the archive. name: of what it writes exactly once.
+
+    The archive is on the driver's path, too: Spark asks a stream's source on the driver, in a process that does not look
+    at `--py-files` (any Python source fails so, without ours).
+    """
     for kind in ("batch", "stream"):
         cluster.client.admin.create_topic(f"{name}-{kind}", 3)
     environment = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     python = str(others.parent / "python")
     more = {
-        "PYTHONPATH": os.pathsep.join(str(place) for place in (package, others) if place), "PYSPARK_PYTHON": python,
+        "PYTHONPATH": os.pathsep.join(str(place) for place in (package or archive, others)), "PYSPARK_PYTHON": python,
         "XDG_CACHE_HOME": "/dev/null", "SPARK_LOCAL_IP": "127.0.0.1",
     }  # fmt: skip
     done = subprocess.run(
