@@ -54,9 +54,12 @@ def test_from_a_kafka_and_home(spark: Any, servers: str, kafka: Cluster, tmp_pat
         assert (told["cleanup.policy"], told["message.timestamp.type"]) == ("compact", "CreateTime")
         assert offsets_of(ours.client, "readers") == {("orders", 0): 2}, "two records lie before offset 4"
         with ours.client.producer() as producer:
-            for number in range(6):
+            sent = [
                 producer.send("orders", None, key=b"new%d" % number, partition=number % 2, timestamp_ms=1_000 + number)
-        ours.client.admin.alter_group_offsets("readers", {("orders", 0): CommittedOffset(10)})
+                for number in range(6)
+            ]
+        last_read = sent[2].result().offset
+        ours.client.admin.alter_group_offsets("readers", {("orders", 0): CommittedOffset(last_read + 1)})
         mirror_once(spark, ours.bootstrap_servers, servers, tmp_path / "home", aliases=("b", "a"), **names)
         assert contents(kafka, "orders") == contents(ours.client, "orders")
         passed = offsets_of(kafka, "readers")["orders", 0]

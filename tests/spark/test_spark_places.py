@@ -59,8 +59,8 @@ def others(tmp_path: Path) -> Path:
 def run(cluster: LocalCluster, others: Path, package: Path | None, archive: str, name: str) -> dict[str, Any]:
     """package: the folder that has it; None: it is in the archive. name: of what it writes exactly once.
 
-    The archive is on the driver's path, too: Spark asks a stream's source on the driver, in a process that does not look
-    at `--py-files` (any Python source fails so, without ours).
+    The archive is on the driver's path, too: Spark asks a stream's source on the driver, in a process that does not
+    look at `--py-files` (any Python source fails so, without ours).
     """
     for kind in ("batch", "stream"):
         cluster.client.admin.create_topic(f"{name}-{kind}", 3)

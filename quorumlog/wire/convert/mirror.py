@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.slices import Pace, Sliced
-from quorumlog.wire.convert.names import names_of
+from quorumlog.wire.convert.names import NULL_WHEN_EMPTY, names_of
 from quorumlog.wire.schema import Values
 
 Change = Callable[[Any], Any]
@@ -116,12 +116,18 @@ def _plan(message: Hashable) -> tuple[Mirrored, ...]:
     for field in fields(message):
         hint = hints[field.name]
         read, write = _changes(field.name, hint)
+        if (message, field.name) in NULL_WHEN_EMPTY:
+            write = _null_when_empty(write)
         required = None
         if field.default is MISSING and field.default_factory is MISSING:
             required = {int: 0, str: "", bytes: b"", bool: False}.get(hint)
         names = names_of(message, field.name)
         plan.append(Mirrored(field.name, names, read, write, required, _element_of(hint)))
     return tuple(plan)
+
+
+def _null_when_empty(write: Change | None) -> Change:
+    return lambda values: None if not values else values if write is None else write(values)
 
 
 def _changes(name: str, hint: Any) -> tuple[Change | None, Change | None]:

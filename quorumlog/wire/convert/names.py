@@ -13,6 +13,10 @@ from quorumlog.messages import admin, cluster, fetch, groups, produce, quorum, r
 
 Names = Mapping[str, tuple[str, ...]]
 
+# Arrays whose absence says something else than an empty one: null is written. `assignments` without any element is
+# refused by Kafka (the controller shall place no replica), and null lets it choose.
+NULL_WHEN_EMPTY = frozenset({(admin.PartitionsOfTopic, "assignments"), (cluster.ConfigResource, "names")})
+
 EVERYWHERE: Names = {"index": ("partition_index", "partition", "index")}
 
 _REPLICAS = {"replicas": ("replica_nodes",), "isr": ("isr_nodes",)}
