@@ -71,7 +71,7 @@ def test_what_a_progress_report_says() -> None:
 
 
 def test_the_line_that_says_why() -> None:
-    text = 'job aborted\n  File "x.py"\nquorumlog.spark.planning.DataLoss: offsets 3 to 7\n  File "y"\n'
+    text = 'job aborted\n  File "x.py"\nquorumlog.spark.read.planning.DataLoss: offsets 3 to 7\n  File "y"\n'
     assert why_failed(text) == "quorumlog.spark.read.planning.DataLoss: offsets 3 to 7"
     assert why_failed("first\nsecond") == "first" and why_failed("") == "it said nothing"
 
