@@ -183,7 +183,7 @@ def test_what_a_failed_query_is_raised_as() -> None:
     a, b = FakeSide("a", {"t": topic("t")}), FakeSide("b")
     mirror = made(a, b)
     mirror.prepare()
-    lost = "job\nquorumlog.spark.planning.DataLoss: t-0: 4 offsets from 0 to 4 (exclusive) are not in the log: x"
+    lost = "job\nquorumlog.spark.read.planning.DataLoss: t-0: 4 offsets from 0 to 4 (exclusive) are not in the log: x"
     assert isinstance(mirror._why(RuntimeError(lost)), RecordsLost)
     other = RuntimeError("something else")
     assert mirror._why(other) is other
