@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from quorumlog.errors import ApiError
-from quorumlog.records import MAGIC, CorruptRecords, iter_batch
+from quorumlog.records.batch import MAGIC
 from quorumlog.records.control import decode_control
+from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.plain import iter_batch
 from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog_storage.audit.batches import FoundBatch
 

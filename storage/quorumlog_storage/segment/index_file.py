@@ -10,7 +10,10 @@ loads it wins. Another content, after a truncation or a rebuild, comes in one st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable
+from itertools import islice
+from operator import lt
 from typing import Generic, Protocol, TypeVar
 
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
@@ -163,3 +166,8 @@ class IndexFile(ABC, Generic[I]):
             return built if built is not None else self.index
         self._bound.admit(self)
         return index
+
+
+def increases(column: array[int]) -> bool:
+    """From 0 or more on, without two equal values."""
+    return not column or (column[0] >= 0 and all(map(lt, column, islice(column, 1, None))))

@@ -12,12 +12,10 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from itertools import islice
-from operator import lt
 from typing import NamedTuple
 
 from quorumlog.records.batch import NO_TIMESTAMP
-from quorumlog_storage.segment.index_file import CorruptIndex
+from quorumlog_storage.segment.index_file import CorruptIndex, increases
 
 TIME_ENTRY_BYTES = 12
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -116,8 +114,3 @@ class TimeEntries:
         entries = cls()
         entries._columns = (times, offsets)
         return entries
-
-
-def increases(column: array[int]) -> bool:
-    """From 0 or more on, without two equal values."""
-    return not column or (column[0] >= 0 and all(map(lt, column, islice(column, 1, None))))
