@@ -36,7 +36,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable, is_back_pressure
 from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
 from quorumlog_storage.segment.batch import StoredBatch
-from quorumlog_storage.segment.rebuild import RebuildNeeded, leaving_rebuilds
+from quorumlog_storage.segment.index_pair import RebuildNeeded, leaving_rebuilds
 from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, Generation
 from quorumlog_storage.writer.worker import Answer, Worker, WorkerClosed, WorkerFull
 from quorumlog_storage.writer.writer import AppendJob, CallJob, Job, Outcome

@@ -16,7 +16,7 @@ from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.replicas.opening_progress import DirectoryProgress
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.directory.directory_probe import DirectoryGone
+from quorumlog_storage.directory.directory import DirectoryGone
 from quorumlog_storage.files.disk import DiskError, FileMissing
 from quorumlog_storage.writer.directory_life import DirectoryState
 

@@ -32,7 +32,7 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.producers.transactions import Unstable
-from quorumlog_storage.recovery.scan_progress import ScanProgress
+from quorumlog_storage.recovery.recovery import ScanProgress
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 RETRY_MS = 1_000  # of a log that could not be opened or prepared because too many files are open

@@ -19,11 +19,11 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records.batch import NO_TIMESTAMP
 from quorumlog_storage.log.log_errors import UnexpectedAppend
-from quorumlog_storage.log.log_parts import LogParts
 from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.rules.roll_rule import ANY_TIME
 from quorumlog_storage.segment.batch import StoredBatch
@@ -31,6 +31,9 @@ from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.log_file import CorruptBatch
 from quorumlog_storage.segment.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from quorumlog_storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from quorumlog_storage.log.log import LogParts
 
 
 def check_append(

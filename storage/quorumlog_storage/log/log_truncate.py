@@ -8,11 +8,15 @@ A start inside a segment is kept in memory only; quorumlog_storage/directory/par
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quorumlog.ids import Offset
 from quorumlog_storage.log.log_errors import reading
-from quorumlog_storage.log.log_parts import LogParts
 from quorumlog_storage.log.log_view import view_of
 from quorumlog_storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from quorumlog_storage.log.log import LogParts
 
 
 def truncate_to(log: LogParts, offset: Offset) -> None:

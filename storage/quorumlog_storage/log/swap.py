@@ -14,13 +14,16 @@ where the sources began, and the last one ends where they ended.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorumlog.ids import Offset
 from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from quorumlog_storage.log.log_errors import reading
-from quorumlog_storage.log.log_parts import LogParts
 from quorumlog_storage.log.log_view import view_of
 from quorumlog_storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from quorumlog_storage.log.log import LogParts
 
 
 class Superseded(Exception):

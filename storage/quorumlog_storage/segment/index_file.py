@@ -17,8 +17,7 @@ from operator import lt
 from typing import Generic, Protocol, TypeVar
 
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
-from quorumlog_storage.segment.log_file import LogFile
-from quorumlog_storage.segment.segment_file import suffixed
+from quorumlog_storage.segment.log_file import LogFile, suffixed
 
 INDEX_OVERHEAD_BYTES = 256  # what a loaded index takes beside its entries, about
 
