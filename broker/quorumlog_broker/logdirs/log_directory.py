@@ -23,8 +23,7 @@ from typing import Any, TypeVar
 from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
-from quorumlog_broker.logdirs.directory_busy import Busy
-from quorumlog_broker.logdirs.failures import fails_the_directory, offline_error, refusal
+from quorumlog_broker.logdirs.failures import Busy, fails_the_directory, offline_error, refusal
 from quorumlog_broker.logdirs.flush_timers import FlushTimers
 from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.logdirs.handed_over import HandedOver
