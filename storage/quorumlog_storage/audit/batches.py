@@ -3,7 +3,7 @@
 A batch is held whole up to MAX_HELD_BATCH_BYTES, so that its records can be looked at; of a larger one only the
 checksum is computed, piece by piece. Memory: one window, or one such batch.
 
-Whether the records inside a stored batch are whole: the audit of what the checksum covers, but does not explain.
+`record_problem` says whether the records inside a batch are whole, which the checksum covers, but does not explain.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The index files of one segment, opened together and fed with its batches.
 
-Each entry of an `.index` file names a batch of its segment: where it begins, and its last offset.
+Offset index: each entry of an `.index` file names a batch of its segment: where it begins, and its last offset.
 
-Each entry of a `.timeindex` file: the largest timestamp up to a batch of its segment, and that batch's offset.
+Time index: each entry of a `.timeindex` file is the largest timestamp up to a batch of its segment, and that batch's
+offset.
 
-Rules (Kafka's `TimeIndex` and `kafka-dump-log`):
+Rules of it (Kafka's `TimeIndex` and `kafka-dump-log`):
 
 1. Timestamps and offsets strictly increase; the last entry may repeat the one before it, because Kafka appends the
-segment's largest timestamp once more when the segment is closed.
+   segment's largest timestamp once more when the segment is closed.
 2. The offset lies in a batch whose largest timestamp is the entry's.
 3. No batch up to that one has a larger timestamp.
 4. The last entry has the largest timestamp of the segment: it is appended when the segment is closed.

@@ -8,7 +8,8 @@ offset after it, which is the first offset of the transactions that are still op
 A log whose first records were deleted, or that was compacted, does not hold the whole story: what an entry says about
 records that are not there is then believed.
 
-`transaction-index-checkpoint`: how many entries each `.txnindex` of a log has, and their checksum (ours).
+`transaction-index-checkpoint` (`check_index_note`) notes how many entries each `.txnindex` of a log has, and their
+checksum (ours).
 """
 
 from __future__ import annotations

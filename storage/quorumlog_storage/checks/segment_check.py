@@ -3,11 +3,11 @@
 What must hold (the rules of offset_index.py, time_index.py, transaction_index.py):
 
 1. Each entry of the offset index names a batch: where it begins, and its last offset. No two entries, nor the last one
-and the end, are further apart than a look-up should have to walk.
+   and the end, are further apart than a look-up should have to walk.
 2. Each entry of the time index names a batch that has its timestamp, and no batch before that has a later one. At each
-entry of the offset index, and at the end, the largest timestamp so far has an entry.
+   entry of the offset index, and at the end, the largest timestamp so far has an entry.
 3. The transaction index is as long as the log noted, with that checksum. Where the log still holds the whole story, it
-holds exactly the transactions that the markers of this segment have aborted.
+   holds exactly the transactions that the markers of this segment have aborted.
 
 While it reads, it makes the offset index and the time index anew, so that a wrong one can be replaced without another
 walk. A batch that is damaged is told. Indexes of a segment with a damaged batch are not judged and not replaced: what
@@ -15,11 +15,7 @@ they would be compared with is not the log that was written.
 
 The auditor (`quorumlog_storage/audit/`) is a second answer to the same questions, for the files of a stopped node.
 
-A place where a file of a log is not as it must be, found while the node runs.
-
-Goes along an offset index while the batches of its segment are read, and tells the first entry that is wrong.
-
-Goes along a time index while the batches of its segment are read, and tells the first entry that is wrong.
+A cursor goes along each of two indexes while the batches are read, and tells the first entry that is wrong.
 """
 
 from __future__ import annotations

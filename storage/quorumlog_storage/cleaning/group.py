@@ -4,13 +4,12 @@ A group of one segment begins without an output. At the first batch that changes
 from there on what stays is written. So a segment of which everything stays is only read; one of which pass 1 knows
 that everything stays is not even read.
 
-Which neighbours become one segment: as many as fit, by size, by index size and by offsets (Kafka's
+`grouped` says which neighbours become one segment: as many as fit, by size, by index size and by offsets (Kafka's
 `groupSegmentsBySize`). The sizes before the compaction count, so an output always fits.
 
-The segments that a group becomes, written under `.cleaned`.
-
-The first begins where the group begins. Normally it is the only one. A group whose batches grew by their compression
-may outgrow a segment: then the next one begins where the one before it ends, so that segments always meet.
+The segments that a group becomes are written under `.cleaned` (`Output`). The first begins where the group begins.
+Normally it is the only one. A group whose batches grew by their compression may outgrow a segment: then the next one
+begins where the one before it ends, so that segments always meet.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A directory is formatted once and locked while a node runs. It holds the partiti
 (quorumlog_storage/directory/partition_directories.py) and the marker of a clean shutdown. Opening removes the marker
 durably, so that a crash while the logs are loaded leads to recovery.
 
-Finds out whether a log directory is still the one that was opened, and still takes changes.
+`DirectoryProbe` finds out whether a log directory is still the one that was opened, and still takes changes.
 
 A write to an open file succeeds after its directory was removed, or after another file system was mounted over it or
 away from it. Nobody who appends would notice before the next file is made. So the directory is probed from time to

@@ -6,13 +6,12 @@ every other process of the machine (nice).
 
 Started by `quorumlog_server/edge/cleaner_process.py`. Arguments: where the code is, and the form of the work with keys.
 
-Which form of the work with keys a round takes (`quorumlog_storage/cleaning/keys.py`): the plain one from the first
-record on, the compiled one once it pays.
-
-The compiled form is about ten times as fast. But importing Numba and loading the kernels from its cache takes as long
-as the plain form takes for some hundred thousand records, and compiling them, once for a machine, as long as for two
-million. A process changes over at the first round with which the records that it has seen would have paid for that. So
-a node with small compacted topics never imports Numba, and no round takes more than about twice its best time.
+Which form of the work with keys a round takes (`quorumlog_storage/cleaning/keys.py`), `KeyForms` says: the plain one
+from the first record on, the compiled one once it pays. The compiled form is about ten times as fast. But importing
+Numba and loading the kernels from its cache takes as long as the plain form takes for some hundred thousand records,
+and compiling them, once for a machine, as long as for two million. A process changes over at the first round with which
+the records that it has seen would have paid for that. So a node with small compacted topics never imports Numba, and no
+round takes more than about twice its best time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Reads that go past Linux's page cache (`O_DIRECT`), for one pass over a file that is not read again soon.
+"""Reads and writes that spare Linux's page cache, and the start of a writeback from it.
+
+`DirectReads`: reads that go past Linux's page cache (`O_DIRECT`), for one pass over a file that is not read again soon.
 
 After a crash a node reads gigabytes once. Through the page cache each page is allocated, filled, copied and later
 evicted; in a virtual machine most pages are new to it as well, which costs a second per gigabyte. Past it, the disk
@@ -8,7 +10,7 @@ these reads show what the disk holds. Figures: bench/README.md, "All nodes kille
 The kernel asks for aligned positions, lengths and memory. Where file system or kernel refuse that, reads go through
 the page cache as before; nothing depends on it.
 
-Writes that leave nothing in Linux's page cache, for records that are not read soon.
+`UncachedWrites`: writes that leave nothing in Linux's page cache, for records that are not read soon.
 
 A follower's records are read after a change of leader only, but would push the leaders' records out of the cache. Large
 writes therefore ask for `RWF_DONTCACHE` (Linux 6.14: the kernel frees the pages as soon as they are on disk). Where
@@ -16,7 +18,8 @@ kernel, file system or Python refuses that, the pages are freed after the sync t
 Small writes do neither: the next write would have to read its first block back from the disk. All of this is a hint;
 where it is refused, nothing is lost. Figures: bench/README.md, "What was tried".
 
-Starts to write a file's dirty pages without waiting for them: Linux's `sync_file_range`, which Python lacks.
+`begin_writeback` starts to write a file's dirty pages without waiting for them: Linux's `sync_file_range`, which Python
+lacks.
 
 It makes nothing durable: it writes no metadata and does not flush the drive's cache. The `fdatasync` that follows finds
 the pages under way. If their writing fails, the kernel reports it to that `fdatasync`. A failure before they are under

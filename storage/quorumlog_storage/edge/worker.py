@@ -4,12 +4,11 @@ Only the writer thread changes that writer's files. Where a turn has many syncs,
 Answers go to the loop through `post` (`loop.call_soon_threadsafe`), a whole turn in one call. A sick disk blocks these
 threads and nothing else.
 
-The syncs of one turn: a few run one after the other on the writer's own thread, many are shared among threads.
-
-All files are begun before the first sync waits (`File.begin_sync`), so most of the writing is done when a sync comes.
-Each sync still waits for a flush of the drive, and syncs that wait together share one flush. One helper per file costs
-more processor time; longer shares cost more waiting where the processors are busy. Figures: bench/README.md, "What was
-tried".
+Of the syncs of one turn, a few run one after the other on the writer's own thread, many are shared among threads
+(`SyncPool`). All files are begun before the first sync waits (`File.begin_sync`), so most of the writing is done when a
+sync comes. Each sync still waits for a flush of the drive, and syncs that wait together share one flush. One helper per
+file costs more processor time; longer shares cost more waiting where the processors are busy. Figures: bench/README.md,
+"What was tried".
 """
 
 from __future__ import annotations

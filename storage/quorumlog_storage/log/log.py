@@ -5,7 +5,7 @@ Rules of the log; those of one operation stand in its own module:
 - One thread changes a log, the writer of its directory. Any thread reads what was published, by taking the view.
 - An append publishes the new end after its write returned. `sync` makes it durable and then moves `synced_end`.
 - After an exception of any kind in the middle of a change the log refuses every change: an (offset, epoch) is never
-assigned twice.
+  assigned twice.
 - A new epoch reaches its checkpoint before `synced_end` passes its first record.
 - Reading asks nothing of the writer: a log is read in the same way whether its replica leads or not.
 """

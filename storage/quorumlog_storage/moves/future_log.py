@@ -4,7 +4,7 @@ It is a partition's log under another name, filled as a follower's is (quorumlog
 that changes it is a call of its own directory's writer, or of a job that has its files. It may be lost at any time
 without harm: the source has everything until the promotion (quorumlog_storage/moves/promotion.py).
 
-The place of one future log: a log directory in which the partition has its `-future` name.
+`FutureDirectories` is the place of one future log: a log directory in which the partition has its `-future` name.
 
 A log directory holds a partition or its future log, never both. So the partition's lines in the offset files belong to
 whichever is there, as in Kafka, and stay right when the future log gets its live name.

@@ -1,14 +1,16 @@
-"""How a future log becomes equal to its source: the next step, from both logs' spans and epochs. Pure.
+"""What is to be done with a future log: while it is filled, and where a start finds it. Pure.
+
+While it is filled: how a future log becomes equal to its source: the next step, from both logs' spans and epochs.
 
 A future log copies from its source as a follower does from its leader, by the one fetch rule
 (quorumlog_storage/rules/fetch_rule.py, KIP-101 and KIP-279). So a source that was truncated by a leader change, or lost
 a part that was not synced, cuts its copy where the two parted, also after a restart.
 
 - What the future log holds before the source's start was deleted there. Where it ends at or before that start, nothing
-of it is needed: it restarts at the source's start.
+  of it is needed: it restarts at the source's start.
 - A source that starts before its copy was itself copied anew. A log never starts earlier than before: start over.
 
-What a start makes of a future log that it finds. Pure.
+What a start makes of a future log that it finds (`fate_of`):
 
 | the log itself is | mark | the mark's source directory | some directory is offline | the future log |
 |---|---|---|---|---|

@@ -3,37 +3,36 @@
 Passes, in order:
 
 1. An interrupted compaction is finished or dropped (quorumlog_storage/recovery/swap_files.py). Leftovers of other
-interrupted work are removed, and caches without a log file. Segments before the log's start leave, as they would
-have without the crash; so no hole between them is taken for a loss.
+   interrupted work are removed, and caches without a log file. Segments before the log's start leave, as they would
+   have without the crash; so no hole between them is taken for a loss.
 2. The epochs are read from their checkpoint.
 3. The segments are split into those that are trusted and those that are scanned, by the rules below.
 4. The scan finds where the log ends (quorumlog_storage/recovery/segment_scan.py). What follows is set aside
-(quorumlog_storage/recovery/cut_files.py). What stays has to be made durable: it may have been in memory only, if a
-process was killed. Where nothing was cut, that is left to the log's first sync, so that many logs of a directory can
-share it (quorumlog_storage/recovery/recovery.py).
+   (quorumlog_storage/recovery/cut_files.py). What stays has to be made durable: it may have been in memory only, if a
+   process was killed. Where nothing was cut, that is left to the log's first sync, so that many logs of a directory can
+   share it (`left_to_sync`).
 5. The epochs are cut to the log's range: a crash may have kept older ones, or newer ones, than its records.
 6. The producers are read from their newest snapshot and the records behind it
-(quorumlog_storage/producers/log_producers.py). A scan notes them on its way, so that nothing is read twice
-(quorumlog_storage/producers/replay.py).
+   (quorumlog_storage/producers/log_producers.py). A scan notes them on its way, so that nothing is read twice
+   (quorumlog_storage/producers/replay.py).
 
 Which segments are trusted:
 
 1. After a clean stop: all. Otherwise: those before the one that holds the recovery point, for everything before the
-recovery point was synced once. A durable log keeps all but its last segment synced
-(quorumlog_storage/log/log_append.py), so there even a recovery point that is wrong by accident hides no damage.
+   recovery point was synced once. A durable log keeps all but its last segment synced
+   (quorumlog_storage/log/log_append.py), so there even a recovery point that is wrong by accident hides no damage.
 2. None, if the checkpoint of the epochs is missing: every record has an epoch, so the log has to be read. A log that
-was closed cleanly and is empty needs none. None, in a directory that failed and comes back while the node runs:
-nothing that was known of it counts.
+   was closed cleanly and is empty needs none. None, in a directory that failed and comes back while the node runs:
+   nothing that was known of it counts.
 3. None, if the log turns out to end before its recovery point. Records that were synced are gone, or the point is
-another log's: either way it is ignored, and all segments are scanned. A clean stop is then ignored as well.
+   another log's: either way it is ignored, and all segments are scanned. A clean stop is then ignored as well.
 4. Only those before the first one that does not end where the next one begins. That one is scanned. If it still does
-not meet the next one, there is a hole, and the log ends before it.
+   not meet the next one, there is a hole, and the log ends before it.
 
 Records of another version are never cut: opening raises UnknownFormat.
 
-How far the recovery of one log has come. Written by the thread that opens the log, read by any other.
-
-What a log that recovery found whole may have in memory only: bytes and names that its first sync has to cover.
+`left_to_sync` tells what a log that recovery found whole may have in memory only: bytes and names that its first sync
+has to cover. Pure.
 
 A process that was killed may have written and renamed what it did not sync. The next one finds all of it, and must not
 build on it before it is on the disk. How much that is, follows from the recovery point, which is noted only for what is
@@ -41,12 +40,12 @@ synced, names included:
 
 1. Segments that end at or before the point are on the disk.
 2. The names of the log's files are on the disk where the point lies behind the start of the last segment. At its start
-they may not be: the segment may have been made after the point was noted.
+   they may not be: the segment may have been made after the point was noted.
 3. So a log that ends at its point, inside its last segment, needs no sync. Nor can a cut of it be in memory only: a cut
-lowers the point to the start of its segment first, and the point rises again only after the cut is durable
-(quorumlog_storage/directory/checkpointed_log.py).
+   lowers the point to the start of its segment first, and the point rises again only after the cut is durable
+   (quorumlog_storage/directory/checkpointed_log.py).
 
-Only for logs from which nothing was cut. A cut has an order of its own (quorumlog_storage/recovery/recovery.py). Pure.
+Only for logs from which nothing was cut. A cut has an order of its own (`_cut`).
 """
 
 from __future__ import annotations
@@ -74,7 +73,10 @@ from quorumlog_storage.segment.segment import Segment
 
 
 class ScanProgress:
-    """What is left to verify: segments, and their bytes. 0 before the recovery has begun, and once it has ended."""
+    """What is left to verify: segments, and their bytes. 0 before the recovery has begun, and once it has ended.
+
+    Written by the thread that opens the log, read by any other.
+    """
 
     __slots__ = ("bytes_left", "segments_left")
 

@@ -3,8 +3,8 @@
 Rules:
 
 1. Every look-up compares the entries that it uses with the batches that they name. A mismatch builds both indexes again
-from the batch headers, at once or in slices (rebuild.py); the log's writer saves them later
-(`Segment.save_rebuilt`).
+   from the batch headers, at once or in slices; the log's writer saves them later
+   (`Segment.save_rebuilt`).
 2. They are rebuilt and saved together, so that the largest timestamp is known at each entry of the offset index.
 3. At the opening of a log, `mend` looks at the files: a missing, emptied or torn one is rebuilt and saved at once.
 
@@ -12,13 +12,12 @@ A flipped bit is found by the look-ups that use its entry, or by the order of th
 time index that lost entries in its middle, and still is in order, is found by the check of whole files only
 (`quorumlog log verify`, and the check in the background, quorumlog_storage/checks/log_check.py).
 
-Both indexes of a segment made again from its log file, some batches at a time.
-
-The headers of a segment of a gigabyte take a second to read. A reader thread that did it in one go would make every
-other reader of the directory wait. So whoever runs look-ups in shared threads wraps them in `leaving_rebuilds`: a
-look-up that finds an index wrong then raises RebuildNeeded, the caller has `IndexPair.rebuild_step` run again and
-again, with other work in between, and repeats the look-up. Without the wrapper, for example in the log's writer or
-while a log is opened, the look-up builds the indexes at once.
+Both are made again from the log file, some batches at a time. The headers of a segment of a gigabyte take a second to
+read. A reader thread that did it in one go would make every other reader of the directory wait. So whoever runs
+look-ups in shared threads wraps them in `leaving_rebuilds`: a look-up that finds an index wrong then raises
+RebuildNeeded, the caller has `IndexPair.rebuild_step` run again and again, with other work in between, and repeats the
+look-up. Without the wrapper, for example in the log's writer or while a log is opened, the look-up builds the indexes
+at once.
 """
 
 from __future__ import annotations
@@ -198,7 +197,7 @@ class IndexPair:
     # --- from the log ---
 
     def rebuild(self) -> None:
-        """Build both again. Raises CorruptBatch, DiskError, where nothing has changed; RebuildNeeded (rebuild.py)."""
+        """Build both again. Raises CorruptBatch, DiskError, where nothing has changed; RebuildNeeded."""
         if self._failed is not None and self._failed[1] is self.offsets.slot:
             raise kept(self._failed[0])  # the log cannot be walked: not again for each look-up
         if rebuilds_are_left():

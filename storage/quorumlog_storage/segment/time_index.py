@@ -3,16 +3,15 @@
 Rules (Kafka's `TimeIndex` and `LogSegment.append`):
 
 1. Whenever the offset index gets an entry, the time index gets the largest timestamp so far, if that has risen. So at
-each entry of the offset index the largest timestamp is known, and a search begins at such an entry.
+   each entry of the offset index the largest timestamp is known, and a search begins at such an entry.
 2. When the file is written, for a segment that is closed or a node that stops, the largest timestamp of all comes last.
-So the last entry says whether a segment holds a time at all.
+   So the last entry says whether a segment holds a time at all.
 
 Kafka allows the two files to be of different builds. Here they are not: they are rebuilt together (index_pair.py).
 
-Entries of a time index: (largest timestamp so far, last offset of the batch that has it), Kafka's `TimeIndex`.
-
-On disk, `.timeindex`: big-endian i64 timestamp in ms, i32 offset relative to the segment's base. In
-memory two flat arrays. Both columns increase: timestamps of records may fall, the largest so far does not.
+Its entries: (largest timestamp so far, last offset of the batch that has it). On disk, `.timeindex`: big-endian i64
+timestamp in ms, i32 offset relative to the segment's base. In memory two flat arrays. Both columns increase: timestamps
+of records may fall, the largest so far does not.
 
 One thread changes the entries, any may look things up meanwhile: offsets are appended before timestamps, a look-up
 takes its length from the timestamps, and truncation makes another object.
