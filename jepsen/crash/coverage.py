@@ -32,8 +32,8 @@ UNREACHED: dict[tuple[str, str], str] = {
     ("quorumlog/spark/read/files.py", "_no_partitions"): _BESIDE,
     ("storage/quorumlog_storage/foreign/export.py", "Export.__init__"): _EXPORTS,
     ("storage/quorumlog_storage/foreign/export.py", "Export.finish"): _EXPORTS,
-    ("storage/quorumlog_storage/directory/directory_probe.py", "DirectoryProbe._identity"): _PROBES,
-    ("storage/quorumlog_storage/directory/directory_probe.py", "DirectoryProbe._make_a_file"): _PROBES,
+    ("storage/quorumlog_storage/directory/directory.py", "DirectoryProbe._identity"): _PROBES,
+    ("storage/quorumlog_storage/directory/directory.py", "DirectoryProbe._make_a_file"): _PROBES,
     (
         "server/quorumlog_server/directories/metadata_repair.py",
         "_stopped",

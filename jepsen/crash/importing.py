@@ -31,7 +31,7 @@ from quorumlog.messages.imports import (
     ImportRecordsResponse,
 )
 from quorumlog.records import BatchHeader, Record, encode_batch, headers
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.produce.import_path import ImportPath
 from quorumlog_broker.replicas.registry import Registry

@@ -18,9 +18,19 @@ from quorumlog.records import Record, encode_batch, headers
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.moves import promotion
-from quorumlog_storage.moves.fates import Fate, fate_of
 from quorumlog_storage.moves.future_log import FutureLog, future_name
-from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, StartOver, next_step, span_of
+from quorumlog_storage.moves.steps import (
+    CaughtUp,
+    Cut,
+    Fate,
+    RaiseStart,
+    Read,
+    Restart,
+    StartOver,
+    fate_of,
+    next_step,
+    span_of,
+)
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 
 M, LINE = "m", ("m", 0)
@@ -48,7 +58,7 @@ class Moving:
         return self.world.process.logs[M]
 
     def open(self) -> None:
-        """As a broker starts: what is found decides which copy is the log (quorumlog_storage/moves/fates.py)."""
+        """As a broker starts: what is found decides which copy is the log (quorumlog_storage/moves/steps.py)."""
         world, topic_id = self.world, self.world.known[M]
         found = [(here, here.find()) for here in (self.source, self.target)]
         places = [here for here, listed in found if (topic_id, 0) in listed.partitions]

@@ -106,7 +106,7 @@ from quorumlog_storage.rules.fetch_rule import SnapshotId
 from quorumlog_storage.segment.batch import received_batches
 from quorumlog_storage.segment.index_file import CorruptIndex
 from quorumlog_storage.segment.offset_index import OffsetIndex
-from quorumlog_storage.segment.time_entries import TimeEntries
+from quorumlog_storage.segment.time_index import TimeEntries
 from quorumlog_storage.segment.transaction_index import (
     AbortedTransaction,
     CorruptTransactionIndex,
@@ -383,7 +383,7 @@ PARSERS: dict[str, Parser] = {
     "storage/quorumlog_storage/segment/offset_index.py OffsetIndex.decode": Parser(
         call=lambda data: OffsetIndex.decode(data, 1 << 30)._columns, seeds=(_index(), b""), errors=(CorruptIndex,),
     ),
-    "storage/quorumlog_storage/segment/time_entries.py TimeEntries.decode": Parser(
+    "storage/quorumlog_storage/segment/time_index.py TimeEntries.decode": Parser(
         call=lambda data: TimeEntries.decode(data)._columns, seeds=(TIMES, b""), errors=(CorruptIndex,),
     ),
     "storage/quorumlog_storage/segment/transaction_index.py decode_entries": Parser(

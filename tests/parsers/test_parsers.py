@@ -86,7 +86,7 @@ DENSE: list[tuple[str, bytes]] = [
     ("storage/quorumlog_storage/directory/mark.py parse_mark", _lines("t {0} 9")),
     ("storage/quorumlog_storage/files/properties.py parse_properties", b"".join(b"%x\n" % number for number in
     range(9_000))), (
-        "storage/quorumlog_storage/segment/time_entries.py TimeEntries.decode",
+        "storage/quorumlog_storage/segment/time_index.py TimeEntries.decode",
         b"".join(Struct(">qi").pack(n, n) for n in range(8_000)),
     ),
     (

@@ -14,7 +14,7 @@ from jepsen.sim.settings import DATA
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog_server.directories.directory_probes import PROBE_INTERVAL_MS
-from quorumlog_storage.directory.directory_probe import PROBE_NAME
+from quorumlog_storage.directory.directory import PROBE_NAME
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 
 MOVED_MS = 3_000  # from the fault until others lead

@@ -21,8 +21,7 @@ from quorumlog_server.directories.format import format_node
 from quorumlog_server.directories.replica_directories import DirectoryWorkers
 from quorumlog_server.directories.secret import new_secret
 from quorumlog_server.edge.edges import Edges
-from quorumlog_storage.directory.directory import LOCK_NAME
-from quorumlog_storage.directory.directory_probe import PROBE_NAME
+from quorumlog_storage.directory.directory import LOCK_NAME, PROBE_NAME
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.file_handle import FileHandle

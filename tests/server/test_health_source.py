@@ -11,7 +11,7 @@ from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.scrub.report import ScrubReport
 from quorumlog_cli.local.ready import LEADERLESS
 from quorumlog_server.process.health import MAX_BLOCKED, index_checks, is_serving, problems, readiness, who
-from quorumlog_storage.checks.log_fault import LogFault
+from quorumlog_storage.checks.segment_check import LogFault
 from quorumlog_storage.retention.blocked import Blocked
 from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
 from quorumlog_storage.writer.stall_watch import DirectoryStalled, OpenCall

@@ -13,9 +13,19 @@ from quorumlog_storage.directory.partition_directories import PartitionDirectori
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.files.names import DELETE
 from quorumlog_storage.moves import promotion
-from quorumlog_storage.moves.fates import Fate, fate_of
 from quorumlog_storage.moves.future_log import FutureLog, delete_future, future_name
-from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, StartOver, next_step, span_of
+from quorumlog_storage.moves.steps import (
+    CaughtUp,
+    Cut,
+    Fate,
+    RaiseStart,
+    Read,
+    Restart,
+    StartOver,
+    fate_of,
+    next_step,
+    span_of,
+)
 from quorumlog_storage.segment.log_config import LogConfig
 
 T = ("t", 0)

@@ -22,7 +22,7 @@ from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encod
 from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader, parse_header, verify_crc
 from quorumlog_storage.cleaning.batch_filter import BatchFilter
 from quorumlog_storage.cleaning.batches import SourceFile
-from quorumlog_storage.cleaning.grouping import grouped
+from quorumlog_storage.cleaning.group import grouped
 from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys
 from quorumlog_storage.cleaning.marks import Marks
 from quorumlog_storage.cleaning.offset_map import OffsetMap

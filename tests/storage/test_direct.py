@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_storage.edge import direct
-from quorumlog_storage.edge.direct import ALIGNMENT, DIRECT_FROM_BYTES
+from quorumlog_storage.edge import page_cache
 from quorumlog_storage.edge.disk import RealDisk, RealFile
+from quorumlog_storage.edge.page_cache import ALIGNMENT, DIRECT_FROM_BYTES
 from quorumlog_storage.files.disk import DiskError
 
 CONTENT = os.urandom(DIRECT_FROM_BYTES + 3 * ALIGNMENT + 77)
@@ -95,7 +95,7 @@ def _fails_with(number: int) -> Callable[[int, Sequence[memoryview], int], int]:
 
 
 def _without_the_flag(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_FLAG", 0)
+    monkeypatch.setattr(page_cache, "_FLAG", 0)
 
 
 @pytest.mark.parametrize("refuse", [_at_the_open, _at_the_read, _without_the_flag])

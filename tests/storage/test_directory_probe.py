@@ -12,8 +12,7 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from quorumlog_storage.directory.directory import LOCK_NAME
-from quorumlog_storage.directory.directory_probe import DirectoryGone, DirectoryProbe
+from quorumlog_storage.directory.directory import LOCK_NAME, DirectoryGone, DirectoryProbe
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.files.disk import Disk, DiskError

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_storage.edge.direct import DIRECT_FROM_BYTES
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.edge.uncached import UNCACHED_FROM_BYTES
+from quorumlog_storage.edge.page_cache import DIRECT_FROM_BYTES, UNCACHED_FROM_BYTES
 from quorumlog_storage.edge.watched_disk import WatchedDisk
 from quorumlog_storage.files.atomic import remove_durably, write_atomically
 from quorumlog_storage.files.disk import DirectoryLocked, Disk, DiskError, FileMissing, name_of, parent_of, write_fully

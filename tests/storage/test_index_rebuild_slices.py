@@ -13,8 +13,8 @@ from test_damaged_indexes import CONFIG, FALLING, START_MS, closed_log, files_of
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog_storage.files.names import index_name, time_index_name
 from quorumlog_storage.log.log import Log
+from quorumlog_storage.segment.index_pair import RebuildNeeded, leaving_rebuilds
 from quorumlog_storage.segment.log_file import CorruptBatch
-from quorumlog_storage.segment.rebuild import RebuildNeeded, leaving_rebuilds
 from quorumlog_storage.segment.segment import Segment
 
 LOOK_UPS: list[tuple[str, Callable[[Segment], object]]] = [

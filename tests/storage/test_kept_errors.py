@@ -15,7 +15,7 @@ from storage_samples import SMALL, append, batch
 import quorumlog_storage
 from jepsen.sim.machine.disk_faults import Fail
 from jepsen.soak.counting_disk import CountingDisk
-from quorumlog_storage.edge.syncs import SyncPool
+from quorumlog_storage.edge.worker import SyncPool
 from quorumlog_storage.files.disk import DiskError, FileMissing
 from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.file_handle import let_go_all, open_below

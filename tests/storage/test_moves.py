@@ -18,9 +18,19 @@ from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 from quorumlog_storage.log.log_errors import LogClosed
 from quorumlog_storage.moves import promotion
-from quorumlog_storage.moves.fates import Fate, fate_of
 from quorumlog_storage.moves.promotion import NotReady
-from quorumlog_storage.moves.steps import CaughtUp, Cut, RaiseStart, Read, Restart, Span, StartOver, next_step
+from quorumlog_storage.moves.steps import (
+    CaughtUp,
+    Cut,
+    Fate,
+    RaiseStart,
+    Read,
+    Restart,
+    Span,
+    StartOver,
+    fate_of,
+    next_step,
+)
 from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 from tests.parts import few
 

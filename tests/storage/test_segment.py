@@ -19,8 +19,8 @@ from quorumlog_storage.files.names import index_name, log_name, time_index_name,
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.log.log_view import OffsetOutOfRange, view_of
+from quorumlog_storage.segment.log_file import IndexedBatch, SegmentCache, SegmentFile
 from quorumlog_storage.segment.segment import Segment
-from quorumlog_storage.segment.segment_file import IndexedBatch, SegmentCache, SegmentFile
 
 
 def segment_of(disk: Disk, path: str, values: Sequence[bytes], base: int = 0) -> Segment:

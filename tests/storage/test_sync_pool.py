@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from quorumlog_storage.edge import writeback
+from quorumlog_storage.edge import page_cache
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.edge.syncs import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
+from quorumlog_storage.edge.worker import SYNC_THREADS, SYNCS_PER_THREAD, SyncPool
 from quorumlog_storage.files.disk import DiskError
 
 
@@ -63,7 +63,7 @@ def test_a_few_syncs_take_no_thread(pool: SyncPool) -> None:
     assert threads == [threading.current_thread().name] * SYNCS_PER_THREAD
 
 
-@pytest.mark.parametrize("begin", [writeback.begin_writeback, writeback._find(), writeback._nothing])
+@pytest.mark.parametrize("begin", [page_cache.begin_writeback, page_cache._find(), page_cache._nothing])
 def test_a_begun_file_is_what_it_was(
     begin: Callable[[int], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +95,7 @@ def test_which_errors_of_the_call_are_reported(error: int, code: int, monkeypatc
         return -1
 
     monkeypatch.setattr("ctypes.CDLL", lambda _name, use_errno: SimpleNamespace(sync_file_range=fails))
-    assert writeback._find()(3) == code
+    assert page_cache._find()(3) == code
 
 
 @pytest.mark.parametrize("error", [OSError, AttributeError])
@@ -106,4 +106,4 @@ def test_nothing_is_begun_where_the_library_has_no_such_call(
         raise error
 
     monkeypatch.setattr("ctypes.CDLL", fails)
-    assert writeback._find() is writeback._nothing
+    assert page_cache._find() is page_cache._nothing

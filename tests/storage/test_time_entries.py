@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog_storage.segment.index_file import CorruptIndex
-from quorumlog_storage.segment.time_entries import NO_TIME, TimeEntries, TimeEntry
+from quorumlog_storage.segment.time_index import NO_TIME, TimeEntries, TimeEntry
 
 STEPS = st.lists(st.tuples(st.integers(1, 1 << 33), st.integers(1, 9)), max_size=30)
 

@@ -9,7 +9,7 @@ from quorumlog.records import Record, encode_batch
 from quorumlog_storage.files.names import time_index_name
 from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.segment import Segment
-from quorumlog_storage.segment.time_entries import TimeEntry
+from quorumlog_storage.segment.time_index import TimeEntry
 
 DIR = "/t-0"
 BASE = 100

@@ -12,9 +12,9 @@ import pytest
 from storage_samples import batch, disk_with_data, open_log
 
 from jepsen.sim.machine.disk import SimFile
-from quorumlog_storage.edge import uncached
+from quorumlog_storage.edge import page_cache
 from quorumlog_storage.edge.disk import RealDisk
-from quorumlog_storage.edge.uncached import UNCACHED_FROM_BYTES
+from quorumlog_storage.edge.page_cache import UNCACHED_FROM_BYTES
 from quorumlog_storage.files.disk import Buffer, DiskError
 from quorumlog_storage.segment.log_config import LogConfig
 
@@ -54,7 +54,7 @@ def test_only_large_writes_not_read_soon_bypass_the_cache(tmp_path: Path, monkey
     file.pwritev([LARGE[1:]], len(LARGE), read_soon=False)
     file.pwritev([LARGE[1:], b"x"], 2 * len(LARGE) - 1, read_soon=False)
     file.sync()
-    assert kernel.flags == [0, 0, uncached._RWF_DONTCACHE]
+    assert kernel.flags == [0, 0, page_cache._RWF_DONTCACHE]
     assert kernel.given_back == []  # the kernel does it by itself
 
 
@@ -77,7 +77,7 @@ def test_pages_are_freed_after_the_sync_if_the_kernel_refuses(
         file.pwritev([LARGE], (2 * turn + 1) * len(LARGE), read_soon=False)
         assert len(kernel.given_back) == turn, "before it was clean"
         file.sync()
-    assert kernel.flags == [uncached._RWF_DONTCACHE, 0, 0, 0, 0], "asked again after a refusal"
+    assert kernel.flags == [page_cache._RWF_DONTCACHE, 0, 0, 0, 0], "asked again after a refusal"
     assert kernel.given_back == [(0, 2 * len(LARGE)), (2 * len(LARGE), 4 * len(LARGE))]
     assert file.pread(0, 5 * len(LARGE)) == 4 * LARGE
 

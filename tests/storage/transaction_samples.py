@@ -8,7 +8,7 @@ from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import NO_SEQUENCE
 from quorumlog.records.control import EndTxnMarker, control_batch
-from quorumlog_storage.producers.marker import marker_of
+from quorumlog_storage.producers.replay import marker_of
 from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 from quorumlog_storage.segment.transaction_index import AbortedTransaction

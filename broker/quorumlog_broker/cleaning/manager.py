@@ -29,7 +29,7 @@ from quorumlog_broker.cleaning.failures import Failures
 from quorumlog_broker.cleaning.live_config import LiveConfig
 from quorumlog_broker.cleaning.runner import CleanerDied, Runner
 from quorumlog_broker.cleaning.states import CleaningStates
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica

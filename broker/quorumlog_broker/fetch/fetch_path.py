@@ -38,7 +38,7 @@ from quorumlog_broker.fetch.read_log import read_committed_from_disk, read_from_
 from quorumlog_broker.fetch.scope import FetchScope, scope_of
 from quorumlog_broker.fetch.session import FetchSession
 from quorumlog_broker.fetch.targets import FetchTarget
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.partition.events import FollowerFetched, UnnamedFetch
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry

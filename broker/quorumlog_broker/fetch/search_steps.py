@@ -7,7 +7,7 @@ from collections.abc import Callable
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log_errors import LogUnreadable

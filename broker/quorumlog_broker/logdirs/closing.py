@@ -6,18 +6,38 @@ Thousands of them, one after the other, take longer than all the rest of a stop.
 Order: what the writer has in its queue comes first, and until the last log is closed it gets nothing more, because a
 log has one changer at a time. The checkpoints are written by the writer after that, and the marker of a clean shutdown
 after the checkpoints: neither counts on a log that is not closed.
+
+Whether the directory may get that marker is Kafka's rule (LogManager.shutdown): it was clean at the start, or all its
+logs were loaded since. A clean start trusts every log, so none may be left that nobody has looked at.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
 from quorumlog.nursery import Nursery
+from quorumlog_broker.logdirs.hosted_replica import HostedReplica
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.partition_log import PartitionLog
+
+
+def left_in_order(
+    queue: DirectoryQueue, held: Sequence[HostedReplica], found: Set[PartitionKey], *, all_known: bool
+) -> bool:
+    """held: its replicas. found: what it held at the start and still holds.
+
+    all_known: it was listed, and holds nothing that `found` does not name.
+    """
+    if not queue.directory.life.is_online or any(replica.core.failed for replica in held):
+        return False
+    if queue.directory.partitions.clean:
+        return True
+    return all_known and found <= {replica.key for replica in held if replica.partition_log is not None}
+
 
 LOGS_PER_JOB = 8
 

@@ -1,4 +1,7 @@
-"""In which log directory a replica lies, or is made. Pure (KIP-858)."""
+"""In which log directory a replica lies, or is made, and where an operator asked for it to be made. Pure.
+
+Sources: KIP-858; KIP-113 (AlterReplicaLogDirs) for what an operator asked for.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import NamedTuple
 
 from quorumlog.ids import Uuid
 from quorumlog_quorum.metadata.registration import LOST, is_reserved_directory
+from quorumlog_storage.directory.offset_files import TopicPartition
 
 
 class DirectoryLoad(NamedTuple):
@@ -61,3 +65,24 @@ def choose_directory(
     if not online or may_be_offline:
         return None
     return least_loaded(online)
+
+
+MAX_PREFERRED = 10_000  # partitions; the oldest wish is forgotten
+
+
+class PreferredDirectories:
+    """Kept in memory, as in Kafka: a restart forgets them."""
+
+    def __init__(self) -> None:
+        self._by_partition: dict[TopicPartition, Uuid] = {}
+
+    def prefer(self, partition: TopicPartition, directory_id: Uuid) -> None:
+        wanted = self._by_partition
+        wanted.pop(partition, None)
+        while len(wanted) >= MAX_PREFERRED:
+            del wanted[next(iter(wanted))]
+        wanted[partition] = directory_id
+
+    def take(self, partition: TopicPartition) -> Uuid | None:
+        """The directory that was asked for, once; None: nobody asked."""
+        return self._by_partition.pop(partition, None)

@@ -1,6 +1,6 @@
 """Future logs that lie in this broker's log directories: what a start makes of them, and which go on being filled.
 
-`quorumlog_storage/moves/fates.py` decides for each one; this performs it. A partition has one move at a time, so of
+`quorumlog_storage/moves/steps.py` decides for each one; this performs it. A partition has one move at a time, so of
 several future logs of one partition the first counts: one with a mark, then by the order of `log.dirs`.
 """
 
@@ -20,9 +20,9 @@ from quorumlog_storage.directory.offset_files import TopicPartition
 from quorumlog_storage.directory.partition_directories import FoundPartitions
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.names import DELETE, STRAY, parse_directory
-from quorumlog_storage.moves.fates import Fate, fate_of
-from quorumlog_storage.moves.future_directories import FutureDirectories
+from quorumlog_storage.moves.future_log import FutureDirectories
 from quorumlog_storage.moves.promotion import rename_promoted
+from quorumlog_storage.moves.steps import Fate, fate_of
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 _log = logging.getLogger("quorumlog.broker")

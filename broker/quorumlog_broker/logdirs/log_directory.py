@@ -23,8 +23,7 @@ from typing import Any, TypeVar
 from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
-from quorumlog_broker.logdirs.directory_busy import Busy
-from quorumlog_broker.logdirs.failures import fails_the_directory, offline_error, refusal
+from quorumlog_broker.logdirs.failures import Busy, fails_the_directory, offline_error, refusal
 from quorumlog_broker.logdirs.flush_timers import FlushTimers
 from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.logdirs.handed_over import HandedOver
@@ -36,7 +35,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable, is_back_pressure
 from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
 from quorumlog_storage.segment.batch import StoredBatch
-from quorumlog_storage.segment.rebuild import RebuildNeeded, leaving_rebuilds
+from quorumlog_storage.segment.index_pair import RebuildNeeded, leaving_rebuilds
 from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, Generation
 from quorumlog_storage.writer.worker import Answer, Worker, WorkerClosed, WorkerFull
 from quorumlog_storage.writer.writer import AppendJob, CallJob, Job, Outcome

@@ -2,7 +2,7 @@
 
 After a node was killed each of its logs may need a sync before anybody builds on it. Thousands of them, one after the
 other, take longer than all the rest of the start. The syncs of one turn run side by side and share the flushes of the
-drive (quorumlog_storage/edge/syncs.py). While a turn syncs, further logs are loaded; the next turn takes those.
+drive (quorumlog_storage/edge/worker.py). While a turn syncs, further logs are loaded; the next turn takes those.
 
 Each loaded log queues one job, and each job takes as many logs as wait when it begins. So a log is taken over at the
 latest by its own job, before anything that the loop queues after it, such as its deletion.

@@ -14,14 +14,12 @@ from random import Random
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
-from quorumlog_broker.logdirs.clean_shutdown import left_in_order
-from quorumlog_broker.logdirs.closing import all_at_once, close_logs
-from quorumlog_broker.logdirs.directory_busy import Busy
-from quorumlog_broker.logdirs.directory_choice import DirectoryLoad, choose_directory
+from quorumlog_broker.logdirs.closing import all_at_once, close_logs, left_in_order
+from quorumlog_broker.logdirs.directory_choice import DirectoryLoad, PreferredDirectories, choose_directory
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.found_futures import FoundFutures
 from quorumlog_broker.logdirs.hosted_replica import HostedReplica
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
-from quorumlog_broker.logdirs.preferred_directories import PreferredDirectories
 from quorumlog_broker.logdirs.removals import Removals
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs

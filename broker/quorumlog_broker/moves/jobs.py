@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_storage.directory.offset_files import TopicPartition
 

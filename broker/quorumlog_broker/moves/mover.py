@@ -20,7 +20,7 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset, Uuid
 from quorumlog.records import CorruptRecords
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.moves.exchange import exchange

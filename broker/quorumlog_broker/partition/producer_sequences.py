@@ -17,7 +17,6 @@ from quorumlog.ids import Offset
 from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, BatchHeader
 from quorumlog.records.control import EndTxnMarker
 from quorumlog_storage.log.log import Log
-from quorumlog_storage.producers.marker import marker_of
 from quorumlog_storage.producers.producer_state import (
     ProducerEntry,
     Remembered,
@@ -26,6 +25,7 @@ from quorumlog_storage.producers.producer_state import (
     check_marker,
     repeated_by,
 )
+from quorumlog_storage.producers.replay import marker_of
 from quorumlog_storage.producers.verification import Guard, Verifications
 from quorumlog_storage.segment.batch import StoredBatch
 

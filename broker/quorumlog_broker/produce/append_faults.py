@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import UnexpectedAppend

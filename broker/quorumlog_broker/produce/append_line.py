@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.partition.key import PartitionKey
 
 MAX_WAITING = 1_000  # appends of one directory; their bytes are those of requests that are being handled

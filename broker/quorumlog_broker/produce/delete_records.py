@@ -14,7 +14,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset, Uuid
 from quorumlog_broker.delayed.operations import DelayedOperations
 from quorumlog_broker.delayed.purgatory import Reason, Waiter
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry

@@ -28,7 +28,7 @@ from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog.turn import Turn
 from quorumlog_broker.delayed.operations import DelayedOperations
 from quorumlog_broker.delayed.purgatory import Reason, Waiter
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import LogAdvanced
 from quorumlog_broker.partition.key import PartitionKey

@@ -10,13 +10,13 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import AlterConfigsResource, LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog_broker.logdirs.cordoned import LiveCordoned
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.replicas.opening_progress import DirectoryProgress
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
-from quorumlog_storage.directory.directory_probe import DirectoryGone
+from quorumlog_storage.directory.directory import DirectoryGone
 from quorumlog_storage.files.disk import DiskError, FileMissing
 from quorumlog_storage.writer.directory_life import DirectoryState
 

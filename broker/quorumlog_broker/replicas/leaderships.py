@@ -21,7 +21,7 @@ from functools import partial
 from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
 from quorumlog.internal_topics import is_internal
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import LogFailed, LogReady
 from quorumlog_broker.partition.key import PartitionKey
@@ -32,7 +32,7 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.producers.transactions import Unstable
-from quorumlog_storage.recovery.scan_progress import ScanProgress
+from quorumlog_storage.recovery.recovery import ScanProgress
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 
 RETRY_MS = 1_000  # of a log that could not be opened or prepared because too many files are open

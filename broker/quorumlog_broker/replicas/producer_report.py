@@ -6,7 +6,7 @@ import asyncio
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import ActiveProducer, ProducersOfPartition
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_storage.log.log import Log

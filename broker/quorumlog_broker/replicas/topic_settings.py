@@ -11,7 +11,7 @@ from operator import attrgetter
 from quorumlog.broker_config import DECIDED_TOGETHER, of_one_broker
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import MinIsrChanged, SettingsChanged
 from quorumlog_broker.replicas.registry import Registry

@@ -15,15 +15,22 @@ from typing import TypeVar, assert_never
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.replicas.replica import Step as StepReplica
-from quorumlog_broker.retention.passes import RETIRE_SEGMENTS, Find, Note, RetentionPass, Retire, Step
-from quorumlog_broker.retention.schedule import RetentionSchedule
+from quorumlog_broker.retention.passes import (
+    RETIRE_SEGMENTS,
+    Find,
+    Note,
+    RetentionPass,
+    RetentionSchedule,
+    Retire,
+    Step,
+)
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable

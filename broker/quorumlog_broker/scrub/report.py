@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from quorumlog_storage.checks.log_fault import LogFault
+from quorumlog_storage.checks.segment_check import LogFault
 
 MAX_DAMAGE = 100  # places that are remembered of one pass
 _NEXT_STEP = (

@@ -12,7 +12,7 @@ from functools import partial
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica

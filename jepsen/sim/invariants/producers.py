@@ -21,8 +21,8 @@ from quorumlog.records import parse_header
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.log.log import Log
-from quorumlog_storage.producers.marker import marker_in
 from quorumlog_storage.producers.producer_state import ProducerEntry, ProducerStates
+from quorumlog_storage.producers.replay import marker_in
 from quorumlog_storage.segment.transaction_index import AbortedTransaction
 
 

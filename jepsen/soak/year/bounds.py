@@ -52,7 +52,7 @@ from quorumlog_storage.files.names import (
 )
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.offset_index import ENTRY_BYTES
-from quorumlog_storage.segment.time_entries import TIME_ENTRY_BYTES
+from quorumlog_storage.segment.time_index import TIME_ENTRY_BYTES
 
 SETTLED_MS = 3 * HOUR_MS  # longer than any round of any task
 OFFSET_FILES = (RECOVERY_POINTS, LOG_STARTS, LOST_OFFSETS, HIGH_WATERMARKS, CLEANER_OFFSETS)

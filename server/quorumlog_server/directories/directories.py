@@ -18,8 +18,13 @@ from quorumlog_quorum.offline.lost_majority import INTENT_NAME
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.directories.first_level import BadFirstLevel, read_first_level
 from quorumlog_server.directories.secret import NoSecret, read_secret
-from quorumlog_storage.directory.directory import NO_BROKER_EPOCH, LockedDirectory, NotFormatted, read_meta
-from quorumlog_storage.directory.directory_probe import DirectoryProbe
+from quorumlog_storage.directory.directory import (
+    NO_BROKER_EPOCH,
+    DirectoryProbe,
+    LockedDirectory,
+    NotFormatted,
+    read_meta,
+)
 from quorumlog_storage.directory.meta_properties import WrongDirectory, check_directories
 from quorumlog_storage.files.disk import DirectoryLocked, Disk, DiskError
 from quorumlog_storage.files.properties import BadProperties

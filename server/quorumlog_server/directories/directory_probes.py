@@ -1,5 +1,5 @@
 """Probes every log directory once a second, each in a worker of its own: the shell around
-`quorumlog_storage/directory/directory_probe.py`.
+`quorumlog_storage/directory/directory.py`.
 
 A probe waits neither for the writer's queue nor for a recovery. One that hangs is seen by the watch on hanging disks.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from quorumlog_storage.directory.directory_probe import DirectoryProbe
+from quorumlog_storage.directory.directory import DirectoryProbe
 from quorumlog_storage.log.log_errors import is_back_pressure
 from quorumlog_storage.writer.directory_life import DirectoryLife, Generation
 from quorumlog_storage.writer.worker import Worker, WorkerClosed

@@ -18,7 +18,7 @@ from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.directories.directories import NodeDirectories
 from quorumlog_server.directories.directory_probes import Probed
 from quorumlog_server.edge.edges import Edges
-from quorumlog_storage.directory.directory_probe import PROBE_NAME, DirectoryProbe
+from quorumlog_storage.directory.directory import PROBE_NAME, DirectoryProbe
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.file_handle import let_go_all, open_below

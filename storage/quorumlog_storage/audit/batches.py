@@ -2,6 +2,8 @@
 
 A batch is held whole up to MAX_HELD_BATCH_BYTES, so that its records can be looked at; of a larger one only the
 checksum is computed, piece by piece. Memory: one window, or one such batch.
+
+`record_problem` says whether the records inside a batch are whole, which the checksum covers, but does not explain.
 """
 
 from __future__ import annotations
@@ -10,12 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
+from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
 from quorumlog.records.batch import BATCH_OVERHEAD, CRC_START, MAGIC, BatchHeader, parse_header
+from quorumlog.records.control import decode_control
 from quorumlog.records.corrupt import CorruptRecords
 from quorumlog.records.crc import crc32c
-from quorumlog.records.plain import decode_batch
+from quorumlog.records.plain import decode_batch, iter_batch
 from quorumlog.records.record import Record
+from quorumlog.records.record_check import check_records, look_at_once
 from quorumlog_storage.files.disk import File
 
 WINDOW_BYTES = 1 << 20  # read at once
@@ -159,3 +164,25 @@ def _near_header(window: Window, position: int, next_offset: Offset) -> BatchHea
         return None
     is_near = next_offset <= header.base_offset <= next_offset + MAX_SEARCHED_GAP
     return header if is_near and header.size <= window.size - position else None
+
+
+def record_problem(found: FoundBatch) -> str:
+    """Why the records of a batch with the right checksum cannot be read; "" if they can. A huge batch is believed."""
+    header, data = found.header, found.data
+    if not data:
+        return ""
+    try:
+        is_dense = header.count == header.last_offset_delta + 1 and header.magic == MAGIC
+        if is_dense and not header.is_control:
+            if look_at_once(data, header) is None:
+                for _ in check_records(data, header):
+                    pass
+            return ""
+        for record in iter_batch(data, header):
+            if header.is_control:
+                decode_control(record.key, record.value)
+    except CorruptRecords as error:
+        return error.reason
+    except ApiError as error:
+        return str(error)
+    return ""

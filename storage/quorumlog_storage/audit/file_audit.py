@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 from quorumlog.ids import Offset
 from quorumlog_storage.audit import files as names
-from quorumlog_storage.audit.batches import Damage, FoundBatch, read_batches
+from quorumlog_storage.audit.batches import Damage, FoundBatch, read_batches, record_problem
 from quorumlog_storage.audit.entries import TRANSACTION_VERSION, AbortedTransaction, BadSnapshot, read_snapshot
 from quorumlog_storage.audit.log_audit import LogReport, Progress
-from quorumlog_storage.audit.records import record_problem
 from quorumlog_storage.audit.segment_caches import SegmentCaches
 from quorumlog_storage.audit.transactions import OpenTransactions
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties

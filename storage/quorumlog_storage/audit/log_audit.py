@@ -21,15 +21,13 @@ from dataclasses import dataclass, field
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.records.batch import MAGIC
 from quorumlog_storage.audit import files as names
-from quorumlog_storage.audit.batches import Damage, FoundBatch, read_batches
+from quorumlog_storage.audit.batches import Damage, FoundBatch, read_batches, record_problem
 from quorumlog_storage.audit.entries import TRANSACTION_VERSION, AbortedTransaction
 from quorumlog_storage.audit.epochs_check import EpochsCheck
 from quorumlog_storage.audit.finding import AsNotes, Findings, Weight
-from quorumlog_storage.audit.index_note_check import check_index_note
 from quorumlog_storage.audit.producers_check import ProducersCheck
-from quorumlog_storage.audit.records import record_problem
 from quorumlog_storage.audit.segment_caches import SegmentCaches
-from quorumlog_storage.audit.transactions import AbortedIndexCheck, OpenTransactions
+from quorumlog_storage.audit.transactions import AbortedIndexCheck, OpenTransactions, check_index_note
 from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata, parse_partition_metadata
 from quorumlog_storage.files.disk import Disk, DiskError, File, FileMissing
 

@@ -14,33 +14,131 @@ walk. A batch that is damaged is told. Indexes of a segment with a damaged batch
 they would be compared with is not the log that was written.
 
 The auditor (`quorumlog_storage/audit/`) is a second answer to the same questions, for the files of a stopped node.
+
+A cursor goes along each of two indexes while the batches are read, and tells the first entry that is wrong.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import NO_PRODUCER, BatchHeader, parse_header, verify_crc
 from quorumlog.records.crc import crc32c
-from quorumlog_storage.checks.log_fault import LogFault
-from quorumlog_storage.checks.offset_cursor import OffsetCursor
-from quorumlog_storage.checks.time_cursor import TimeCursor
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.producers.index_note import Fingerprint
-from quorumlog_storage.producers.marker import marker_in
 from quorumlog_storage.producers.producer_state import ProducerStates
-from quorumlog_storage.producers.replay import aborted
+from quorumlog_storage.producers.replay import aborted, marker_in
 from quorumlog_storage.producers.transactions import EndedTransaction
 from quorumlog_storage.segment.index_file import CorruptIndex
-from quorumlog_storage.segment.index_pair import Slots
-from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
-from quorumlog_storage.segment.rebuild import IndexBuild
+from quorumlog_storage.segment.index_pair import MAX_UNINDEXED_BYTES, IndexBuild, Slots
+from quorumlog_storage.segment.offset_index import ENTRY_BYTES, MAX_RELATIVE_OFFSET, OffsetIndex
 from quorumlog_storage.segment.segment import Segment
-from quorumlog_storage.segment.time_entries import TimeEntries
+from quorumlog_storage.segment.time_index import NO_TIME, TIME_ENTRY_BYTES, TimeEntries, TimeEntry
 from quorumlog_storage.segment.transaction_index import ENTRY_BYTES as TRANSACTION_BYTES
 from quorumlog_storage.segment.transaction_index import AbortedTransaction, CorruptTransactionIndex, decode_entries
+
+
+class LogFault(NamedTuple):
+    """position: bytes from the start of the file at `path`."""
+
+    path: str
+    position: int
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.path} at byte {self.position}: expected {self.expected}, found {self.found}"
+
+
+Tell = Callable[[str, int, str, str], None]  # path, position in it, what is expected, what was found
+
+
+class OffsetCursor:
+    """Fed with the batches in order."""
+
+    def __init__(self, index: OffsetIndex, segment: Segment, interval_bytes: int, tell: Tell) -> None:
+        self._index, self._base, self._tell = index, segment.base_offset, tell
+        self._path = segment.indexes.offsets.path
+        self._number = 0  # of the next entry
+        self._indexed_end = 0  # where the batch of the last entry ends
+        self._apart = max(MAX_UNINDEXED_BYTES, 2 * interval_bytes)
+
+    def batch(self, position: int, header: BatchHeader) -> bool:
+        """True if the batch has an entry."""
+        self._lost_before(position)
+        if self._number >= len(self._index) or self._index[self._number].position != position:
+            return False
+        found, last_offset = self._base + self._index[self._number].relative_offset, header.last_offset
+        if found != last_offset:
+            expected = f"offset {last_offset}, the last one of the batch at byte {position}"
+            self._tell(self._path, self._number * ENTRY_BYTES, expected, f"offset {found}")
+        self._check_distance(position)
+        self._number, self._indexed_end = self._number + 1, position + header.size
+        return True
+
+    def finish(self, size: int) -> None:
+        """size: of the segment, in bytes."""
+        self._lost_before(size)
+        self._check_distance(size)
+
+    def _lost_before(self, position: int) -> None:
+        """Entries for positions before it that were not met name no batch."""
+        while self._number < len(self._index) and self._index[self._number].position < position:
+            found = f"byte {self._index[self._number].position}, where none begins"
+            self._tell(self._path, self._number * ENTRY_BYTES, "the position of a batch", found)
+            self._number += 1
+
+    def _check_distance(self, position: int) -> None:
+        if position - self._indexed_end > self._apart:
+            found = f"none for the {position - self._indexed_end} bytes before byte {position}"
+            self._tell(self._path, self._number * ENTRY_BYTES, f"an entry every {self._apart} bytes", found)
+
+
+class TimeCursor:
+    """Fed with the batches in order."""
+
+    def __init__(self, index: TimeEntries, segment: Segment, tell: Tell) -> None:
+        self._index, self._base, self._tell = index, segment.base_offset, tell
+        self._path = segment.indexes.times.path
+        self._number = 0  # of the next entry
+        self._told = NO_TIME  # the entry before it
+
+    def batch(self, header: BatchHeader, largest: TimeEntry, *, is_indexed: bool) -> None:
+        """largest: of all batches up to this one. is_indexed: the batch has an entry in the offset index."""
+        last = header.last_offset - self._base
+        while self._number < len(self._index) and self._index[self._number].relative_offset <= last:
+            entry = self._index[self._number]
+            is_batch = entry.relative_offset == last and entry.timestamp == header.max_timestamp
+            if not is_batch or entry.timestamp != largest.timestamp:
+                expected = (
+                    f"{largest.timestamp} ms at offset {self._base + largest.relative_offset}, the largest so far"
+                )
+                self._wrong(expected, f"{entry.timestamp} ms at offset {self._base + entry.relative_offset}")
+            self._told = entry
+            self._number += 1
+        if is_indexed:
+            self._check_last(largest)
+
+    def finish(self, largest: TimeEntry) -> None:
+        """largest: of all batches."""
+        if self._number < len(self._index):
+            offset = self._base + self._index[self._number].relative_offset
+            self._wrong("an offset of the segment", f"offset {offset}, behind its end")
+        self._check_last(largest)
+
+    def _check_last(self, largest: TimeEntry) -> None:
+        if self._told.timestamp < largest.timestamp:
+            at = f"offset {self._base + largest.relative_offset}"
+            self._wrong(
+                f"an entry with {largest.timestamp} ms at {at}", f"{self._told.timestamp} ms, the last one by then"
+            )
+
+    def _wrong(self, expected: str, found: str) -> None:
+        self._tell(self._path, self._number * TIME_ENTRY_BYTES, expected, found)
+
 
 SLICE_BYTES = 256 << 10  # read at once
 SLICE_BATCHES = 250  # looked at at once: some 4 ms

@@ -3,12 +3,19 @@
 A group of one segment begins without an output. At the first batch that changes, the bytes before it are copied, and
 from there on what stays is written. So a segment of which everything stays is only read; one of which pass 1 knows
 that everything stays is not even read.
+
+`grouped` says which neighbours become one segment: as many as fit, by size, by index size and by offsets (Kafka's
+`groupSegmentsBySize`). The sizes before the compaction count, so an output always fits.
+
+The segments that a group becomes are written under `.cleaned` (`Output`). The first begins where the group begins.
+Normally it is the only one. A group whose batches grew by their compression may outgrow a segment: then the next one
+begins where the one before it ends, so that segments always meet.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
@@ -17,12 +24,124 @@ from quorumlog_storage.cleaning.batch_filter import BatchFilter
 from quorumlog_storage.cleaning.batches import Piece, Scanned, SourceFile
 from quorumlog_storage.cleaning.keys import Keys
 from quorumlog_storage.cleaning.marks import Marks
-from quorumlog_storage.cleaning.output import Output
 from quorumlog_storage.cleaning.spec import GroupCleaned, RoundSpec
 from quorumlog_storage.files.disk import Buffer, Disk
+from quorumlog_storage.files.names import CLEANED_SUFFIX
 from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.log_file import CorruptBatch
+from quorumlog_storage.segment.offset_index import ENTRY_BYTES, MAX_RELATIVE_OFFSET
+from quorumlog_storage.segment.segment import Segment
 from quorumlog_storage.segment.transaction_index import AbortedTransaction
+
+_TIME_ENTRY_BYTES = 12  # the time index has an entry where the offset index has one
+
+
+def grouped(
+    sources: Iterable[SourceFile],
+    *,
+    old: Container[Offset] = (),
+    segment_bytes: int,
+    index_bytes: int,
+    index_interval_bytes: int,
+) -> list[list[SourceFile]]:
+    """old: base offsets of segments that stay as they are; nothing is merged across one.
+    index_bytes: the limit of one index file, `segment.index.bytes`.
+    """
+    groups: list[list[SourceFile]] = []
+    size = entries = 0
+    is_closed = True
+    for source in sources:
+        if source.base_offset in old:
+            is_closed = True
+            continue
+        own_entries = source.size // max(1, index_interval_bytes) + 1
+        size, entries = size + source.size, entries + own_entries
+        fits = (
+            not is_closed
+            and size <= segment_bytes
+            and entries * _TIME_ENTRY_BYTES <= max(index_bytes, ENTRY_BYTES)
+            and source.end_offset - 1 - groups[-1][0].base_offset <= MAX_RELATIVE_OFFSET
+        )
+        if fits:
+            groups[-1].append(source)
+        else:
+            groups.append([source])
+            size, entries, is_closed = source.size, own_entries, False
+    return groups
+
+
+class Output:
+    """sizes: (base offset, bytes) of what was written."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        base_offset: Offset,
+        *,
+        interval: int,
+        max_bytes: int,
+        buffer_bytes: int,
+        last_source: str,
+    ) -> None:
+        """last_source: path of the log file whose time of modification the outputs get, as in Kafka."""
+        self._disk, self._path, self._interval = disk, path, interval
+        self._max_bytes, self._buffer_bytes, self._last_source = max_bytes, buffer_bytes, last_source
+        self._done: list[tuple[Offset, int]] = []  # (base offset, bytes)
+        self._waiting: list[StoredBatch] = []
+        self._waiting_bytes = 0
+        self._end_offset = base_offset
+        self._aborted: list[AbortedTransaction] = []  # in the segment that is written
+        self._segment = self._new(base_offset)
+
+    def add(self, stored: StoredBatch, aborted: Sequence[AbortedTransaction]) -> int:
+        """Returns the bytes that were written to disk by it, often 0. aborted: by this batch. Raises DiskError."""
+        written = 0
+        if not self._segment.has_room(self._segment.size + self._waiting_bytes, stored, self._max_bytes):
+            written = self._write()
+            self._finish()
+            self._segment = self._new(self._end_offset)
+        self._aborted += aborted
+        self._waiting.append(stored)
+        self._waiting_bytes += stored.size
+        self._end_offset = stored.next_offset
+        return written + (self._write() if self._waiting_bytes >= self._buffer_bytes else 0)
+
+    def close(self) -> int:
+        """Make all durable but the names. Returns the bytes written. Raises DiskError."""
+        written = self._write()
+        self._finish()
+        return written
+
+    def let_go(self) -> None:
+        """The round is over, in whatever way: nothing stays open."""
+        self._segment.let_go()
+
+    @property
+    def sizes(self) -> tuple[tuple[Offset, int], ...]:
+        return tuple(self._done)
+
+    def _new(self, base_offset: Offset) -> Segment:
+        segment = Segment(self._disk, self._path, base_offset, self._interval, CLEANED_SUFFIX)
+        segment.create()
+        return segment
+
+    def _write(self) -> int:
+        size = self._waiting_bytes
+        if self._waiting:
+            self._segment.append(self._waiting, read_soon=False)
+            self._waiting, self._waiting_bytes = [], 0
+        return size
+
+    def _finish(self) -> None:
+        self._segment.transactions.replace(self._aborted)
+        self._segment.flush_caches()
+        self._disk.copy_modified(self._last_source, self._segment.log.path)
+        self._segment.log.flush()
+        self._done.append((self._segment.base_offset, self._segment.size))
+        self._segment.let_go()
+        self._aborted = []
+
 
 Added = tuple[StoredBatch, Sequence[AbortedTransaction]]
 

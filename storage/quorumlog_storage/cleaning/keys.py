@@ -1,7 +1,7 @@
 """The work with the keys of records, which is most of a round: in pass 1 into the map, in pass 2 out of it.
 
 It has two forms, which decide alike: this one, and a compiled one (`compiled_keys.py`), which the cleaner's process
-takes for larger rounds where Numba is installed (`quorumlog_storage/edge/cleaner_form.py`).
+takes for larger rounds where Numba is installed (`quorumlog_storage/edge/cleaner.py`).
 """
 
 from __future__ import annotations

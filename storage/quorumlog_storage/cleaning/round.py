@@ -14,8 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from quorumlog.ids import Offset
 from quorumlog_storage.cleaning.batch_filter import BatchFilter
 from quorumlog_storage.cleaning.batches import SourceFile
-from quorumlog_storage.cleaning.group import GroupPass
-from quorumlog_storage.cleaning.grouping import grouped
+from quorumlog_storage.cleaning.group import GroupPass, grouped
 from quorumlog_storage.cleaning.key_index import KeyIndex, OldBatch
 from quorumlog_storage.cleaning.keys import Keys, KeysSpec, MakeKeys, PlainKeys
 from quorumlog_storage.cleaning.marks import Marks

@@ -57,7 +57,7 @@ from quorumlog_storage.directory.partition_metadata import read_topic_id, write_
 from quorumlog_storage.files.names import DELETE, STRAY
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import reading
-from quorumlog_storage.recovery.scan_progress import ScanProgress
+from quorumlog_storage.recovery.recovery import ScanProgress
 from quorumlog_storage.segment.batch import StoredBatch
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.log_file import holds_records

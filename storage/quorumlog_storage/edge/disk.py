@@ -15,10 +15,15 @@ import sys
 from collections.abc import Callable, Sequence
 
 from quorumlog_storage.edge.descriptors import with_a_descriptor
-from quorumlog_storage.edge.direct import DIRECT_FROM_BYTES, DirectReads, open_direct
+from quorumlog_storage.edge.page_cache import (
+    DIRECT_FROM_BYTES,
+    UNCACHED_FROM_BYTES,
+    DirectReads,
+    UncachedWrites,
+    begin_writeback,
+    open_direct,
+)
 from quorumlog_storage.edge.room import reserve_room
-from quorumlog_storage.edge.uncached import UNCACHED_FROM_BYTES, UncachedWrites
-from quorumlog_storage.edge.writeback import begin_writeback
 from quorumlog_storage.files.disk import Buffer, DirectoryLocked, DiskError, FileMissing, Lock
 from quorumlog_storage.files.eviction import LogResources
 

@@ -33,7 +33,7 @@ from quorumlog_storage.log.log_ranges import OffsetRange, ranges_from
 from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.log.time_lookup import first_since
 from quorumlog_storage.producers.log_producers import LogProducers
-from quorumlog_storage.producers.marker import marker_in
+from quorumlog_storage.producers.replay import marker_in
 from quorumlog_storage.recovery.swap_files import whole_swaps
 from quorumlog_storage.segment.index_file import CorruptIndex, I, IndexFile
 from quorumlog_storage.segment.log_file import CorruptBatch

@@ -19,11 +19,11 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records.batch import NO_TIMESTAMP
 from quorumlog_storage.log.log_errors import UnexpectedAppend
-from quorumlog_storage.log.log_parts import LogParts
 from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.rules.roll_rule import ANY_TIME
 from quorumlog_storage.segment.batch import StoredBatch
@@ -31,6 +31,9 @@ from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.log_file import CorruptBatch
 from quorumlog_storage.segment.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from quorumlog_storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from quorumlog_storage.log.log import Log
 
 
 def check_append(
@@ -54,7 +57,7 @@ def check_append(
     return end_offset, last_epoch
 
 
-def append_checked(log: LogParts, batches: Sequence[StoredBatch]) -> None:
+def append_checked(log: Log, batches: Sequence[StoredBatch]) -> None:
     """Write batches that `check_append` has accepted, with one vectored write per segment, and publish them.
 
     Raises LogClosed; DiskError or any other exception of the write, after which the log has failed. Where the process
@@ -99,7 +102,7 @@ def _indexed_end(active: Segment, config: LogConfig) -> int:
     return active.indexes.room_until(index_bytes)
 
 
-def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
+def _write(log: Log, active: Segment, run: Sequence[StoredBatch]) -> None:
     """Write batches that fit into the last segment: the bytes, then producers and epochs, then the view of readers."""
     if not run:
         return
@@ -125,14 +128,14 @@ def _write(log: LogParts, active: Segment, run: Sequence[StoredBatch]) -> None:
     log.guard.may_back_out = True
 
 
-def roll_unless_empty(log: LogParts) -> None:
+def roll_unless_empty(log: Log) -> None:
     """Begin a new segment at the log's end, if the last one holds a record."""
     if log.end_offset > log.active.base_offset:
         _roll(log)
         log.unsynced.sync_names()
 
 
-def _roll(log: LogParts) -> Segment:
+def _roll(log: Log) -> Segment:
     """Begin a new segment at the log's end.
 
     The new file comes last: where there is no descriptor for it, nothing has changed but caches and snapshots, which

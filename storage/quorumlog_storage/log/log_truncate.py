@@ -8,14 +8,18 @@ A start inside a segment is kept in memory only; quorumlog_storage/directory/par
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quorumlog.ids import Offset
 from quorumlog_storage.log.log_errors import reading
-from quorumlog_storage.log.log_parts import LogParts
 from quorumlog_storage.log.log_view import view_of
 from quorumlog_storage.segment.segment import Segment
 
+if TYPE_CHECKING:
+    from quorumlog_storage.log.log import Log
 
-def truncate_to(log: LogParts, offset: Offset) -> None:
+
+def truncate_to(log: Log, offset: Offset) -> None:
     """See `Log.truncate_to`."""
     if offset >= log.end_offset:
         with log.guard:
@@ -33,7 +37,7 @@ def truncate_to(log: LogParts, offset: Offset) -> None:
         _shorten(log, view.segments[: number + 1], position, end_offset)
 
 
-def truncate_fully(log: LogParts, start_offset: Offset) -> None:
+def truncate_fully(log: Log, start_offset: Offset) -> None:
     """See `Log.truncate_fully`. The new segment's name is on disk before the first one leaves.
 
     So a crash leaves the first segment, or nothing. Its bytes are not cut here, which takes long for a large file: it
@@ -58,7 +62,7 @@ def truncate_fully(log: LogParts, start_offset: Offset) -> None:
         _forget_epochs_from(log, old.base_offset)
 
 
-def advance_start(log: LogParts, offset: Offset) -> None:
+def advance_start(log: Log, offset: Offset) -> None:
     """See `Log.advance_start`."""
     view = log.view
     assert offset <= view.end_offset, f"start {offset} after the end {view.end_offset}"
@@ -78,7 +82,7 @@ def advance_start(log: LogParts, offset: Offset) -> None:
         log.retire(view.segments[:number])
 
 
-def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
+def _shorten(log: Log, kept: tuple[Segment, ...], position: int, end_offset: Offset) -> None:
     """Cut the last of `kept` at `position` and remove the segments after it, the last one first.
 
     Their names are removed durably before anything new is written. The caches are removed too: an old one must not
@@ -106,7 +110,7 @@ def _shorten(log: LogParts, kept: tuple[Segment, ...], position: int, end_offset
     _forget_epochs_from(log, end_offset)
 
 
-def _forget_epochs_from(log: LogParts, offset: Offset) -> None:
+def _forget_epochs_from(log: Log, offset: Offset) -> None:
     """Durable. An epoch that began where the log ends has no records: a follower that truncates there forgets it."""
     log.epochs.truncate_from_end(offset)
     log.unsynced.sync_epochs(log.end_offset)

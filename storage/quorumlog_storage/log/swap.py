@@ -14,13 +14,16 @@ where the sources began, and the last one ends where they ended.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorumlog.ids import Offset
 from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from quorumlog_storage.log.log_errors import reading
-from quorumlog_storage.log.log_parts import LogParts
 from quorumlog_storage.log.log_view import view_of
 from quorumlog_storage.segment.segment import Segment
+
+if TYPE_CHECKING:
+    from quorumlog_storage.log.log import Log
 
 
 class Superseded(Exception):
@@ -31,9 +34,7 @@ class Superseded(Exception):
         self.path = path
 
 
-def replace_segments(
-    log: LogParts, sources: Sequence[Segment], outputs: Sequence[tuple[Offset, int]], cuts: int
-) -> None:
+def replace_segments(log: Log, sources: Sequence[Segment], outputs: Sequence[tuple[Offset, int]], cuts: int) -> None:
     """sources: neighbours, as they were when the round began. outputs: (base offset, bytes), under `.cleaned`.
     cuts: of the log when the round began; a truncation since then may have changed what was read.
 
@@ -73,7 +74,7 @@ def replace_segments(
         log.unsynced.sync_names()
 
 
-def _found(log: LogParts, outputs: Sequence[tuple[Offset, int]], end_offset: Offset) -> list[Segment]:
+def _found(log: Log, outputs: Sequence[tuple[Offset, int]], end_offset: Offset) -> list[Segment]:
     """The outputs, whose ends meet. Raises LogUnreadable, DiskError, Superseded."""
     cleaned = [
         Segment(log.disk, log.path, base, log.config.index_interval_bytes, CLEANED_SUFFIX) for base, _ in outputs

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from quorumlog.ids import Offset
 from quorumlog_storage.files.atomic import write_atomically
 from quorumlog_storage.files.disk import Disk
-from quorumlog_storage.recovery.left_to_sync import NOTHING, LeftToSync
+from quorumlog_storage.recovery.recovery import NOTHING, LeftToSync
 from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 from quorumlog_storage.segment.segment import Segment
 

@@ -3,6 +3,11 @@
 It is a partition's log under another name, filled as a follower's is (quorumlog_storage/moves/steps.py). Every method
 that changes it is a call of its own directory's writer, or of a job that has its files. It may be lost at any time
 without harm: the source has everything until the promotion (quorumlog_storage/moves/promotion.py).
+
+`FutureDirectories` is the place of one future log: a log directory in which the partition has its `-future` name.
+
+A log directory holds a partition or its future log, never both. So the partition's lines in the offset files belong to
+whichever is there, as in Kafka, and stay right when the future log gets its live name.
 """
 
 from __future__ import annotations
@@ -16,10 +21,28 @@ from quorumlog_storage.directory.partition_directories import PartitionDirectori
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.files.names import DELETE, FUTURE, marked_directory
 from quorumlog_storage.log.log import Log
-from quorumlog_storage.moves.future_directories import FutureDirectories
-from quorumlog_storage.recovery.scan_progress import ScanProgress
+from quorumlog_storage.recovery.recovery import ScanProgress
 from quorumlog_storage.segment.batch import StoredBatch
 from quorumlog_storage.segment.log_config import LogConfig
+
+
+class FutureDirectories(PartitionDirectories):
+    """Shares everything with the log directory's own object but the name of the partition's directory."""
+
+    def __init__(self, here: PartitionDirectories, name: str) -> None:
+        """name: of the `-future` directory."""
+        super().__init__(here.disk, here.path, here.clean, verifies=here.verifies)
+        self.here, self.name = here, name
+        self.recovery_points, self.log_starts = here.recovery_points, here.log_starts
+        self.lost_offsets, self.high_watermarks = here.lost_offsets, here.high_watermarks
+        self.cleaner_offsets, self.retired = here.cleaner_offsets, here.retired
+        self.on_broken_log = here.on_broken_log
+
+    def path_of(self, partition: TopicPartition) -> str:
+        return f"{self.path}/{self.name}"
+
+    def check_identity(self, operation: str) -> None:
+        self.here.check_identity(operation)
 
 
 def future_name(partition: TopicPartition, unique: Uuid) -> str:

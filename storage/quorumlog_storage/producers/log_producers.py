@@ -22,11 +22,9 @@ from quorumlog.records.batch import CONTROL
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
 from quorumlog_storage.files.names import parse_snapshot_name, snapshot_name
 from quorumlog_storage.producers.index_note import Fingerprint, read_note, write_note
-from quorumlog_storage.producers.marker import marker_of
 from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
 from quorumlog_storage.producers.producer_state import NO_COORDINATOR_EPOCH, ProducerEntry, ProducerStates
-from quorumlog_storage.producers.replay import aborted, follow, replay, replay_all
-from quorumlog_storage.producers.scanned import ScannedProducers
+from quorumlog_storage.producers.replay import ScannedProducers, aborted, follow, marker_of, replay, replay_all
 from quorumlog_storage.producers.transactions import NEVER, EndedTransaction, Unstable
 from quorumlog_storage.segment.batch import StoredBatch
 from quorumlog_storage.segment.segment import Segment

@@ -10,11 +10,11 @@ Passes, in order:
 4. The scan finds where the log ends (quorumlog_storage/recovery/segment_scan.py). What follows is set aside
    (quorumlog_storage/recovery/cut_files.py). What stays has to be made durable: it may have been in memory only, if a
    process was killed. Where nothing was cut, that is left to the log's first sync, so that many logs of a directory can
-   share it (quorumlog_storage/recovery/left_to_sync.py).
+   share it (`left_to_sync`).
 5. The epochs are cut to the log's range: a crash may have kept older ones, or newer ones, than its records.
 6. The producers are read from their newest snapshot and the records behind it
    (quorumlog_storage/producers/log_producers.py). A scan notes them on its way, so that nothing is read twice
-   (quorumlog_storage/producers/scanned.py).
+   (quorumlog_storage/producers/replay.py).
 
 Which segments are trusted:
 
@@ -30,11 +30,28 @@ Which segments are trusted:
    not meet the next one, there is a hole, and the log ends before it.
 
 Records of another version are never cut: opening raises UnknownFormat.
+
+`left_to_sync` tells what a log that recovery found whole may have in memory only: bytes and names that its first sync
+has to cover. Pure.
+
+A process that was killed may have written and renamed what it did not sync. The next one finds all of it, and must not
+build on it before it is on the disk. How much that is, follows from the recovery point, which is noted only for what is
+synced, names included:
+
+1. Segments that end at or before the point are on the disk.
+2. The names of the log's files are on the disk where the point lies behind the start of the last segment. At its start
+   they may not be: the segment may have been made after the point was noted.
+3. So a log that ends at its point, inside its last segment, needs no sync. Nor can a cut of it be in memory only: a cut
+   lowers the point to the start of its segment first, and the point rises again only after the cut is durable
+   (quorumlog_storage/directory/checkpointed_log.py).
+
+Only for logs from which nothing was cut. A cut has an order of its own (`_cut`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from quorumlog.ids import Offset
@@ -43,10 +60,8 @@ from quorumlog_storage.files.disk import Disk, FileMissing, parent_of
 from quorumlog_storage.files.names import CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, parse_segment_name
 from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 from quorumlog_storage.producers.log_producers import LogProducers
-from quorumlog_storage.producers.scanned import ScannedProducers
+from quorumlog_storage.producers.replay import ScannedProducers
 from quorumlog_storage.recovery.cut_files import keep_segment, keep_tail
-from quorumlog_storage.recovery.left_to_sync import NOTHING, LeftToSync, left_to_sync
-from quorumlog_storage.recovery.scan_progress import ScanProgress
 from quorumlog_storage.recovery.segment_scan import Scan
 from quorumlog_storage.recovery.swap_files import finish_swaps
 from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
@@ -55,6 +70,63 @@ from quorumlog_storage.segment.log_file import CorruptBatch
 from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from quorumlog_storage.segment.retired import Retired, retire
 from quorumlog_storage.segment.segment import Segment
+
+
+class ScanProgress:
+    """What is left to verify: segments, and their bytes. 0 before the recovery has begun, and once it has ended.
+
+    Written by the thread that opens the log, read by any other.
+    """
+
+    __slots__ = ("bytes_left", "segments_left")
+
+    def __init__(self) -> None:
+        self.segments_left = 0
+        self.bytes_left = 0
+
+    def begin(self, segments: int, size_bytes: int) -> None:
+        self.segments_left, self.bytes_left = segments, size_bytes
+
+    def segment_done(self, size_bytes: int) -> None:
+        self.segments_left -= 1
+        self.bytes_left -= size_bytes
+
+    def end(self) -> None:
+        """Also where the log turned out to end earlier."""
+        self.begin(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftToSync:
+    """segments: whose bytes may be in memory only, in order. names: also those of the log's files.
+
+    synced_end: exclusive; what is before it is on the disk. None: all is.
+    """
+
+    segments: tuple[Segment, ...] = ()
+    names: bool = False
+    synced_end: Offset | None = None
+
+    def __bool__(self) -> bool:
+        return self.names or bool(self.segments)
+
+
+NOTHING = LeftToSync()
+
+
+def left_to_sync(segments: Sequence[Segment], end_offset: Offset, recovery_point: Offset) -> LeftToSync:
+    """Of a log with these segments, all of them, and this end, exclusive; both are on or after the recovery point.
+
+    recovery_point: 0 where nothing that was noted counts.
+    """
+    assert recovery_point <= end_offset, f"the log ends at {end_offset}, before its recovery point {recovery_point}"
+    ends = [segment.base_offset for segment in segments[1:]] + [end_offset]
+    behind = tuple(segment for segment, end in zip(segments, ends, strict=True) if end > recovery_point)
+    names = segments[-1].base_offset >= recovery_point
+    if not behind and not names:
+        return NOTHING
+    return LeftToSync(behind or (segments[-1],), names, max(recovery_point, segments[0].base_offset))
+
 
 _LEFTOVERS = (TEMPORARY_SUFFIX, DELETED_SUFFIX, CLEANED_SUFFIX)  # of interrupted work; never needed
 

@@ -30,7 +30,7 @@ from quorumlog.records.batch import (
     verify_crc,
 )
 from quorumlog_storage.files.disk import File
-from quorumlog_storage.producers.scanned import ScannedProducers
+from quorumlog_storage.producers.replay import ScannedProducers
 from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from quorumlog_storage.segment.segment import Segment

@@ -10,12 +10,14 @@ loads it wins. Another content, after a truncation or a rebuild, comes in one st
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable
+from itertools import islice
+from operator import lt
 from typing import Generic, Protocol, TypeVar
 
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
-from quorumlog_storage.segment.log_file import LogFile
-from quorumlog_storage.segment.segment_file import suffixed
+from quorumlog_storage.segment.log_file import LogFile, suffixed
 
 INDEX_OVERHEAD_BYTES = 256  # what a loaded index takes beside its entries, about
 
@@ -163,3 +165,8 @@ class IndexFile(ABC, Generic[I]):
             return built if built is not None else self.index
         self._bound.admit(self)
         return index
+
+
+def increases(column: array[int]) -> bool:
+    """From 0 or more on, without two equal values."""
+    return not column or (column[0] >= 0 and all(map(lt, column, islice(column, 1, None))))

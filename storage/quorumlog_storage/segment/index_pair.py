@@ -3,7 +3,7 @@
 Rules:
 
 1. Every look-up compares the entries that it uses with the batches that they name. A mismatch builds both indexes again
-   from the batch headers, at once or in slices (rebuild.py); the log's writer saves them later
+   from the batch headers, at once or in slices; the log's writer saves them later
    (`Segment.save_rebuilt`).
 2. They are rebuilt and saved together, so that the largest timestamp is known at each entry of the offset index.
 3. At the opening of a log, `mend` looks at the files: a missing, emptied or torn one is rebuilt and saved at once.
@@ -11,29 +11,107 @@ Rules:
 A flipped bit is found by the look-ups that use its entry, or by the order of the entries when the file is loaded. A
 time index that lost entries in its middle, and still is in order, is found by the check of whole files only
 (`quorumlog log verify`, and the check in the background, quorumlog_storage/checks/log_check.py).
+
+Both are made again from the log file, some batches at a time. The headers of a segment of a gigabyte take a second to
+read. A reader thread that did it in one go would make every other reader of the directory wait. So whoever runs
+look-ups in shared threads wraps them in `leaving_rebuilds`: a look-up that finds an index wrong then raises
+RebuildNeeded, the caller has `IndexPair.rebuild_step` run again and again, with other work in between, and repeats the
+look-up. Without the wrapper, for example in the log's writer or while a log is opened, the look-up builds the indexes
+at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from itertools import islice
+from typing import TypeVar
 
 from quorumlog.ids import Offset
 from quorumlog.records.batch import BatchHeader
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.files.kept_errors import kept
 from quorumlog_storage.segment.index_file import CorruptIndex
-from quorumlog_storage.segment.log_file import CorruptBatch, LogFile
-from quorumlog_storage.segment.offset_index import ENTRY_BYTES, MAX_RELATIVE_OFFSET, START, OffsetIndex, OffsetIndexFile
-from quorumlog_storage.segment.rebuild import (
-    SLICE_BATCHES,
-    ImpossibleOffset,
-    IndexBuild,
-    RebuildNeeded,
-    rebuilds_are_left,
+from quorumlog_storage.segment.log_file import CorruptBatch, IndexedBatch, LogFile
+from quorumlog_storage.segment.offset_index import (
+    ENTRY_BYTES,
+    MAX_POSITION,
+    MAX_RELATIVE_OFFSET,
+    START,
+    OffsetIndex,
+    OffsetIndexFile,
 )
-from quorumlog_storage.segment.time_entries import NO_TIME, TIME_ENTRY_BYTES, TimeEntries, TimeEntry
-from quorumlog_storage.segment.time_index import TimeIndexFile, largest_of
+from quorumlog_storage.segment.time_index import (
+    NO_TIME,
+    TIME_ENTRY_BYTES,
+    TimeEntries,
+    TimeEntry,
+    TimeIndexFile,
+    largest_of,
+)
+
+SLICE_BATCHES = 500  # looked at in one step: some 3 ms
+
+T = TypeVar("T")
+
+_leaves_rebuilds: ContextVar[bool] = ContextVar("look-ups leave rebuilds to others", default=False)
+
+
+class RebuildNeeded(Exception):
+    """A look-up found an index that is wrong. `rebuild_step` until it says so, then repeat the look-up."""
+
+    def __init__(self, path: str, indexes: IndexPair) -> None:
+        super().__init__(f"{path} does not agree with its log; it is built again, repeat the look-up after that")
+        self.indexes = indexes
+
+
+def leaving_rebuilds(look_up: Callable[[], T]) -> T:
+    """What `look_up` finds. Raises RebuildNeeded where it would have to read a whole segment first."""
+    token = _leaves_rebuilds.set(True)
+    try:
+        return look_up()
+    finally:
+        _leaves_rebuilds.reset(token)
+
+
+def rebuilds_are_left() -> bool:
+    """Called in a look-up: its caller has wrapped it in `leaving_rebuilds`."""
+    return _leaves_rebuilds.get()
+
+
+class ImpossibleOffset(Exception):
+    """No index holds these batches: the log is damaged where no checksum covers it."""
+
+
+class IndexBuild:
+    """The two indexes of the batches from the first one on; `add` each in order.
+
+    largest: the largest timestamp so far, and the first batch that has it. end: of the batches so far, in bytes.
+    """
+
+    def __init__(self, base_offset: Offset, interval_bytes: int) -> None:
+        self.offsets, self.times, self.largest = OffsetIndex(), TimeEntries(), NO_TIME
+        self.end = 0
+        self._last = -1  # offset of the last record so far, relative
+        self._base_offset, self._interval = base_offset, interval_bytes
+
+    def add(self, batch: IndexedBatch) -> TimeEntry:
+        """Returns `largest`. Raises ImpossibleOffset where a batch does not follow the one before it."""
+        last = batch.last_offset - self._base_offset
+        if not self._last < last <= MAX_RELATIVE_OFFSET or self.end > MAX_POSITION:
+            raise ImpossibleOffset(
+                f"a batch that ends at offset {batch.last_offset} cannot follow one that ends at "
+                f"offset {self._base_offset + self._last}"
+            )
+        self._last = last
+        one, count = (batch,), len(self.offsets)
+        self.offsets.note(one, self.end, self._base_offset, self._interval)
+        self.largest = largest_of(one, self._base_offset, self.largest)
+        if len(self.offsets) > count:
+            self.times.append_if_later(self.largest)
+        self.end += batch.size
+        return self.largest
+
 
 MAX_UNINDEXED_BYTES = 1 << 20  # behind the last entry of a file's offset index; with more it counts as torn
 
@@ -119,7 +197,7 @@ class IndexPair:
     # --- from the log ---
 
     def rebuild(self) -> None:
-        """Build both again. Raises CorruptBatch, DiskError, where nothing has changed; RebuildNeeded (rebuild.py)."""
+        """Build both again. Raises CorruptBatch, DiskError, where nothing has changed; RebuildNeeded."""
         if self._failed is not None and self._failed[1] is self.offsets.slot:
             raise kept(self._failed[0])  # the log cannot be walked: not again for each look-up
         if rebuilds_are_left():

@@ -22,10 +22,8 @@ from typing import NamedTuple
 from quorumlog.ids import Offset
 from quorumlog.records.batch import BatchHeader
 from quorumlog_storage.files.disk import Disk, FileMissing
-from quorumlog_storage.segment.index_file import CorruptIndex, IndexFile
-from quorumlog_storage.segment.log_file import CorruptBatch, LogFile
-from quorumlog_storage.segment.segment_file import IndexedBatch
-from quorumlog_storage.segment.time_entries import increases
+from quorumlog_storage.segment.index_file import CorruptIndex, IndexFile, increases
+from quorumlog_storage.segment.log_file import CorruptBatch, IndexedBatch, LogFile
 
 ENTRY_BYTES = 8
 MAX_RELATIVE_OFFSET = 2**31 - 1

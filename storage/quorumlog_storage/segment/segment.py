@@ -17,9 +17,8 @@ from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.files.names import index_name, log_name, time_index_name, transaction_index_name
 from quorumlog_storage.segment.batch import StoredBatch
 from quorumlog_storage.segment.index_pair import IndexPair
-from quorumlog_storage.segment.log_file import LogFile
+from quorumlog_storage.segment.log_file import LogFile, SegmentCache
 from quorumlog_storage.segment.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
-from quorumlog_storage.segment.segment_file import SegmentCache
 from quorumlog_storage.segment.transaction_index import TransactionIndexFile
 
 

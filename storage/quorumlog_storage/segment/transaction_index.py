@@ -21,8 +21,7 @@ from quorumlog.ids import Offset
 from quorumlog.records.batch import CONTROL, NO_PRODUCER
 from quorumlog.records.crc import crc32c
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
-from quorumlog_storage.segment.log_file import CorruptBatch, LogFile
-from quorumlog_storage.segment.segment_file import IndexedBatch, suffixed
+from quorumlog_storage.segment.log_file import CorruptBatch, IndexedBatch, LogFile, suffixed
 
 VERSION = 0
 ENTRY_BYTES = 34

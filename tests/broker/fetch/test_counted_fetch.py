@@ -22,7 +22,7 @@ from quorumlog_broker.fetch.fetch_path import FetchParams, FetchPath
 from quorumlog_broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED
 from quorumlog_broker.fetch.scope import FetchScope, scope_of
 from quorumlog_broker.fetch.targets import FetchTarget
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.partition.tail import MAX_BATCHES_READ, Tail
 from quorumlog_storage.rules.isolation import Isolation
 from tests.parts import few

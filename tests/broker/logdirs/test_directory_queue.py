@@ -12,7 +12,7 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog

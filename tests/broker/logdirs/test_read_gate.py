@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quorumlog.errors import ErrorCode
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.logdirs.read_gate import ReadGate
 from quorumlog_storage.directory.partition_directories import PartitionDirectories

@@ -11,7 +11,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.produce.append_line import MAX_WAIT_MS, MAX_WAITING, AppendLine
 from quorumlog_storage.writer.worker import WorkerLimits
 

@@ -381,7 +381,7 @@ def test_a_new_leader_is_followed_at_once() -> None:
 
 
 def test_only_the_leaders_log_has_readers_after_every_election() -> None:
-    """A follower's writes need not stay in the machine's memory (quorumlog_storage/edge/uncached.py)."""
+    """A follower's writes need not stay in the machine's memory (quorumlog_storage/edge/page_cache.py)."""
     cluster = led_cluster()
 
     def with_readers() -> list[int]:

@@ -6,8 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.retention.passes import FIND_LOGS, RETIRE_LOGS, Find, Note, RetentionPass, Retire
-from quorumlog_broker.retention.schedule import MAX_JUMP_MS, RetentionSchedule
+from quorumlog_broker.retention.passes import (
+    FIND_LOGS,
+    MAX_JUMP_MS,
+    RETIRE_LOGS,
+    Find,
+    Note,
+    RetentionPass,
+    RetentionSchedule,
+    Retire,
+)
 
 WALL = 1_700_000_000_000
 MINUTE, YEAR = 60_000, 365 * 86_400_000

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quorumlog_broker.scrub.report import MAX_DAMAGE, ScrubReport
 from quorumlog_broker.scrub.schedule import BATCH_BYTES_MIN, INITIAL_DELAY_MS, INTERVAL_MS_MIN, ScrubSchedule
-from quorumlog_storage.checks.log_fault import LogFault
+from quorumlog_storage.checks.segment_check import LogFault
 
 DAY_MS = 86_400_000
 MIB = 1 << 20

@@ -19,7 +19,7 @@ from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.keyed import Keyed, keyed_records
 from quorumlog_broker.coordinator.steps import Pace
 from quorumlog_broker.fetch.read_log import read_from_disk
-from quorumlog_broker.logdirs.directory_busy import Busy
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.replicas.replica import Replica
 
 READ_BYTES = 256 << 10  # at most, beside a batch that is larger
