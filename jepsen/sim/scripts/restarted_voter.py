@@ -38,7 +38,9 @@ def restarted_voter(cluster: SimCluster, rng: random.Random) -> Script:
         yield from pause(cluster, rng.randint(20, 400))
         bring_back(leader)
         yield holder.rivals, _RIVALS_MS
-        epoch = max(holder.asked)
+        if not holder.rivals():
+            return
+        epoch = max(epoch for epoch, candidates in holder.asked.items() if len(candidates) > 1)
         first, second = rng.sample(list(holder.asked[epoch]), 2)
         voter = next((machine for machine in cluster.controllers if machine.host not in holder.asked[epoch]), None)
         if voter is None or not voter.alive:
