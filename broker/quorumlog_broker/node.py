@@ -24,6 +24,7 @@ from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
@@ -55,7 +56,6 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.subscription import MetadataSubscription
 
 
@@ -340,7 +340,7 @@ class Broker:
     def _broker_epoch(self) -> BrokerEpoch:
         return self.lifecycle.broker_epoch
 
-    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
+    def _on_metadata(self, delta: Delta, image: Image) -> Sliced[None]:
         self._services.recently_fenced.on_image(delta, image, self._clock.now_ms())
         self._services.recent_images.on_image(image)
         yield from self.data_plane.placements.apply(delta, image)

@@ -11,8 +11,8 @@ from enum import Enum
 
 from quorumlog.messages.groups import JoinedMember
 from quorumlog.records.coordinator.offsets import GroupMetadataValue, MemberMetadata
+from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.groups.member import Member, Protocols
-from quorumlog_broker.coordinator.steps import Pace, Steps
 
 
 class State(Enum):
@@ -215,7 +215,7 @@ class ClassicGroup:
             self.state_timestamp,
         )
 
-    def load(self, value: GroupMetadataValue, pace: Pace) -> Steps:
+    def load(self, value: GroupMetadataValue, pace: Pace) -> Sliced[None]:
         """The group as the log has it: stable with these members, or empty."""
         assert not self.members and not self.pending_ids, "a group is loaded once"
         self.generation, self.protocol_type = value.generation, value.protocol_type or None

@@ -6,6 +6,8 @@ from quorumlog_broker.coordinator.groups.deadlines import GroupTimer
 from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Producer, Write
 from quorumlog_broker.coordinator.turn import Turn as CoordinatorTurn
 
-__all__ = ["MAX_RECORD_BYTES", "Answer", "Call", "Producer", "Turn", "Write"]
+__all__ = ["GROUP_UNITS", "MAX_RECORD_BYTES", "Answer", "Call", "Producer", "Turn", "Write"]
 
 Turn = CoordinatorTurn[GroupTimer]
+
+GROUP_UNITS = 8  # of a slice: what a group takes beside its offsets

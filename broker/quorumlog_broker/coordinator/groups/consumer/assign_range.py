@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quorumlog.ids import Uuid
-from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE, Assignment, Steps, Subject
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE, Assignment, Subject
 
 
-def assign_range(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Steps:
+def assign_range(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
     """Of P partitions of a topic each of its M subscribers gets P div M, the first P mod M one more.
 
     Members are taken by their instance ids, those without one behind them, by their ids.

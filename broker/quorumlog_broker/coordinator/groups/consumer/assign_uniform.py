@@ -5,16 +5,17 @@ With unequal subscriptions that is not always possible; then partitions move as 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from quorumlog.ids import Uuid
-from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE, Assignment, Steps, Subject
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE, Assignment, Subject
 
 MAX_PASSES = 16
 
 
-def assign_uniform(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Steps:
+def assign_uniform(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
     ordered = sorted(members, key=lambda one: one.member_id)
     if not ordered:
         return {}
@@ -33,7 +34,7 @@ def _still_owned(member: Subject, partitions: Mapping[Uuid, int]) -> Iterator[tu
                     yield topic_id, index
 
 
-def _equal(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Steps:
+def _equal(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
     """P div M each, P mod M members one more: those first that have one more already."""
     counts = {topic_id: count for topic_id, count in partitions.items() if topic_id in members[0].topics}
     quota, more = divmod(sum(counts.values()), len(members))
@@ -82,13 +83,13 @@ class _Unequal:
         self._subscribers: dict[Uuid, list[str]] = {topic_id: [] for topic_id in partitions}
         self._done = 0
 
-    def _count(self, work: int) -> Iterator[None]:
+    def _count(self, work: int) -> Sliced[None]:
         self._done += work
         if self._done >= SLICE:
             self._done = 0
             yield
 
-    def run(self) -> Steps:
+    def run(self) -> Sliced[Assignment]:
         for member in self._members:
             for topic_id in member.topics:
                 if topic_id in self._subscribers:
@@ -111,7 +112,7 @@ class _Unequal:
         subscribers = len(self._subscribers[topic_id])
         return -self._partitions[topic_id] / subscribers, subscribers, topic_id
 
-    def _keep(self) -> Generator[None, None, dict[Uuid, set[int]]]:
+    def _keep(self) -> Sliced[dict[Uuid, set[int]]]:
         taken: dict[Uuid, set[int]] = {}
         for member in self._members:
             for topic_id, index in _still_owned(member, self._partitions):
@@ -123,7 +124,7 @@ class _Unequal:
             yield from self._count(len(member.owned))
         return taken
 
-    def _deal(self, topic_id: Uuid, taken: set[int]) -> Iterator[None]:
+    def _deal(self, topic_id: Uuid, taken: set[int]) -> Sliced[None]:
         """Each free partition to the least loaded subscriber."""
         heap = [(self._load[one], one) for one in self._subscribers[topic_id]]
         heapify(heap)
@@ -137,7 +138,7 @@ class _Unequal:
             heappush(heap, (load + 1, member_id))
             yield from self._count(1)
 
-    def _balance(self, topic_id: Uuid) -> Generator[None, None, int]:
+    def _balance(self, topic_id: Uuid) -> Sliced[int]:
         """Move partitions of this topic while one of its owners has two more than one of its subscribers."""
         subscribers = self._subscribers[topic_id]
         least = [(self._load[one], one) for one in subscribers]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from quorumlog.ids import Uuid
+from quorumlog.slices import Sliced
 
 SLICE = 4_000
 """Members or partitions that are looked at between two steps: about 2 ms."""
 
 Assignment = dict[str, dict[Uuid, list[int]]]
 """member id -> topic id -> indexes"""
-
-Steps = Generator[None, None, Assignment]
-"""An assignor's work, in slices. Each subscribed partition is assigned once, to a subscriber."""
 
 
 class Subject(NamedTuple):
@@ -26,5 +24,5 @@ class Subject(NamedTuple):
     owned: Mapping[Uuid, Sequence[int]]
 
 
-Assignor = Callable[[Sequence[Subject], Mapping[Uuid, int]], Steps]
-"""(members, partitions of each topic that a member subscribes to)"""
+Assignor = Callable[[Sequence[Subject], Mapping[Uuid, int]], Sliced[Assignment]]
+"""(members, partitions of each topic that a member subscribes to). Each of these is assigned once, to a subscriber."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import BIDIRECTIONAL, DOWNGRADE, UPGRADE
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
+from quorumlog.slices import Pace, at_once
 from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.consumer.records import delete_group
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
@@ -21,7 +22,6 @@ from quorumlog_broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalan
 from quorumlog_broker.coordinator.groups.registry import Registry
 from quorumlog_broker.coordinator.groups.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.turn import Turn
-from quorumlog_broker.coordinator.steps import Pace, finish
 
 
 class Migration:
@@ -71,7 +71,7 @@ class Migration:
         self._silence(group)
         self._registry.forget(self._turn, group_id)
         write_upgraded(self._turn, group_id, group.generation, members, cluster)
-        finish(self._sessions.load(self._registry.consumers[group_id], Pace()))
+        at_once(self._sessions.load(self._registry.consumers[group_id], Pace()))
 
     def _silence(self, group: ClassicGroup) -> None:
         """Those that wait are sent to join again, and no timer is about the classic group any more."""

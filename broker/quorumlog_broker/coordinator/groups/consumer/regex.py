@@ -5,11 +5,13 @@ An expression has to match a topic's whole name. Names are looked through in sli
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import re2
+
+from quorumlog.slices import Sliced
 
 MAX_LENGTH = 16_384  # characters of an expression
 MAX_MEMORY_BYTES = 8 << 20  # that RE2 may take for one
@@ -44,7 +46,7 @@ def why_invalid(regex: str) -> str | None:
     return None
 
 
-def resolve(regex: str, names: Sequence[str]) -> Generator[None, None, tuple[str, ...]]:
+def resolve(regex: str, names: Sequence[str]) -> Sliced[tuple[str, ...]]:
     """The names that it matches, in their order. One that RE2 does not take (of old software) matches none."""
     if why_invalid(regex) is not None:
         return ()

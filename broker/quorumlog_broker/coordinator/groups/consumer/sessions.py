@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
 from quorumlog_broker.coordinator.groups.consumer.records import bump, delete_member, delete_unused_regexes
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
@@ -17,7 +18,6 @@ from quorumlog_broker.coordinator.groups.deadlines import (
     RevocationEnds,
 )
 from quorumlog_broker.coordinator.groups.turn import Turn
-from quorumlog_broker.coordinator.steps import Pace, Steps
 
 
 class Sessions:
@@ -48,7 +48,7 @@ class Sessions:
         else:
             self._turn.timers.cancel(key)
 
-    def load(self, group: ConsumerGroup, pace: Pace) -> Steps:
+    def load(self, group: ConsumerGroup, pace: Pace) -> Sliced[None]:
         """Each member has a whole session, and those that have to give up something their rebalance time-out.
 
         The group must not change between two steps. Raises CorruptRecords, UnknownVersion for a target that cannot be

@@ -8,7 +8,8 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
-from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork, Steps
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork
 from quorumlog_broker.coordinator.groups.consumer.records import bump
 from quorumlog_broker.coordinator.groups.consumer.regex import resolve
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
@@ -48,7 +49,7 @@ class Subscriptions:
             has_other_topics or passed_ms >= self._settings.consumer.regex_refresh_interval_ms
         )
 
-    def _resolve(self, group: ConsumerGroup, regexes: list[str], names: Sequence[str]) -> Steps:
+    def _resolve(self, group: ConsumerGroup, regexes: list[str], names: Sequence[str]) -> Sliced[None]:
         version = self._settings.cluster.version
         found: dict[str, tuple[str, ...]] = {}
         for regex in regexes:
