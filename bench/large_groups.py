@@ -35,9 +35,9 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
 )
 from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.group_turn import Call
 from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call
 
 MEMBERS, QUICK_MEMBERS = 5_000, 1_000
 PARTITIONS = 10_000

@@ -28,8 +28,8 @@ from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 from quorumlog.slices import at_once
+from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call, Write
 from quorumlog_broker.produce.transactional import EndTransaction
 
 G = "g"

@@ -19,10 +19,10 @@ from quorumlog.records.coordinator.offsets import (
     MemberMetadata,
 )
 from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once
+from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.consumer.targets import RECORDS_A_SLICE
 from quorumlog_broker.coordinator.groups.shard import TIMERS_A_TURN, GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call, Write
 from quorumlog_broker.coordinator.runtime import coordinator as runtime
 from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator
 from quorumlog_broker.coordinator.runtime.long_calls import WAITING_A_TURN, LongCalls

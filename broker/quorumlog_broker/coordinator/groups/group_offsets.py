@@ -12,14 +12,18 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.slices import Sliced
-from quorumlog_broker.coordinator.groups.classic_answers import all_refused
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
-from quorumlog_broker.coordinator.groups.consumer.offsets import commit_rule, fetch_refusal, transactional_rule
+from quorumlog_broker.coordinator.group_turn import Call, Turn
+from quorumlog_broker.coordinator.groups.classic.answers import all_refused
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
-from quorumlog_broker.coordinator.groups.offset_calls import OffsetCalls
+from quorumlog_broker.coordinator.groups.offsets.calls import OffsetCalls
+from quorumlog_broker.coordinator.groups.offsets.of_consumer_groups import (
+    commit_rule,
+    fetch_refusal,
+    transactional_rule,
+)
+from quorumlog_broker.coordinator.groups.offsets.transactional import TransactionalOffsets
 from quorumlog_broker.coordinator.groups.registry import Registry
-from quorumlog_broker.coordinator.groups.transactional_offsets import TransactionalOffsets
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
 
 
 class GroupOffsets:

@@ -10,11 +10,11 @@ from functools import partial
 
 from quorumlog.errors import ErrorCode
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.groups.classic_group import State
-from quorumlog_broker.coordinator.groups.offset_calls import Kept, OffsetCalls, empty_since
+from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, Call, Turn
+from quorumlog_broker.coordinator.groups.classic.group import State
+from quorumlog_broker.coordinator.groups.classic.subscription import subscribed_topics
+from quorumlog_broker.coordinator.groups.offsets.calls import Kept, OffsetCalls, empty_since
 from quorumlog_broker.coordinator.groups.registry import Registry
-from quorumlog_broker.coordinator.groups.subscription import subscribed_topics
-from quorumlog_broker.coordinator.groups.turn import GROUP_UNITS, Call, Turn
 
 
 class WholeGroups:

@@ -18,10 +18,10 @@ from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import in_turns
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, Node, State
 from quorumlog_broker.coordinator.runtime.loading import Portion
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
 from quorumlog_broker.coordinator.transactions.markers import MarkerResult, Source
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_broker.replicas.replica import Replica
 

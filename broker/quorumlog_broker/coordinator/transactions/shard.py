@@ -32,7 +32,6 @@ from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointKey
 from quorumlog.records.coordinator.transactions import TransactionKey
 from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.completion import Completion, DecidedTransaction
 from quorumlog_broker.coordinator.transactions.describe import Describe
 from quorumlog_broker.coordinator.transactions.end import Ending
 from quorumlog_broker.coordinator.transactions.expiry import Expiry
@@ -45,7 +44,8 @@ from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.listing import Listing
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.partitions import Partitions
-from quorumlog_broker.coordinator.transactions.states import (
+from quorumlog_broker.coordinator.transactions.state.completion import Completion, DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.states import (
     JointSweepGoesOn,
     PreparesGoOn,
     States,
@@ -54,7 +54,7 @@ from quorumlog_broker.coordinator.transactions.states import (
     TransactionTurn,
     WaitEnds,
 )
-from quorumlog_broker.coordinator.transactions.table import ONGOING, Partition, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.table import ONGOING, Partition, TransactionTable
 from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Write
 
 IDS_A_STEP = 64  # of the end of a load

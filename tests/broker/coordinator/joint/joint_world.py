@@ -16,8 +16,8 @@ from quorumlog.messages.joint import (
     ListedJointGroup,
 )
 from quorumlog.slices import Sliced, at_once, begin
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
-from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.coordinator.turn import Call
 from tests.broker.coordinator.transaction_world import TransactionWorld
 

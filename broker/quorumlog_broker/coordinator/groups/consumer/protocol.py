@@ -12,6 +12,7 @@ from quorumlog.messages.groups import (
     DescribedConsumerGroup,
 )
 from quorumlog.slices import Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, Call, Turn
 from quorumlog_broker.coordinator.groups.consumer.classic_members import ClassicMembers
 from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.describe import described
@@ -22,7 +23,6 @@ from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroups
 from quorumlog_broker.coordinator.groups.consumer.subscriptions import Subscriptions
 from quorumlog_broker.coordinator.groups.consumer.targets import Targets
-from quorumlog_broker.coordinator.groups.turn import GROUP_UNITS, Call, Turn
 
 
 class ConsumerProtocol:

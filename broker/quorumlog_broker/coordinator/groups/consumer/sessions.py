@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
-from quorumlog_broker.coordinator.groups.consumer.records import bump, delete_member, delete_unused_regexes
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
-from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
-from quorumlog_broker.coordinator.groups.consumer.targets import Targets
-from quorumlog_broker.coordinator.groups.deadlines import (
+from quorumlog_broker.coordinator.group_deadlines import (
     ConsumerSessionEnds,
     ConsumerTimer,
     MemberJoinEnds,
     MemberSyncEnds,
     RevocationEnds,
 )
-from quorumlog_broker.coordinator.groups.turn import Turn
+from quorumlog_broker.coordinator.group_turn import Turn
+from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
+from quorumlog_broker.coordinator.groups.consumer.records import bump, delete_member, delete_unused_regexes
+from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
+from quorumlog_broker.coordinator.groups.consumer.targets import Targets
 
 
 class Sessions:

@@ -9,13 +9,13 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupRegularExpressionValue,
 )
 from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.group_turn import Turn
 from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork
 from quorumlog_broker.coordinator.groups.consumer.records import bump
 from quorumlog_broker.coordinator.groups.consumer.regex import resolve
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
 from quorumlog_broker.coordinator.groups.consumer.targets import Targets
-from quorumlog_broker.coordinator.groups.turn import Turn
 
 KIND = "regular expressions"
 MIN_INTERVAL_MS = 10_000  # between two looks at expressions that are resolved

@@ -7,10 +7,10 @@ from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointChild, J
 from quorumlog.slices import Sliced, begin
 from quorumlog_broker.coordinator.transactions.joint.checks import cannot_be_asked, invalid_abort
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import PREPARES_A_TURN, Preparing
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 
 

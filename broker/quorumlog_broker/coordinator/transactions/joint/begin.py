@@ -18,10 +18,10 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     too_low,
 )
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.names import child_id
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import LAST_EPOCH, ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_quorum.metadata.features import JOINT_BEGINS
 from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION

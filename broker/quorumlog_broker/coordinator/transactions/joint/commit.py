@@ -26,10 +26,10 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     no_room,
     too_low,
 )
-from quorumlog_broker.coordinator.transactions.joint.group import Foreseen, JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, WaitEnds
-from quorumlog_broker.coordinator.transactions.table import ONGOING, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import Foreseen, JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn, WaitEnds
+from quorumlog_broker.coordinator.transactions.state.table import ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_quorum.metadata.features import JOINT_ENDS
 

@@ -42,13 +42,13 @@ from quorumlog.records.coordinator.offset_bytes import (
 )
 from quorumlog.records.coordinator.offsets import NO_TIMESTAMP, OffsetCommitValue
 from quorumlog.slices import UNITS_A_SLICE, Pace, Sliced
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.group_turn import Call, Producer, Turn, Write
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
+from quorumlog_broker.coordinator.groups.classic.rebalance import Rebalance
+from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER, subscribed_topics
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
-from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
-from quorumlog_broker.coordinator.groups.offset_table import OffsetTable, Partition, View
-from quorumlog_broker.coordinator.groups.rebalance import Rebalance
-from quorumlog_broker.coordinator.groups.subscription import CONSUMER, subscribed_topics
-from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn, Write
+from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable, Partition, View
 
 BROKERS_RETENTION = -1
 LAST_TIME_MS = 2**63 - 1  # that a record can hold; old clients ask for the longest retention and mean for ever

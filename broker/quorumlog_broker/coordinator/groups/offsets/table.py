@@ -25,7 +25,7 @@ from quorumlog.records.coordinator.offset_bytes import (
     write_value,
 )
 from quorumlog.records.coordinator.offsets import OffsetCommitValue
-from quorumlog_broker.coordinator.groups.pending_offsets import Committed, Partition, PendingOffsets
+from quorumlog_broker.coordinator.groups.offsets.pending import Committed, Partition, PendingOffsets
 
 __all__ = ["Committed", "OffsetTable", "Partition"]
 

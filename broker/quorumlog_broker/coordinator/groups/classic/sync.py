@@ -13,11 +13,11 @@ from quorumlog.messages.groups import (
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.deadlines import SyncEnds
-from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
-from quorumlog_broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalance
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
+from quorumlog_broker.coordinator.group_deadlines import SyncEnds
+from quorumlog_broker.coordinator.group_turn import Call, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
+from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance
 
 
 class Generation:

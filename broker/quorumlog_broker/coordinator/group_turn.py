@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog_broker.coordinator.groups.deadlines import GroupTimer
+from quorumlog_broker.coordinator.group_deadlines import GroupTimer
 from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Producer, Write
 from quorumlog_broker.coordinator.turn import Turn as CoordinatorTurn
 

@@ -12,7 +12,7 @@ from enum import Enum
 from quorumlog.messages.groups import JoinedMember
 from quorumlog.records.coordinator.offsets import GroupMetadataValue, MemberMetadata
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.groups.member import Member, Protocols
+from quorumlog_broker.coordinator.groups.classic.member import Member, Protocols
 
 
 class State(Enum):

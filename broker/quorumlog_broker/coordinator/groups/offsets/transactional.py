@@ -11,11 +11,11 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import OffsetCommitPartitionResult, OffsetCommitTopicResult
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from quorumlog.slices import Sliced
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
-from quorumlog_broker.coordinator.groups.offset_calls import Allowed, OffsetCalls, everything
-from quorumlog_broker.coordinator.groups.offset_table import OffsetTable
-from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn
+from quorumlog_broker.coordinator.group_turn import Call, Producer, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
+from quorumlog_broker.coordinator.groups.offsets.calls import Allowed, OffsetCalls, everything
+from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable
 from quorumlog_broker.produce.transactional import EndTransaction
 
 

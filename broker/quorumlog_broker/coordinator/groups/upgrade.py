@@ -18,7 +18,16 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.group_turn import Turn
+from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (
+    Named,
+    read_assignment,
+    read_subscription,
+    write_assignment,
+)
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.member import Member as JoinedMember
+from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.consumer.assignment import Partition, by_topic, flat, to_target
 from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster, metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.reconcile import Current
@@ -29,15 +38,6 @@ from quorumlog_broker.coordinator.groups.consumer.records import (
     write_target,
 )
 from quorumlog_broker.coordinator.groups.consumer.state import BORN, ConsumerGroup, Member
-from quorumlog_broker.coordinator.groups.consumer_protocol import (
-    Named,
-    read_assignment,
-    read_subscription,
-    write_assignment,
-)
-from quorumlog_broker.coordinator.groups.member import Member as JoinedMember
-from quorumlog_broker.coordinator.groups.subscription import CONSUMER
-from quorumlog_broker.coordinator.groups.turn import Turn
 
 
 class Upgraded(NamedTuple):

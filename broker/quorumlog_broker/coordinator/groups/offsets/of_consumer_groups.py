@@ -10,7 +10,7 @@ from quorumlog.messages.groups import OffsetCommitRequest, OffsetCommitTopic, Of
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
-from quorumlog_broker.coordinator.groups.offset_calls import Allowed
+from quorumlog_broker.coordinator.groups.offsets.calls import Allowed
 
 NO_GENERATION = -1
 

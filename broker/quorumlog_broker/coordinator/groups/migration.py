@@ -11,17 +11,17 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import BIDIRECTIONAL, DOWNGRADE, UPGRADE
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
 from quorumlog.slices import Pace, at_once
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.group_deadlines import DelayEnds, JoinEnds, SessionEnds, SyncEnds
+from quorumlog_broker.coordinator.group_turn import Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance
+from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.consumer.records import delete_group
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
-from quorumlog_broker.coordinator.groups.consumer.upgrade import read_members, to_classic_group, write_upgraded
-from quorumlog_broker.coordinator.groups.deadlines import DelayEnds, JoinEnds, SessionEnds, SyncEnds
-from quorumlog_broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalance
 from quorumlog_broker.coordinator.groups.registry import Registry
-from quorumlog_broker.coordinator.groups.subscription import CONSUMER
-from quorumlog_broker.coordinator.groups.turn import Turn
+from quorumlog_broker.coordinator.groups.upgrade import read_members, to_classic_group, write_upgraded
 
 
 class Migration:
