@@ -36,7 +36,7 @@ from quorumlog.records.coordinator.offsets import (
 )
 from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.group_turn import Call
-from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
+from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 MEMBERS, QUICK_MEMBERS = 5_000, 1_000

@@ -23,7 +23,7 @@ from quorumlog_broker.coordinator.groups.classic.membership import Membership
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog_broker.coordinator.groups.consumer.records import rename_member
 from quorumlog_broker.coordinator.groups.offsets.calls import Kept, OffsetCalls
-from quorumlog_broker.coordinator.groups.offsets.pending import PendingOffsets
+from quorumlog_broker.coordinator.groups.offsets.table import PendingOffsets
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import G, GroupWorld

@@ -91,7 +91,7 @@ NOT_OF_THE_SWARM = (
     "broker/quorumlog_broker/coordinator/groups/consumer/state.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/subscriptions.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/targets.py",
-    "broker/quorumlog_broker/coordinator/groups/upgrade.py",
+    "broker/quorumlog_broker/coordinator/groups/migration.py",
     # The names of its topics are ASCII, and so are those of simulated groups.
     "broker/quorumlog_broker/coordinator/placement.py",
     "broker/quorumlog_broker/api/handlers/features_in_use.py",  # levels change past the coordinators

@@ -13,7 +13,7 @@ from typing import Any
 
 from jepsen.checkers.findings import Findings
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
-from quorumlog_broker.coordinator.group_deadlines import RevocationEnds
+from quorumlog_broker.coordinator.group_turn import RevocationEnds
 from quorumlog_broker.coordinator.groups.consumer.protocol import ConsumerProtocol
 from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup

@@ -22,7 +22,7 @@ from quorumlog.records.coordinator.offsets import GroupMetadataKey, OffsetKey
 from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.groups.classic.group import State
 from quorumlog_broker.coordinator.groups.classic.subscription import subscribed_topics
-from quorumlog_broker.coordinator.groups.offsets.pending import Partition, PendingOffsets
+from quorumlog_broker.coordinator.groups.offsets.table import Partition, PendingOffsets
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 DELETED, UNSTAGED = "offsets deleted", "offsets deleted that transactions held"

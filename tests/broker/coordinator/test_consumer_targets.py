@@ -6,7 +6,7 @@ import pytest
 
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog_broker.coordinator.group_turn import Write
-from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE
+from quorumlog_broker.coordinator.groups.consumer.assignors import SLICE
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topic_id, topics
 from tests.broker.coordinator.group_world import G, GroupWorld

@@ -29,9 +29,8 @@ from quorumlog.records.coordinator.offsets import (
     OffsetKey,
 )
 from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once, begin
-from quorumlog_broker.coordinator.group_deadlines import ConsumerSessionEnds
-from quorumlog_broker.coordinator.group_turn import Call
-from quorumlog_broker.coordinator.groups.consumer.interning import MAX_KNOWN, Alike
+from quorumlog_broker.coordinator.group_turn import Call, ConsumerSessionEnds
+from quorumlog_broker.coordinator.groups.consumer.state import MAX_KNOWN, Alike
 from quorumlog_broker.coordinator.groups.offsets.calls import COMMITS_A_STEP
 from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable
 from quorumlog_broker.coordinator.groups.shard import GroupShard

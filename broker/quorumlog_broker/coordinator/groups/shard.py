@@ -38,8 +38,15 @@ from quorumlog.records.coordinator.consumer_groups import ConsumerGroupTargetAss
 from quorumlog.records.coordinator.offset_bytes import offset_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey, OffsetKey
 from quorumlog.slices import Pace, Sliced, begin
-from quorumlog_broker.coordinator.group_deadlines import ClassicTimer
-from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, MAX_RECORD_BYTES, Answer, Call, Turn, Write
+from quorumlog_broker.coordinator.group_turn import (
+    GROUP_UNITS,
+    MAX_RECORD_BYTES,
+    Answer,
+    Call,
+    ClassicTimer,
+    Turn,
+    Write,
+)
 from quorumlog_broker.coordinator.groups.classic.answers import described_group, unknown_group
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
 from quorumlog_broker.coordinator.groups.classic.membership import Membership
@@ -48,9 +55,9 @@ from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.classic.sync import Generation
 from quorumlog_broker.coordinator.groups.classic.timers import ClassicTimers
 from quorumlog_broker.coordinator.groups.consumer.checks import JOIN
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.describe import state_of
 from quorumlog_broker.coordinator.groups.consumer.protocol import ConsumerProtocol, refused
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import KEYS as CONSUMER_KEYS
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.group_offsets import GroupOffsets

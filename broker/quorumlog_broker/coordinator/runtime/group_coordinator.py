@@ -16,7 +16,7 @@ from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.slices import Sliced
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime.coordinator import Caller, Coordinator, Node, ShardCall, State
 from quorumlog_broker.coordinator.runtime.loading import Portion

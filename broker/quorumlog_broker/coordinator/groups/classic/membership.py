@@ -8,10 +8,8 @@ from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import JoinGroupRequest, JoinGroupResponse
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
-from quorumlog_broker.coordinator.group_deadlines import SessionEnds
-from quorumlog_broker.coordinator.group_turn import Call, Turn
-from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.classic.member import Member, Protocols
+from quorumlog_broker.coordinator.group_turn import Call, SessionEnds, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member, Protocols, State
 from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance
 
 

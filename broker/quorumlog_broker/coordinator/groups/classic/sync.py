@@ -13,8 +13,7 @@ from quorumlog.messages.groups import (
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.group_deadlines import SyncEnds
-from quorumlog_broker.coordinator.group_turn import Call, Turn
+from quorumlog_broker.coordinator.group_turn import Call, SyncEnds, Turn
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
 from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog_broker.coordinator.group_deadlines import ClassicTimer, DelayEnds, JoinEnds, SessionEnds, SyncEnds
+from quorumlog_broker.coordinator.group_turn import ClassicTimer, DelayEnds, JoinEnds, SessionEnds, SyncEnds
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.classic.rebalance import Rebalance
 from quorumlog_broker.coordinator.groups.classic.sync import Generation

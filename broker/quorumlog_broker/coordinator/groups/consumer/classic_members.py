@@ -24,8 +24,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator.consumer_groups import ClassicMemberMetadata, ClassicProtocol
-from quorumlog_broker.coordinator.group_deadlines import MemberJoinEnds, MemberSyncEnds
-from quorumlog_broker.coordinator.group_turn import Call, Turn
+from quorumlog_broker.coordinator.group_turn import Call, MemberJoinEnds, MemberSyncEnds, Turn
 from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (
     Subscription,
     read_subscription,

@@ -14,12 +14,11 @@ from quorumlog.messages.groups import (
 from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, Call, Turn
 from quorumlog_broker.coordinator.groups.consumer.classic_members import ClassicMembers
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.describe import described
 from quorumlog_broker.coordinator.groups.consumer.heartbeat import Heartbeats
 from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroups
 from quorumlog_broker.coordinator.groups.consumer.subscriptions import Subscriptions
 from quorumlog_broker.coordinator.groups.consumer.targets import Targets

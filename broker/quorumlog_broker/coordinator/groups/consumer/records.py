@@ -19,8 +19,8 @@ from quorumlog.records.coordinator.consumer_groups import (
 )
 from quorumlog_broker.coordinator.group_turn import Turn
 from quorumlog_broker.coordinator.groups.consumer.assignment import Target
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster, metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.reconcile import Current
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, Member
 
 

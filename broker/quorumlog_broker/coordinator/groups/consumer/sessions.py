@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.group_deadlines import (
+from quorumlog_broker.coordinator.group_turn import (
     ConsumerSessionEnds,
     ConsumerTimer,
     MemberJoinEnds,
     MemberSyncEnds,
     RevocationEnds,
+    Turn,
 )
-from quorumlog_broker.coordinator.group_turn import Turn
 from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
 from quorumlog_broker.coordinator.groups.consumer.records import bump, delete_member, delete_unused_regexes
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings

@@ -15,16 +15,12 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.group_deadlines import AssignmentDue
-from quorumlog_broker.coordinator.group_turn import Turn
-from quorumlog_broker.coordinator.groups.consumer.assign_range import assign_range
-from quorumlog_broker.coordinator.groups.consumer.assign_uniform import assign_uniform
+from quorumlog_broker.coordinator.group_turn import AssignmentDue, Turn
 from quorumlog_broker.coordinator.groups.consumer.assignment import to_target
-from quorumlog_broker.coordinator.groups.consumer.assignor import Assignor, Subject
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog_broker.coordinator.groups.consumer.assignors import Assignor, Subject, assign_range, assign_uniform
 from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork
 from quorumlog_broker.coordinator.groups.consumer.records import NO_TARGET, encoded_target, write_target
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

@@ -1,16 +1,67 @@
-"""The `uniform` assignor: numbers of partitions differ by one at most, and members keep as much as that allows.
+"""What an assignor is given, and what it gives.
+
+The `range` assignor: members share each topic in contiguous ranges. Members at the same place of two topics with
+equal numbers of partitions get equal indexes, which joins rely on. What was assigned before plays no part.
+
+The `uniform` assignor: numbers of partitions differ by one at most, and members keep as much as that allows.
 
 With unequal subscriptions that is not always possible; then partitions move as long as that makes numbers more equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from quorumlog.ids import Uuid
 from quorumlog.slices import Sliced
-from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE, Assignment, Subject
+
+SLICE = 4_000
+"""Members or partitions that are looked at between two steps: about 2 ms."""
+
+Assignment = dict[str, dict[Uuid, list[int]]]
+"""member id -> topic id -> indexes"""
+
+
+class Subject(NamedTuple):
+    """A member. topics: ids of those that it subscribes to; members may share one object. owned: its last target."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[Uuid]
+    owned: Mapping[Uuid, Sequence[int]]
+
+
+Assignor = Callable[[Sequence[Subject], Mapping[Uuid, int]], Sliced[Assignment]]
+"""(members, partitions of each topic that a member subscribes to). Each of these is assigned once, to a subscriber."""
+
+
+def assign_range(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
+    """Of P partitions of a topic each of its M subscribers gets P div M, the first P mod M one more.
+
+    Members are taken by their instance ids, those without one behind them, by their ids.
+    """
+    ordered = sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or "", one.member_id))
+    found: Assignment = {one.member_id: {} for one in ordered}
+    done = 0
+    for topic_id, count in partitions.items():
+        subscribers = [one.member_id for one in ordered if topic_id in one.topics]
+        if not subscribers:
+            continue
+        quota, more = divmod(count, len(subscribers))
+        begin = 0
+        for place, member_id in enumerate(subscribers):
+            end = begin + quota + (place < more)
+            if end > begin:
+                found[member_id][topic_id] = list(range(begin, end))
+            begin = end
+        done += len(ordered) + count
+        if done >= SLICE:
+            done = 0
+            yield
+    return found
+
 
 MAX_PASSES = 16
 
