@@ -33,6 +33,7 @@ from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.nursery import Nursery
 from quorumlog.records import headers
 from quorumlog.rpc.transport import Address, Connection, Context, Identity, Listener, RpcError, Server, Transport
+from quorumlog.slices import Sliced
 from quorumlog.testing.ports import HOST
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.lifecycle.lifecycle import Lifecycle
@@ -40,7 +41,6 @@ from quorumlog_broker.lifecycle.shell import LifecycleShell
 from quorumlog_broker.lifecycle.states import LifecycleState
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.subscription import ActiveController
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.parts import broker_config
@@ -215,7 +215,7 @@ class CrewNode(LightNode):
                 member.follow()
         self.loader.subscribe(self._on_image)
 
-    def _on_image(self, _delta: Delta, image: Image) -> Steps:
+    def _on_image(self, _delta: Delta, image: Image) -> Sliced[None]:
         for number, member in enumerate(self._crew, 1):
             member.lifecycle.on_metadata(image.offset, ready=True)
             if number % MEMBERS_PER_STEP == 0:

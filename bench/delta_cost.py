@@ -15,12 +15,12 @@ from bench.report import Row
 from bench.snapshot_start import BROKERS, EPOCH, records_of
 from quorumlog.messages.metadata_records import PartitionChangeRecord
 from quorumlog.records.values import encode_values
+from quorumlog.slices import Sliced
 from quorumlog_broker.replicas.reconciler import changes_of
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
 SMALL, LARGE = 2_000, 200_000
@@ -65,7 +65,7 @@ class Follower:
         return used_ns
 
     @staticmethod
-    def _find_changes(delta: Delta, image: Image) -> Steps:
+    def _find_changes(delta: Delta, image: Image) -> Sliced[None]:
         yield from changes_of(delta, image, BROKERS[0])
 
 

@@ -34,10 +34,10 @@ from quorumlog.records.coordinator.offsets import (
     MemberMetadata,
     OffsetCommitValue,
 )
-from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.group_turn import Call
+from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call
-from quorumlog_broker.coordinator.steps import Steps
 
 MEMBERS, QUICK_MEMBERS = 5_000, 1_000
 PARTITIONS = 10_000
@@ -61,7 +61,7 @@ def measure(members: int, rounds: int) -> list[Row]:
     return [*rows, *_memory(members)]
 
 
-Work = tuple[str, Callable[[], Steps | None]]
+Work = tuple[str, Callable[[], Sliced[None] | None]]
 
 
 def _of_consumers(members: int) -> Iterator[Work]:
@@ -131,20 +131,20 @@ def _all(shard: GroupShard) -> None:
     shard.list()
 
 
-def _work(shard: GroupShard) -> Steps:
+def _work(shard: GroupShard) -> Sliced[None]:
     while shard.has_work:
         shard.work()
         yield
 
 
-def _silence(shard: GroupShard) -> Steps:
+def _silence(shard: GroupShard) -> Sliced[None]:
     shard.at(SESSION_MS, WALL_MS, 100_000_000)
     while (due := shard.next_timer_ms()) is not None and due <= SESSION_MS:
         shard.timers_due()
         yield
 
 
-def _longest_ms(begin: Callable[[], Steps | None]) -> float:
+def _longest_ms(begin: Callable[[], Sliced[None] | None]) -> float:
     """Of the steps of one call."""
     longest_ns = 0
     gc.collect()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from quorumlog.slices import Sliced
 from quorumlog_server.process.lean_start import load_no_more_than_needed
 
 load_no_more_than_needed()
@@ -23,7 +24,6 @@ from jepsen.light_broker import LightBroker
 from quorumlog_broker.replicas.reconciler import changes_of
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_server.process import process
 from quorumlog_server.process.node import Node
 
@@ -33,7 +33,7 @@ COMPLETE = "--complete"
 class SearchingBroker(LightBroker):
     """It finds what each change gives to it."""
 
-    def _find_changes(self, delta: Delta, image: Image) -> Steps:
+    def _find_changes(self, delta: Delta, image: Image) -> Sliced[None]:
         yield from changes_of(delta, image, self._node_id)
 
 

@@ -25,11 +25,11 @@ from bench.turns import MeasuredLoop, Turns
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.nursery import Nursery
+from quorumlog.slices import Sliced
 from quorumlog_broker.replicas.reconciler import changes_of
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 from quorumlog_quorum.metadata.image import EMPTY, Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, SnapshotReader, parse_snapshot_name, write_snapshot
@@ -171,7 +171,7 @@ async def _start(path: Path) -> Image:
     loader.on_progress(freezer.wake)
     task = nursery.start(freezer.run(), "freezer")
 
-    def find_changes(delta: Delta, image: Image) -> Steps:
+    def find_changes(delta: Delta, image: Image) -> Sliced[None]:
         yield from changes_of(delta, image, BROKERS[0])
 
     loader.subscribe(find_changes)
@@ -186,7 +186,7 @@ async def _start(path: Path) -> Image:
     return loader.image
 
 
-async def _in_turns(steps: Steps) -> None:
+async def _in_turns(steps: Sliced[None]) -> None:
     for _ in steps:
         await asyncio.sleep(0)
     await asyncio.sleep(0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.messages.common import Endpoint
+from quorumlog.slices import Sliced
 from quorumlog_broker.node import Broker
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 
 
 class LightBroker(Broker):
@@ -24,10 +24,10 @@ class LightBroker(Broker):
         await self.channel.close()
         return frozenset(entry.path for entry in self._directories)
 
-    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
+    def _on_metadata(self, delta: Delta, image: Image) -> Sliced[None]:
         yield from self._find_changes(delta, image)
         self.lifecycle.on_metadata(image.offset, ready=True)
 
-    def _find_changes(self, _delta: Delta, _image: Image) -> Steps:
+    def _find_changes(self, _delta: Delta, _image: Image) -> Sliced[None]:
         """What a broker with logs would have to do."""
         yield from ()

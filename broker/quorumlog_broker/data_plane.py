@@ -138,15 +138,28 @@ class DataPlane:
             directories, self._directory_failed, self.unreadable.found, rng, config.cordoned_directories
         )
         turn = turn or Turn()
+        own_life = OwnLife(node_id, incarnation_id)
+        self._node_id = node_id
+        self._throttles = Throttles.of(node_id, self.registry, clock)
+        self._serve(turn, own_life, broker_epoch)
+        self._keep(rng, cleaner or CleanerConfig(), make_cleaner)
+        self._agree(controller, broker_epoch)
+        self._follow(transport, turn, broker_epoch, on_leader_lost)
+        self.cordoned = LiveCordoned(node_id, self.registry, self.store, directories, on_cordoned)
+        self._place(own_life)
+        self._move(directories, moves or MovesConfig())
+        self._report(directories, broker_epoch)
+        self._subscribe()
+
+    def _serve(self, turn: Turn, own_life: OwnLife, broker_epoch: Callable[[], BrokerEpoch]) -> None:
+        """The paths of requests."""
+        clock, config, step = self._clock, self._config, self.stepper.step
         self.produce_path = ProducePath(
             clock, self.registry, self.delayed, step, turn, looks_inside=config.looks_inside_batches
         )
         self.import_path = ImportPath(self.registry, broker_epoch)
-        self._node_id = node_id
-        self._throttles = Throttles.of(node_id, self.registry, clock)
-        own_life = OwnLife(node_id, incarnation_id)
         self.upcoming = UpcomingLeaderships(
-            node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: own_life.has_begun
+            self._node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: own_life.has_begun
         )
         self.delete_path = DeletePath(self.registry, self.delayed, step, self.upcoming)
         self.fetch_path = FetchPath(
@@ -154,35 +167,54 @@ class DataPlane:
         )
         self.offset_queries = OffsetQueries(self.registry, self.upcoming, clock)
         self.leadership_listeners = LeadershipListeners()
+
+    def _agree(self, controller: ControllerCalls, broker_epoch: Callable[[], BrokerEpoch]) -> None:
+        """On ISRs, with the controller."""
         self._alter_partition_manager = AlterPartitionManager(
-            node_id=node_id,
+            node_id=self._node_id,
             registry=self.registry,
-            step=step,
+            step=self.stepper.step,
             controller=controller,
             broker_epoch=broker_epoch,
             metadata_end=lambda: self.placements.applied_end,
-            retry_ms=config.alter_partition_retry_ms,
+            retry_ms=self._config.alter_partition_retry_ms,
         )
-        live = LiveConfig(node_id, self.registry, cleaner or CleanerConfig())
+
+    def _keep(self, rng: Random, config: CleanerConfig, make_cleaner: Callable[[], Runner] | None) -> None:
+        """What is done with the logs that are there: compaction, retention, checks."""
+        clock, live = self._clock, LiveConfig(self._node_id, self.registry, config)
         self.cleaner = CleanerManager(self.registry, clock, rng, live, make_cleaner, self._start)
         self.blocked_retention: dict[PartitionKey, Blocked] = {}  # logs that keep all because of their records' times
         self.index_checks: dict[str, ScrubReport] = {}  # by path of the log directory
         self.compactions = ExplainedCompactions(self.registry, self.cleaner, clock)
-        self.follower = Follower(clock, self.registry, step, config, self.store.fresh_id)
+
+    def _follow(
+        self,
+        transport: Transport,
+        turn: Turn,
+        broker_epoch: Callable[[], BrokerEpoch],
+        on_leader_lost: Callable[[NodeId], None],
+    ) -> None:
+        """The partitions that others lead."""
+        clock, config = self._clock, self._config
+        self.follower = Follower(clock, self.registry, self.stepper.step, config, self.store.fresh_id)
         self._fetchers = FetcherPool(
-            node_id=node_id,
+            node_id=self._node_id,
             registry=self.registry,
             transport=transport,
             sink=self.follower,
             clock=clock,
-            nursery=nursery,
+            nursery=self._nursery,
             config=config,
             broker_epoch=broker_epoch,
             on_leader_lost=on_leader_lost,
             turn=turn,
             throttle=self._throttles.follower,
         )
-        self.cordoned = LiveCordoned(node_id, self.registry, self.store, directories, on_cordoned)
+
+    def _place(self, own_life: OwnLife) -> None:
+        """The replicas that the metadata assigns to this broker."""
+        node_id, config, step = self._node_id, self._config, self.stepper.step
         self._leaderships = Leaderships(
             self.registry,
             step,
@@ -190,7 +222,7 @@ class DataPlane:
             follow=self._fetchers.follow,
             opened=self._on_log_opened,
             settled=self._on_settled,
-            on_failed=on_assignments_changed,
+            on_failed=self._on_assignments_changed,
         )
         self.topic_settings = TopicSettings(
             node_id, self.registry, step, self.produce_path.advance, config.topic_defaults
@@ -205,16 +237,21 @@ class DataPlane:
             own_life,
             step=step,
             open_log=self._leaderships.open,
-            on_assignments_changed=on_assignments_changed,
+            on_assignments_changed=self._on_assignments_changed,
             promised=self._promised,
             on_broker_settings=self._broker_settings_changed,
         )
-        self.moves = Moves(
-            directories, self.registry, self.store, self.cleaner.states, clock, moves or MovesConfig(), step, nursery
-        )
-        self.moves.on_promises_changed = on_assignments_changed
         self.returns = DirectoryReturns(self.store, self.placements)
         self.opening_progress = OpeningProgress(self._waiting_logs, self.registry, self._leaderships)
+
+    def _move(self, directories: Sequence[LogDirectory], config: MovesConfig) -> None:
+        """Replicas between this broker's directories."""
+        states, step = self.cleaner.states, self.stepper.step
+        self.moves = Moves(directories, self.registry, self.store, states, self._clock, config, step, self._nursery)
+        self.moves.on_promises_changed = self._on_assignments_changed
+
+    def _report(self, directories: Sequence[LogDirectory], broker_epoch: Callable[[], BrokerEpoch]) -> None:
+        """What others ask for about the logs."""
         self.directory_report = DirectoryReport(
             directories,
             self.store,
@@ -225,7 +262,6 @@ class DataPlane:
         )
         self.producer_report = ProducerReport(self.registry, self.upcoming)
         self.log_ends = LogEnds(self.registry, broker_epoch)
-        self._subscribe()
 
     def _subscribe(self) -> None:
         """Subscribe the rooms to the effects of partitions, in order, and to the events of the delayed operations."""

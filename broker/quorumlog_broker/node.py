@@ -24,6 +24,7 @@ from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
@@ -55,7 +56,6 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.subscription import MetadataSubscription
 
 
@@ -140,24 +140,7 @@ class Broker:
             client_id=f"broker-{node_id}",
             own=own_controller,
         )
-        self.lifecycle = LifecycleShell(
-            core=Lifecycle(
-                node_id=node_id,
-                incarnation_id=incarnation_id,
-                config=config.lifecycle,
-                offline_directories=partial(offline_ids, directories),
-                at_rest=self._at_rest,
-                deletions_done_before=self._deletions_done_before,
-                cordoned_directories=lambda: tuple(sorted(self.data_plane.cordoned.ids())),
-            ),
-            channel=self.channel,
-            clock=clock,
-            nursery=nursery,
-            registration=self._registration,
-            on_registered=self._on_registered,
-            on_state=on_state,
-            on_fatal=on_fatal,
-        )
+        self._register(on_state)
         suspected_leaders = SuspectedLeaders()
         prober = LeaderProber(
             suspected_leaders,
@@ -167,13 +150,50 @@ class Broker:
             clock=clock,
             nursery=nursery,
         )
+        self._hold_records(transport, rng, turn, prober, make_cleaner)
+        self._look_after_directories(rng, reopen or _no_return)
+        self._coordinate(transport, rng, turn)
+        self.data_plane.upcoming.newest = lambda: subscription.image
+        self.chunk_streams = ChunkStreams()
+        self._services = self._make_services(suspected_leaders)
+
+    def _register(self, on_state: Callable[[LifecycleState], None]) -> None:
+        """With the controller, and stay so."""
+        self.lifecycle = LifecycleShell(
+            core=Lifecycle(
+                node_id=self._node_id,
+                incarnation_id=self._incarnation_id,
+                config=self._config.lifecycle,
+                offline_directories=partial(offline_ids, self._directories),
+                at_rest=self._at_rest,
+                deletions_done_before=self._deletions_done_before,
+                cordoned_directories=lambda: tuple(sorted(self.data_plane.cordoned.ids())),
+            ),
+            channel=self.channel,
+            clock=self._clock,
+            nursery=self._nursery,
+            registration=self._registration,
+            on_registered=self._on_registered,
+            on_state=on_state,
+            on_fatal=self._on_fatal,
+        )
+
+    def _hold_records(
+        self,
+        transport: Transport,
+        rng: Callable[[str], Random],
+        turn: Turn,
+        prober: LeaderProber,
+        make_cleaner: Callable[[], Runner] | None,
+    ) -> None:
+        config = self._config
         self.data_plane = DataPlane(
-            node_id=node_id,
-            incarnation_id=incarnation_id,
-            directories=directories,
-            clock=clock,
+            node_id=self._node_id,
+            incarnation_id=self._incarnation_id,
+            directories=self._directories,
+            clock=self._clock,
             rng=rng("replicas"),
-            nursery=nursery,
+            nursery=self._nursery,
             transport=transport,
             controller=self.channel,
             broker_epoch=self._broker_epoch,
@@ -194,23 +214,30 @@ class Broker:
             make_cleaner=make_cleaner,
             moves=config.moves,
         )
+
+    def _look_after_directories(self, rng: Callable[[str], Random], reopen: Reopen) -> None:
         self._assigner = DirectoryAssigner(
-            node_id=node_id,
+            node_id=self._node_id,
             pending=self.data_plane.placements.pending_assignments,
             broker_epoch=self._broker_epoch,
             channel=self.channel,
             rng=rng("directory assigner"),
         )
         self._directory_return = DirectoryReturn(
-            node_id,
-            directories,
+            self._node_id,
+            self._directories,
             self.data_plane.returns,
             self.lifecycle,
-            subscription,
-            nursery,
-            reopen or _no_return,
+            self._subscription,
+            self._nursery,
+            reopen,
             self.data_plane.directory_returned,
         )
+
+    def _coordinate(self, transport: Transport, rng: Callable[[str], Random], turn: Turn) -> None:
+        """Groups and transactions."""
+        node_id, config, subscription = self._node_id, self._config, self._subscription
+        clock, nursery = self._clock, self._nursery
         own_appends = OwnAppends(self.data_plane.produce_path.advance)
         self.groups = GroupCoordinators(
             node_id=node_id,
@@ -242,9 +269,6 @@ class Broker:
         for coordinators in (self.groups, self.transactions.coordinators):
             self.data_plane.leadership_listeners.add(coordinators)
             self.data_plane.stepper.on(HighWatermarkMoved, coordinators.high_watermark_moved)
-        self.data_plane.upcoming.newest = lambda: subscription.image
-        self.chunk_streams = ChunkStreams()
-        self._services = self._make_services(suspected_leaders)
 
     def _make_services(self, suspected_leaders: SuspectedLeaders) -> Services:
         config, data_plane = self._config, self.data_plane
@@ -340,7 +364,7 @@ class Broker:
     def _broker_epoch(self) -> BrokerEpoch:
         return self.lifecycle.broker_epoch
 
-    def _on_metadata(self, delta: Delta, image: Image) -> Steps:
+    def _on_metadata(self, delta: Delta, image: Image) -> Sliced[None]:
         self._services.recently_fenced.on_image(delta, image, self._clock.now_ms())
         self._services.recent_images.on_image(image)
         yield from self.data_plane.placements.apply(delta, image)

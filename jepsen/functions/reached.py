@@ -39,7 +39,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
     "asked by other clients than ours; tests/broker/api and tests/wire ask for them": (
         "broker/quorumlog_broker/api/handlers/acls.py:*",
         "broker/quorumlog_broker/api/handlers/offset_for_leader_epoch.py:*",
-        "broker/quorumlog_broker/fetch/epoch_ends.py:*",
+        "broker/quorumlog_broker/fetch/offset_queries.py:*",
         "broker/quorumlog_broker/fetch/offset_queries.py:OffsetQueries.end_of_epoch",
         "broker/quorumlog_broker/fetch/session.py:FetchSession.targets",
     ),

@@ -20,7 +20,7 @@ from jepsen.pipeline.places import HELD_S, POLL_S, Folder, Place  # noqa: E402
 from quorumlog_broker.coordinator.runtime.marker_sender import MarkerSender  # noqa: E402
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing  # noqa: E402
 from quorumlog_broker.coordinator.transactions.markers import MarkerRequest  # noqa: E402
-from quorumlog_broker.coordinator.transactions.states import PreparesGoOn  # noqa: E402
+from quorumlog_broker.coordinator.transactions.state.states import PreparesGoOn  # noqa: E402
 from quorumlog_server.process.process import main  # noqa: E402
 
 LOOK_AGAIN_MS = 5

@@ -8,12 +8,13 @@ checksum. Levels: KIP-390.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Protocol
 
 from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, Codec, with_payload
 from quorumlog.records.buffers import Buffer
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, GZIP_WINDOW, compress, decompressed_pieces
+from quorumlog.slices import Sliced
 
 SLICE_BYTES = 64 * 1024  # compressed between two steps
 LZ4_FAST = 9  # Kafka's default level, which stands for the fast compressor
@@ -87,7 +88,7 @@ def recompressed(
     codec: Codec,
     level: int,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-) -> Generator[None, None, bytes]:
+) -> Sliced[bytes]:
     """The batch of `header` in `buf`, compressed anew. Yields after each slice; returns the batch.
 
     level: of the codec; ignored by none and snappy. Raises BadCompression, before more than the limit is expanded.

@@ -27,9 +27,10 @@ from quorumlog.records.record_walk import (
     walk_usual,
 )
 from quorumlog.records.varint import VARINT_BYTES, Malformed, read_varint
+from quorumlog.slices import Sliced
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from quorumlog.records.buffers import Buffer
 
@@ -74,7 +75,7 @@ def check_records(
     rules: RecordRules = ANY,
     *,
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
-) -> Generator[None, None, int]:
+) -> Sliced[int]:
     """Checks the records of a batch that `validate_produced` accepted. Yields after each slice but the last. Returns
     the largest timestamp, -1 where no record has one.
 
@@ -198,7 +199,7 @@ class _Walk:
                 raise AssertionError("an incomplete record has no headers")
         raise Malformed(f"{self.index} records, the header states {self._count}")
 
-    def _walk(self, data: bytes | bytearray) -> Generator[None, None, int]:
+    def _walk(self, data: bytes | bytearray) -> Sliced[int]:
         """Returns the position of the first incomplete record."""
         position = 0
         while True:

@@ -15,9 +15,10 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorumlog.records.varint import VARLONG_BYTES, Malformed, read_varint
+from quorumlog.slices import Sliced
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
 MIN_RUN = 8  # records that must seem alike before a run is tried
 RUN_PAUSE = 64  # records until the next try, after one in vain
@@ -326,9 +327,7 @@ def _delta_column(place: int, width: int, index: int, count: int) -> bytes:
     return bytes((byte | 0x80 if continued else byte,)) * count
 
 
-def unusual_record(
-    data: bytes | bytearray, position: int, index: int, base_timestamp: int
-) -> Generator[None, None, Unusual]:
+def unusual_record(data: bytes | bytearray, position: int, index: int, base_timestamp: int) -> Sliced[Unusual]:
     """Checks one record exactly, as `record.read_record` reads it.
 
     Yields after every HEADERS_PER_STEP headers, because one record may have a million. Raises Malformed.

@@ -36,6 +36,7 @@ NEEDED: Mapping[str, Sequence[str]] = {
     "pyspark.worker": ["format.source", "read.reading", "read.cluster", "read.columns"],
 }
 
+
 def prepare(worker: str) -> None:
     """worker: the module of pyspark that the children run, as Spark names it."""
     leave_archives_out()

@@ -43,6 +43,7 @@ from quorumlog.messages.metadata_records import (
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
+from quorumlog.slices import Sliced
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.cleaning.sliced import SlicedRunner
 from quorumlog_broker.data_plane import DataPlane
@@ -58,7 +59,6 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.registration import UNASSIGNED
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.log.log import Log
@@ -106,7 +106,7 @@ class Node:
     def start(self, clean: bool = False) -> None:
         scheduler = self.cluster.scheduler
         self.broker_epoch = -1
-        self._untold: deque[Steps] = deque()  # of images, in order
+        self._untold: deque[Sliced[None]] = deque()  # of images, in order
         self.incarnation_id = self.node_id.to_bytes(8, "big") + scheduler.steps.to_bytes(8, "big")
         self.loop = SimLoop(scheduler, self.host)
         self.nursery = Nursery(self._on_crash)

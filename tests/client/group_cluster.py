@@ -42,8 +42,8 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call, Write
 from tests.broker.coordinator.group_world import replay
 
 MOVED = ErrorCode.NOT_COORDINATOR

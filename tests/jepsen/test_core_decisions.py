@@ -13,13 +13,13 @@ from jepsen.sim.invariants.consumer_sessions import PAUSED as STOOD_ASIDE
 from jepsen.sim.invariants.decisions import ABORTS, CHANGES, Decisions
 from jepsen.sim.invariants.rebalances import COMPLETED, Rebalances
 from quorumlog.errors import ErrorCode
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
 from quorumlog_broker.coordinator.groups.consumer.heartbeat import Heartbeats
 from quorumlog_broker.coordinator.groups.consumer.records import write_current
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
-from quorumlog_broker.coordinator.transactions.completion import Completion
 from quorumlog_broker.coordinator.transactions.end import Ending
+from quorumlog_broker.coordinator.transactions.state.completion import Completion
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, GroupWorld
 from tests.broker.coordinator.transaction_world import TIMEOUT_MS, A, B, TransactionWorld, X

@@ -19,11 +19,11 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.coordinator.offsets import OffsetCommitValue
+from quorumlog_broker.coordinator.groups.classic.membership import Membership
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog_broker.coordinator.groups.consumer.records import rename_member
-from quorumlog_broker.coordinator.groups.membership import Membership
-from quorumlog_broker.coordinator.groups.offset_calls import Kept, OffsetCalls
-from quorumlog_broker.coordinator.groups.pending_offsets import PendingOffsets
+from quorumlog_broker.coordinator.groups.offsets.calls import Kept, OffsetCalls
+from quorumlog_broker.coordinator.groups.offsets.table import PendingOffsets
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import G, GroupWorld
@@ -231,7 +231,7 @@ def test_a_deletion_that_leaves_something(committed: bool, findings: Findings, m
 
 
 def test_a_deletion_of_what_a_member_subscribes_to(findings: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorumlog_broker.coordinator.groups.offset_calls.subscribed_topics", lambda _: frozenset())
+    monkeypatch.setattr("quorumlog_broker.coordinator.groups.offsets.calls.subscribed_topics", lambda _: frozenset())
     world, _ = with_offset(findings)
     joined = world.joined(world.join(group_instance_id="i", protocols="range:\0\0\0\0\0\1\0\3foo"))
     world.sync(joined.member_id, joined.generation_id, group_instance_id="i")

@@ -81,17 +81,17 @@ LEAST_OF_ONE_PROFILE = 40  # killed by the profile `swarm`
 NOT_OF_THE_SWARM = (
     # It has no groups; other profiles have few members that are late, and none that is described.
     "broker/quorumlog_broker/coordinator/groups/consumer/describe.py",
-    "broker/quorumlog_broker/coordinator/groups/membership.py",
+    "broker/quorumlog_broker/coordinator/groups/classic/membership.py",
     "quorumlog/client/group_offsets.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/checks.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/heartbeat.py",
-    "broker/quorumlog_broker/coordinator/groups/consumer/offsets.py",
+    "broker/quorumlog_broker/coordinator/groups/offsets/of_consumer_groups.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/reconcile.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/sessions.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/state.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/subscriptions.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/targets.py",
-    "broker/quorumlog_broker/coordinator/groups/consumer/upgrade.py",
+    "broker/quorumlog_broker/coordinator/groups/migration.py",
     # The names of its topics are ASCII, and so are those of simulated groups.
     "broker/quorumlog_broker/coordinator/placement.py",
     "broker/quorumlog_broker/api/handlers/features_in_use.py",  # levels change past the coordinators

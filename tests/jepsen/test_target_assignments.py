@@ -9,8 +9,7 @@ import pytest
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.target_assignments import COMPUTED, NAME, TargetAssignments
 from quorumlog_broker.coordinator.groups.consumer import targets
-from quorumlog_broker.coordinator.groups.consumer.assign_range import assign_range
-from quorumlog_broker.coordinator.groups.consumer.assign_uniform import assign_uniform
+from quorumlog_broker.coordinator.groups.consumer.assignors import assign_range, assign_uniform
 from tests.broker.coordinator.consumer_world import ConsumerWorld, topic_id
 
 FOO, BAR = topic_id("foo"), topic_id("bar")

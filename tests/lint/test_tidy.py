@@ -38,8 +38,6 @@ LONG_FOR_A_REASON = {
     "quorumlog/wire/apis.py _rows": "a table of APIs",
     "quorumlog/wire/apis.py _group_rows": "a table of APIs",
     "storage/quorumlog_storage/cleaning/key_kernels.py look_rows": "one kernel for numba",
-    "broker/quorumlog_broker/data_plane.py __init__": "puts the rooms of a broker together, each once",
-    "broker/quorumlog_broker/node.py __init__": "puts a broker together, each part once",
 }
 LOG_CHANGES = ("begin_epoch", "truncate_to", "truncate_fully", "advance_start", "sync")
 SET_ORDERED = ("TaskGroup", "wait", "as_completed", "gather")  # of asyncio: they iterate sets, or hide the order

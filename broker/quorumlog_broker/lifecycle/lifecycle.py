@@ -1,10 +1,10 @@
 """A broker towards the controller, from its registration to its last heartbeat. A sans-IO core.
 
-    STARTING                      register, until an active controller accepts it
-    RECOVERY                      heartbeats ask to stay fenced, until the metadata is applied and the logs are open
-    RUNNING                       heartbeats ask to be unfenced; after a wrong fencing, the next one unfences
-    PENDING_CONTROLLED_SHUTDOWN   heartbeats ask to shut down, until the controller agrees or does not answer in time
-    SHUTTING_DOWN                 nothing is sent any more
+STARTING                      register, until an active controller accepts it
+RECOVERY                      heartbeats ask to stay fenced, until the metadata is applied and the logs are open
+RUNNING                       heartbeats ask to be unfenced; after a wrong fencing, the next one unfences
+PENDING_CONTROLLED_SHUTDOWN   heartbeats ask to shut down, until the controller agrees or does not answer in time
+SHUTTING_DOWN                 nothing is sent any more
 
 A broker that serves and is not written to rests: it beats more slowly, some times a session, until the metadata change.
 
@@ -12,6 +12,11 @@ Rules: one heartbeat is in flight. Each heartbeat lists the offline directories,
 controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
 where it found damage that its last registration could not list. A broker stops where the controller does not get to
 know in time that a directory has failed. Sources: KIP-631, KIP-858.
+
+Log directories that have failed, and which the controller does not know of yet. Pure.
+
+As long as it does not, it lets partitions be led from them, so a broker that cannot tell it for
+`log.dir.failure.timeout.ms` stops (KIP-858).
 """
 
 from __future__ import annotations
@@ -24,7 +29,31 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
 from quorumlog_broker.lifecycle.states import NEXT, LifecycleState
-from quorumlog_broker.lifecycle.unreported_failures import UntoldFailures
+
+
+class UntoldFailures:
+    def __init__(self, timeout_ms: int) -> None:
+        self._timeout_ms = timeout_ms
+        self._since_ms: dict[Uuid, int] = {}
+        self._told: set[Uuid] = set()
+
+    @property
+    def deadline_ms(self) -> int | None:
+        """When the broker has to stop; None: nothing is untold."""
+        return min(self._since_ms.values()) + self._timeout_ms if self._since_ms else None
+
+    def looked(self, offline: Iterable[Uuid], now_ms: int) -> None:
+        """These are offline now. One that came back is forgotten; if it fails again, that is told anew."""
+        found = set(offline)
+        self._told &= found
+        self._since_ms = {one: self._since_ms.get(one, now_ms) for one in sorted(found - self._told)}
+
+    def told(self, offline: Iterable[Uuid]) -> None:
+        """The controller has answered a call that named these."""
+        self._told.update(offline)
+        for one in self._told:
+            self._since_ms.pop(one, None)
+
 
 RETRY_MIN_MS = 50
 URGENT_INTERVAL_MS = 100  # between heartbeats while a stop waits for the controller's consent

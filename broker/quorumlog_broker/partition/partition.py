@@ -406,7 +406,8 @@ class Partition:
                 return []
 
     def check_invariants(self) -> None:
-        """After every step, in tests and in the simulation."""
+        """After every step, also of a running broker: it takes a microsecond of the four of a step, and a broker must
+        not go on with a high watermark that is wrong."""
         assert self.log_start <= self.last_stable_offset <= self.high_watermark <= self.end_offset, vars(self)
         assert self.synced_end <= self.end_offset, vars(self)
         self._agreement.check_invariants()

@@ -10,13 +10,14 @@ that the producer used, whatever its level. Only another codec is decompressed a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records.batch import BatchHeader, Codec, headers, with_largest_timestamp
 from quorumlog.records.compression import BadCompression
 from quorumlog.records.recompression import recompressed
+from quorumlog.slices import Sliced
 from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.produce.produce_rules import check_size
 
@@ -37,7 +38,7 @@ class Conversion:
         self.records, self.found = records, found
         self._config = config
 
-    def looked_at(self, check: Generator[None, None, int]) -> Generator[None, None, None]:
+    def looked_at(self, check: Sliced[int]) -> Sliced[None]:
         """The steps of `check_records`, and then the correction by what it returns."""
         self.correct((yield from check))
 
@@ -53,7 +54,7 @@ class Conversion:
         codec = self._config.compression_type
         return codec != AS_SENT and CODECS[codec] != self.found[0].codec
 
-    def steps(self) -> Generator[None, None, None]:
+    def steps(self) -> Sliced[None]:
         """Raises ApiError: INVALID_RECORD; MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE if the batch has become too large
         for the topic."""
         config = self._config

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import DirectoryAssignment
+from quorumlog.slices import Sliced
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.partition.events import BrokersChanged, LogFailed, MetadataChanged
@@ -38,7 +39,6 @@ from quorumlog_broker.replicas.replica import Replica, Step, new_core
 from quorumlog_broker.replicas.topic_settings import TopicSettings
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.registration import LOST
 from quorumlog_storage.files.names import DELETE, STRAY
 
@@ -92,7 +92,7 @@ class Placements:
         """Ignore every later image."""
         self._closed = True
 
-    def apply(self, delta: Delta, image: Image) -> Steps:
+    def apply(self, delta: Delta, image: Image) -> Sliced[None]:
         """A MetadataListener. Old replicas are removed before new ones are made.
 
         Logs are opened and leaderships taken up in the background. The next image must wait for the last step.
@@ -179,7 +179,7 @@ class Placements:
         self._on_assignments_changed()
         return returned
 
-    def _paced(self, items: Iterable[T], act: Callable[[T], None]) -> Steps:
+    def _paced(self, items: Iterable[T], act: Callable[[T], None]) -> Sliced[None]:
         """Act on each item; nothing more once the broker has closed."""
         for number, item in enumerate(items, 1):
             if self._closed:
@@ -188,7 +188,7 @@ class Placements:
             if number % self._config.max_slice_work == 0:
                 yield
 
-    def _act(self, placed: Sequence[Placed], image: Image, is_first: bool) -> Steps:
+    def _act(self, placed: Sequence[Placed], image: Image, is_first: bool) -> Sliced[None]:
         """Tell the replicas what this life of the broker was given; open the logs of those that it must hold back.
 
         The logs that the broker waits for are noted before the first of them is opened.
@@ -255,7 +255,7 @@ class Placements:
         promised = self._promised(replica.key)
         return found if promised is None or found in (None, LOST) else promised
 
-    def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> Steps:
+    def _set_eligible(self, eligible: Mapping[NodeId, BrokerEpoch]) -> Sliced[None]:
         self._eligible = eligible
         event = BrokersChanged(eligible)
         yield from self._paced(list(self._registry.replicas.values()), lambda replica: self._step(replica, event))

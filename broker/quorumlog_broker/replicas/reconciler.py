@@ -8,10 +8,11 @@ absent from the metadata is set aside, also where the metadata came as a snapsho
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quorumlog.ids import BrokerEpoch, NodeId
+from quorumlog.slices import Sliced
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image, TopicImage
@@ -42,7 +43,7 @@ class Changes:
     eligible: Mapping[NodeId, BrokerEpoch] | None  # brokers that may be in an ISR; None: unchanged
 
 
-def changes_of(delta: Delta, image: Image, node_id: NodeId) -> Generator[None, None, Changes]:
+def changes_of(delta: Delta, image: Image, node_id: NodeId) -> Sliced[Changes]:
     """In steps: each yield ends one, and the result is returned after the last."""
     deleted = _held_of(delta.deleted_topics, node_id)
     vanished = _held_of(delta.vanished_topics, node_id)

@@ -25,7 +25,7 @@ import quorumlog_server.edge.real_edges  # noqa: E402
 from jepsen.live.transactions.odd_nodes import CLOCK, OLD  # noqa: E402
 from quorumlog.records.coordinator.transactions import NO_TIMESTAMP, TransactionValue  # noqa: E402
 from quorumlog_broker.coordinator.transactions.init_producer import InitProducer, _Next  # noqa: E402
-from quorumlog_broker.coordinator.transactions.table import EMPTY, LAST_EPOCH  # noqa: E402
+from quorumlog_broker.coordinator.transactions.state.table import EMPTY, LAST_EPOCH  # noqa: E402
 from quorumlog_broker.coordinator.turn import Call  # noqa: E402
 from quorumlog_server.process.process import main  # noqa: E402
 

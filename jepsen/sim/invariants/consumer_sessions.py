@@ -13,10 +13,10 @@ from typing import Any
 
 from jepsen.checkers.findings import Findings
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
+from quorumlog_broker.coordinator.group_turn import RevocationEnds
 from quorumlog_broker.coordinator.groups.consumer.protocol import ConsumerProtocol
 from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
-from quorumlog_broker.coordinator.groups.deadlines import RevocationEnds
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 THROWN_OUT, FENCES, KEEPS = "consumer-thrown-out", "revocation-fences", "paused-keeps"

@@ -20,7 +20,7 @@ from jepsen.checkers.findings import Findings
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
-from quorumlog_broker.coordinator.transactions.table import ONGOING, PREPARED
+from quorumlog_broker.coordinator.transactions.state.table import ONGOING, PREPARED
 
 KEEPS, NO_REASON, FORGOTTEN = "abort-keeps-the-epoch", "fenced-without-a-reason", "markers-forgotten"
 TOO_EARLY, TWO_IDS = "complete-without-a-marker", "producer-id-of-two-ids"

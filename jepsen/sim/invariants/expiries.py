@@ -19,11 +19,11 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import ZERO_UUID
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 from quorumlog.records.coordinator.offsets import GroupMetadataKey, OffsetKey
-from quorumlog_broker.coordinator.groups.classic_group import State
-from quorumlog_broker.coordinator.groups.pending_offsets import Partition, PendingOffsets
+from quorumlog_broker.coordinator.group_turn import Write
+from quorumlog_broker.coordinator.groups.classic.group import State
+from quorumlog_broker.coordinator.groups.classic.subscription import subscribed_topics
+from quorumlog_broker.coordinator.groups.offsets.table import Partition, PendingOffsets
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.subscription import subscribed_topics
-from quorumlog_broker.coordinator.groups.turn import Write
 
 DELETED, UNSTAGED = "offsets deleted", "offsets deleted that transactions held"
 

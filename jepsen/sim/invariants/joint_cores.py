@@ -25,9 +25,9 @@ from quorumlog.messages.joint import AbortJointResponse, BeginJointResponse, Com
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import Cause, JointKey
 from quorumlog.records.coordinator.transactions import TransactionValue
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
-from quorumlog_broker.coordinator.transactions.table import ONGOING, PREPARE_COMMIT
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.table import ONGOING, PREPARE_COMMIT
 from quorumlog_quorum.metadata.features import JOINT_BEGINS, JOINT_ENDS
 
 TOLD, COMPLETE, LEVEL = "joint-told-early", "joint-complete-early", "joint-level"

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from jepsen.checkers.findings import Findings
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
-from quorumlog_broker.coordinator.groups.deadlines import DelayEnds, JoinEnds
-from quorumlog_broker.coordinator.groups.member import Member
+from quorumlog_broker.coordinator.group_turn import DelayEnds, JoinEnds
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 
 AWAITS, THROWN_OUT = "rebalance-awaits", "member-thrown-out"

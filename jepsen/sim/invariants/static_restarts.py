@@ -11,7 +11,7 @@ from typing import Any
 from jepsen.checkers.findings import Findings
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, JoinGroupRequest
 from quorumlog.records.coordinator.offsets import GROUP_METADATA
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.shard import GroupShard

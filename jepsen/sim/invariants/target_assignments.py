@@ -12,9 +12,9 @@ from typing import Any
 
 from jepsen.checkers.findings import Findings
 from quorumlog.ids import Uuid
-from quorumlog_broker.coordinator.groups.consumer.assign_uniform import assign_uniform
 from quorumlog_broker.coordinator.groups.consumer.assignment import Partition
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog_broker.coordinator.groups.consumer.assignors import assign_uniform
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.consumer.targets import ASSIGNORS, preferred_assignor
 from quorumlog_broker.coordinator.groups.shard import GroupShard

@@ -9,8 +9,8 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.coordinators import coordinators_of
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, State
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
-from quorumlog_broker.coordinator.transactions.states import States
-from quorumlog_broker.coordinator.transactions.table import EMPTY
+from quorumlog_broker.coordinator.transactions.state.states import States
+from quorumlog_broker.coordinator.transactions.state.table import EMPTY
 
 
 def age(cluster: SimCluster, transactional_id: str, epoch: int) -> bool:

@@ -27,6 +27,7 @@ from jepsen.soak.year.topics import CLEANER_BACKOFF_MS, HOUR_MS, RETENTION_CHECK
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Identity
+from quorumlog.slices import Sliced
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.data_plane import DataPlane
 from quorumlog_broker.fetch.sessions import FetchSessions
@@ -36,7 +37,6 @@ from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_storage.directory.directory import LockedDirectory, format_directory
 from quorumlog_storage.directory.meta_properties import MetaProperties
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
@@ -150,7 +150,7 @@ class Process:
         self.incarnation_id: Uuid = machine.lives.to_bytes(16, "big")
         self.loop = SimLoop(scheduler, HOST)
         self.nursery = Nursery(self._on_crash)
-        self._untold: deque[Steps] = deque()
+        self._untold: deque[Sliced[None]] = deque()
         self._locked: dict[str, LockedDirectory] = {}
         self.directories: dict[str, LogDirectory] = {}
         for path in PATHS:

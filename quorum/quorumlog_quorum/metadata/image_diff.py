@@ -9,15 +9,14 @@ known: it has vanished, and its replicas are set aside, not deleted.
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TypeVar
 
 from immutables import Map
 
+from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.delta_lists import Touched
 from quorumlog_quorum.metadata.image import EMPTY, Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 PARTITIONS_PER_STEP = 4_000  # to compare one takes some 1 us
@@ -25,7 +24,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def delta_between(base: Image, image: Image) -> Generator[None, None, Delta]:
+def delta_between(base: Image, image: Image) -> Sliced[Delta]:
     """In steps: each yield ends one, and the delta is returned after the last. base: not newer than `image`."""
     assert base.offset <= image.offset, f"{base.offset} > {image.offset}"
     touched = Touched()
@@ -46,7 +45,7 @@ def delta_from_empty(image: Image) -> Delta:
             return delta
 
 
-def _compare_topics(base: Image, image: Image, touched: Touched) -> Steps:
+def _compare_topics(base: Image, image: Image, touched: Touched) -> Sliced[None]:
     """Fill in what `touched` says of topics and partitions."""
     work = 0
     for topic in image.topics.values():

@@ -5,14 +5,12 @@ All calls are synchronous, come on the node's event loop, in order, and must not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Protocol
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
+from quorumlog.slices import Sliced
 from quorumlog_quorum.snapshots import SnapshotHeading
-
-Steps = Iterator[None]  # work in bounded steps: each item ends one, and lets the loop turn
 
 
 class SnapshotLoad(Protocol):
@@ -21,10 +19,10 @@ class SnapshotLoad(Protocol):
     Each call comes after the last step of the one before.
     """
 
-    def add(self, batches: bytes) -> Steps | None:
+    def add(self, batches: bytes) -> Sliced[None] | None:
         """Whole verified batches of the file, in order; control batches too."""
 
-    def finish(self) -> Steps | None:
+    def finish(self) -> Sliced[None] | None:
         """Everything was added: from now on the snapshot counts."""
 
 
@@ -35,7 +33,7 @@ class RaftListener(Protocol):
         It comes at the start, and in a running process whose log was left behind. None: of no interest.
         """
 
-    def on_committed(self, batches: bytes, end_offset: Offset) -> Steps | None:
+    def on_committed(self, batches: bytes, end_offset: Offset) -> Sliced[None] | None:
         """Whole committed record batches, format v2: each one once per process, in order, from the start of the log.
 
         end_offset: exclusive; the next call continues there. Returns what is left to do: the driver takes one step a

@@ -15,7 +15,7 @@ Replay and publication are bounded by work. A step replays some hundred records;
 published at the next end of a batch, in a step of its own. So a delta is as large as that, or as one batch. Only the
 first publication, and that of a late subscriber, are the whole image. A subscriber divides its own work into steps.
 Those that the driver does not take, of a late subscriber for example, are taken one in each turn of the loop; whatever
-is published next waits for the last of them (`own_steps.py`).
+is published next waits for the last of them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.metadata_records import BeginTransactionRecord, RemoveTopicRecord
 from quorumlog.records import headers
+from quorumlog.slices import Later, OneATurn, Rotation, Sliced
 from quorumlog_quorum.metadata.batches import ReplayedTo, metadata_records
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between
-from quorumlog_quorum.metadata.listener import Steps
-from quorumlog_quorum.metadata.own_steps import Later, OwnSteps
 from quorumlog_quorum.metadata.snapshot_load import ImageLoad
 from quorumlog_quorum.metadata.subscription import ActiveController, MetadataListener
 from quorumlog_quorum.metadata.transactions import HeldBack
@@ -50,9 +49,10 @@ class MetadataLoader:
     """A RaftListener and a MetadataSubscription. Must be the driver's first listener."""
 
     def __init__(self, supported: tuple[FeatureRange, ...] = SUPPORTED, later: Later | None = None) -> None:
-        """supported: the levels of features that this node's software supports. later: see `OwnSteps`."""
+        """supported: the levels of features that this node's software supports. later: see `OneATurn`."""
         self._supported = supported
-        self._own = OwnSteps(later, self._tell_waiting)
+        self._own = Rotation(is_fair=False)  # what the driver does not take, of late subscribers for example
+        self._own_turns = OneATurn(self._own, later)
         self._image = EMPTY  # the newest published
         self._applied = EMPTY.offset  # of the newest image that every listener has applied
         self._pending = Delta(EMPTY)  # replayed since then
@@ -106,10 +106,19 @@ class MetadataLoader:
         """Call `listener` with each new image; at once with the whole image if there is one."""
         self._listeners.append(listener)
         if self._image is not EMPTY:
-            self._own.add(self._give_all(listener, self._image))
+            self._take(self._give_all(listener, self._image))
+
+    def _take(self, work: Sliced[None]) -> None:
+        """The first slice now, unless others wait, and each other one in a turn of its own. An exception of a slice is
+        that of the call that runs it."""
+        waits = bool(self._own)
+        self._own.add(work, lambda _: self._tell_waiting())
+        if not waits:
+            self._own.run_slice()
+        self._own_turns.ask()
 
     @staticmethod
-    def _give_all(listener: MetadataListener, image: Image) -> Steps:
+    def _give_all(listener: MetadataListener, image: Image) -> Sliced[None]:
         delta = yield from delta_between(EMPTY, image)
         yield from listener(delta, image) or ()
 
@@ -136,7 +145,7 @@ class MetadataLoader:
 
     # Calls by the quorum (RaftListener).
 
-    def on_committed(self, batches: bytes, end_offset: Offset) -> Steps:
+    def on_committed(self, batches: bytes, end_offset: Offset) -> Sliced[None]:
         """Raises CorruptRecords, BadRecord, ReplayError and UnsupportedMetadata: this node must not go on."""
         for _ in self._replay(batches, end_offset):
             self._tell_progress()
@@ -147,7 +156,7 @@ class MetadataLoader:
         for callback in self._progress_callbacks:
             callback()
 
-    def _replay(self, batches: bytes, end_offset: Offset) -> Steps:
+    def _replay(self, batches: bytes, end_offset: Offset) -> Sliced[None]:
         assert not self._replaying, "the steps of the last call are not all done"
         yield from self._own.rest()  # none of them publishes in the middle of a batch
         self._replaying = True
@@ -193,7 +202,7 @@ class MetadataLoader:
         self._changes_loading = 0
         return ImageLoad(lambda whole: self._install(whole, at), on_progress, self._supported)
 
-    def _install(self, whole: Delta, at: ReplayedTo) -> Steps:
+    def _install(self, whole: Delta, at: ReplayedTo) -> Sliced[None]:
         """whole: from the empty image to that of the snapshot. Nothing is replayed meanwhile."""
         assert not self._replaying, "the steps of the last call are not all done"
         assert at.end_offset >= self._at.end_offset, f"a snapshot at {at.end_offset}, {self._at.end_offset} is there"
@@ -217,7 +226,7 @@ class MetadataLoader:
             self._publish_from = high_watermark
         self._high_watermark = max(self._high_watermark, high_watermark)
         if self._is_publishable and not self._replaying:
-            self._own.add(self._publish_now())
+            self._take(self._publish_now())
 
     def on_leader_change(self, leader_id: NodeId, epoch: Epoch, endpoint: Endpoint | None) -> None:
         known = leader_id != NO_NODE and endpoint is not None
@@ -253,11 +262,11 @@ class MetadataLoader:
         """Asked between batches only: readers of images see the whole of a batch or transaction, or nothing."""
         return self._caught_up and not self._held_back.is_open and self._at.end_offset != self._image.offset
 
-    def _publish(self) -> Steps:
+    def _publish(self) -> Sliced[None]:
         yield from self._own.rest()
         yield from self._publish_now()
 
-    def _publish_now(self) -> Steps:
+    def _publish_now(self) -> Sliced[None]:
         if not self._is_publishable:
             return
         delta = self._pending

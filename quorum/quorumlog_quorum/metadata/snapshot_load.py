@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.messages.common import FeatureRange
+from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder
 from quorumlog_quorum.snapshots.codec import values_of
 
@@ -20,7 +20,7 @@ class ImageLoad:
 
     def __init__(
         self,
-        install: Callable[[Delta], Steps],
+        install: Callable[[Delta], Sliced[None]],
         on_progress: Callable[[int], None],
         supported: tuple[FeatureRange, ...] = SUPPORTED,
     ) -> None:
@@ -29,13 +29,13 @@ class ImageLoad:
         self._install = install
         self._on_progress = on_progress
 
-    def add(self, batches: bytes) -> Steps:
+    def add(self, batches: bytes) -> Sliced[None]:
         """Whole verified batches of the snapshot, in order."""
         for _ in self._builder.add(values_of(batches)):
             self._on_progress(self._builder.partitions)
             yield
         self._on_progress(self._builder.partitions)
 
-    def finish(self) -> Steps:
+    def finish(self) -> Sliced[None]:
         """The state hash is compared before anything changes."""
         yield from self._install(self._builder.finish())

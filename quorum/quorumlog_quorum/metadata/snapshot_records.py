@@ -18,12 +18,12 @@ from itertools import islice
 
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import SnapshotStateRecord
+from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.batches import understood
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
 from quorumlog_quorum.metadata.records_of import records_of
 
@@ -62,7 +62,7 @@ class ImageBuilder:
         self.partitions = 0  # taken so far
         self._state: SnapshotStateRecord | None = None  # the last record
 
-    def add(self, values: Iterable[bytes]) -> Steps:
+    def add(self, values: Iterable[bytes]) -> Sliced[None]:
         """In steps of RECORDS_PER_STEP."""
         for number, value in enumerate(values, 1):
             self._take(value)

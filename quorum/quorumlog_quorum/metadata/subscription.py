@@ -15,11 +15,11 @@ from typing import Protocol
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
+from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 
-MetadataListener = Callable[[Delta, Image], Steps | None]
+MetadataListener = Callable[[Delta, Image], Sliced[None] | None]
 
 
 @dataclass(frozen=True, slots=True)

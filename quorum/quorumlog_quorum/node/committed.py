@@ -17,9 +17,10 @@ from typing import Any
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 from quorumlog.records import CorruptRecords, headers
+from quorumlog.slices import OneATurn, Rotation, Sliced
 from quorumlog_quorum.disk.metadata_log import MetadataLog, OnError
 from quorumlog_quorum.metadata.frame import BadRecord, ReplayError
-from quorumlog_quorum.metadata.listener import RaftListener, Steps
+from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.snapshot_records import WrongState
 from quorumlog_quorum.snapshot_service.snapshot_loading import SnapshotLoading, SnapshotUnreadable
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
@@ -68,6 +69,8 @@ class Delivery:
         self._reading = False
         self._installed: SnapshotId | None = None  # took the place of the log, and is not loaded yet
         self._loading: SnapshotLoading | None = None
+        self._works = Rotation()  # the one delivery that is under way
+        self._turns = OneATurn(self._works, lambda call: asyncio.get_running_loop().call_soon(call), self._in_own_turn)
         self.stopped = False
 
     def start(self) -> None:
@@ -78,6 +81,7 @@ class Delivery:
 
     def stop(self) -> None:
         self.stopped = True
+        self._works.clear()
         if self._loading is not None:
             self._loading.stop()
 
@@ -159,24 +163,21 @@ class Delivery:
             return
         end_offset = headers(batches)[-1].next_offset
         assert self._delivered < end_offset <= self._target, (self._delivered, end_offset, self._target)
-        self._advance(self._tell_all(batches, end_offset), batches, end_offset)
+        self._works.add(self._tell_all(batches, end_offset), lambda _: self._told(batches, end_offset))
+        self._works.run_slice()  # the first one in the turn that read the batches
+        self._turns.ask()
 
-    def _tell_all(self, batches: bytes, end_offset: Offset) -> Steps:
+    def _tell_all(self, batches: bytes, end_offset: Offset) -> Sliced[None]:
         """Run all steps of each listener, one listener after the other."""
         for listener in self._listeners:
             yield from listener.on_committed(batches, end_offset) or ()
 
-    def _advance(self, steps: Steps, batches: bytes, end_offset: Offset) -> None:
-        """Run one step. The first one runs in the turn that read the batches, every other one in a turn of its own."""
-        loop = asyncio.get_running_loop()
-        if not next(steps, True):
-            loop.call_soon(self._in_own_turn, self._advance, steps, batches, end_offset)
-            return
+    def _told(self, batches: bytes, end_offset: Offset) -> None:
         self._delivered = end_offset
         self._on_delivered(batches, end_offset)
         self._tell_claim()
         if self._delivered < self._target or self._installed is not None:
-            loop.call_soon(self._in_own_turn, self._go_on)
+            asyncio.get_running_loop().call_soon(self._in_own_turn, self._go_on)
         else:
             self._reading = False  # only now: a call by a listener must not start the next read
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from quorumlog_quorum.metadata.listener import RaftListener, SnapshotLoad, Steps
+from quorumlog.slices import Sliced
+from quorumlog_quorum.metadata.listener import RaftListener, SnapshotLoad
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, SnapshotReader
 from quorumlog_storage.writer.writer import Outcome
@@ -65,14 +66,14 @@ class SnapshotLoading:
             return
         self._run(self._give(reader, outcome.value), reader, is_last=not outcome.value)
 
-    def _give(self, reader: SnapshotReader, batches: bytes) -> Steps:
+    def _give(self, reader: SnapshotReader, batches: bytes) -> Sliced[None]:
         if self._loads is None:
             loads = [listener.on_snapshot(reader.heading) for listener in self._listeners]
             self._loads = [load for load in loads if load is not None]
         for load in self._loads:
             yield from (load.add(batches) if batches else load.finish()) or ()
 
-    def _run(self, steps: Steps, reader: SnapshotReader, is_last: bool) -> None:
+    def _run(self, steps: Sliced[None], reader: SnapshotReader, is_last: bool) -> None:
         """One step in this turn, every other one in a turn of its own."""
         if self._stopped:
             reader.close()

@@ -14,7 +14,7 @@ from quorumlog.messages.groups import (
     SubscribedTopicNames,
     TopicIdPartitions,
 )
-from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
+from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from tests.broker.coordinator.group_world import G, GroupWorld
 

@@ -27,9 +27,9 @@ from quorumlog.messages.groups import (
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
+from quorumlog.slices import at_once
+from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call, Write
-from quorumlog_broker.coordinator.steps import finish
 from quorumlog_broker.produce.transactional import EndTransaction
 
 G = "g"
@@ -121,7 +121,7 @@ class GroupWorld:
 
     def _step(self, step: Any, *args: Any) -> None:
         self.shard.at(self.now_ms, self.wall_ms)
-        finish(step(*args))
+        at_once(step(*args) or iter(()))
         self.shard.timers_due()
         self._take()
         if self.autocommit:

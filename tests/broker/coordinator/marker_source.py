@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.markers import MarkerResult
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 
 
 class Decisions:

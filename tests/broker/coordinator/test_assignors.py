@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog_broker.coordinator.groups.consumer.assign_range import assign_range
-from quorumlog_broker.coordinator.groups.consumer.assign_uniform import assign_uniform
-from quorumlog_broker.coordinator.groups.consumer.assignor import Assignment, Assignor, Subject
+from quorumlog_broker.coordinator.groups.consumer.assignors import (
+    Assignment,
+    Assignor,
+    Subject,
+    assign_range,
+    assign_uniform,
+)
 from tests.broker.coordinator.consumer_world import topic_id
 from tests.broker.coordinator.test_consumer_static import drain
 

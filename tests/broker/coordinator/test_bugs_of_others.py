@@ -11,9 +11,9 @@ import pytest
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import DAY_MS, GroupConfig
 from quorumlog.records import iter_headers, lay_out_rows
-from quorumlog_broker.coordinator.groups.turn import Write
+from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.runtime import loading
-from quorumlog_broker.coordinator.runtime.batching import RECORD_OVERHEAD, batches_of
+from quorumlog_broker.coordinator.runtime.pending_appends import RECORD_OVERHEAD, batches_of
 from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster
 from tests.broker.coordinator.group_world import SESSION_MS, G, GroupWorld
 from tests.broker.coordinator.test_classic_groups import static_group

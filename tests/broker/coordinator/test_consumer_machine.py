@@ -17,11 +17,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
+from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.groups.consumer.describe import state_of
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState, owned_by
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Write
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, named, topics
 from tests.broker.coordinator.group_world import G, replay
 from tests.parts import few

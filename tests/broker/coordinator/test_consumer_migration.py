@@ -10,13 +10,13 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, JoinGroupResponse, LeavingMember
 from quorumlog.records.corrupt import CorruptRecords
-from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
-from quorumlog_broker.coordinator.groups.consumer_protocol import (
+from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (
     read_assignment,
     read_subscription,
     read_topics,
     write_assignment,
 )
+from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, assignment, named
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog_broker.coordinator.groups.consumer.regex import MAX_LENGTH, SLICE, resolve, why_invalid
+from quorumlog_broker.coordinator.groups.consumer.subscriptions import MAX_LENGTH, SLICE, resolve, why_invalid
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topics
 from tests.broker.coordinator.test_consumer_static import drain
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import TypeVar
 
 import pytest
 
 from quorumlog.errors import ErrorCode as E
+from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment
 
 Result = TypeVar("Result")
 
 
-def drain(steps: Generator[None, None, Result]) -> Result:
+def drain(steps: Sliced[Result]) -> Result:
     """Run all slices."""
     while True:
         try:

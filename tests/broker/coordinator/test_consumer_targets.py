@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
-from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE
+from quorumlog_broker.coordinator.group_turn import Write
+from quorumlog_broker.coordinator.groups.consumer.assignors import SLICE
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
-from quorumlog_broker.coordinator.groups.turn import Write
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topic_id, topics
 from tests.broker.coordinator.group_world import G, GroupWorld
 

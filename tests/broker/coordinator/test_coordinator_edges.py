@@ -13,8 +13,8 @@ from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
 from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Write
 from quorumlog_broker.coordinator.runtime.group_coordinator import State
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.records.coordinator import GROUP_TYPES
-from quorumlog_broker.coordinator.groups.turn import Turn
+from quorumlog_broker.coordinator.group_turn import Turn
 
 NAMES = ("a", "b", "c")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
-from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.coordinator.transactions.state.table import Partition
 from tests.broker.coordinator.transaction_world import A, B, TransactionWorld, replay
 
 

@@ -18,7 +18,7 @@ from quorumlog.messages.metadata_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from quorumlog_broker.coordinator.groups.consumer.cluster import Topic
+from quorumlog_broker.coordinator.groups.consumer.settings import Topic
 from quorumlog_broker.coordinator.runtime.group_metadata import GroupMetadata
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord

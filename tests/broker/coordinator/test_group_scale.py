@@ -28,17 +28,16 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
     OffsetKey,
 )
-from quorumlog_broker.coordinator.groups.consumer.interning import MAX_KNOWN, Alike
-from quorumlog_broker.coordinator.groups.deadlines import ConsumerSessionEnds
-from quorumlog_broker.coordinator.groups.offset_calls import COMMITS_A_STEP
-from quorumlog_broker.coordinator.groups.offset_table import OffsetTable
+from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once, begin
+from quorumlog_broker.coordinator.group_turn import Call, ConsumerSessionEnds
+from quorumlog_broker.coordinator.groups.consumer.state import MAX_KNOWN, Alike
+from quorumlog_broker.coordinator.groups.offsets.calls import COMMITS_A_STEP
+from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call
 from quorumlog_broker.coordinator.runtime.group_coordinator import State
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
-from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Steps, begin, finish
 
-MANY = 20 * UNITS_A_STEP
+MANY = 20 * UNITS_A_SLICE
 ID = b"t" * 16
 
 
@@ -57,7 +56,7 @@ def loaded(offsets: dict[str, int], config: GroupConfig | None = None) -> GroupS
     return shard
 
 
-def writes_of_steps(shard: GroupShard, steps: Steps | None) -> list[int]:
+def writes_of_steps(shard: GroupShard, steps: Sliced[None] | None) -> list[int]:
     """How many records each step has written, with the one that has run already."""
     found = [len(shard.take()[0])]
     for _ in steps or ():
@@ -65,27 +64,27 @@ def writes_of_steps(shard: GroupShard, steps: Steps | None) -> list[int]:
     return [*found, len(shard.take()[0])]
 
 
-def deletion(shard: GroupShard) -> Steps | None:
+def deletion(shard: GroupShard) -> Sliced[None] | None:
     return shard.delete_group(Call(1, "c", "/h"), G)
 
 
-def expiry(shard: GroupShard) -> Steps | None:
+def expiry(shard: GroupShard) -> Sliced[None] | None:
     shard.at(0, WALL_MS + GroupConfig().offsets_retention_ms)
     return begin(shard.expire(shard.group_ids()))
 
 
-def topic_deletion(shard: GroupShard) -> Steps | None:
+def topic_deletion(shard: GroupShard) -> Sliced[None] | None:
     return begin(shard.topic_deleted(shard.group_ids(), "t", ID))
 
 
 @pytest.mark.parametrize("work", [deletion, expiry, topic_deletion])
 @pytest.mark.parametrize("offsets", [{G: MANY}, {G: 1} | {f"g{number}": 9 for number in range(MANY // 9)}])
 def test_no_step_writes_more_than_its_share(
-    work: Callable[[GroupShard], Steps | None], offsets: dict[str, int]
+    work: Callable[[GroupShard], Sliced[None] | None], offsets: dict[str, int]
 ) -> None:
     shard = loaded(offsets)
     written = writes_of_steps(shard, work(shard))
-    assert max(written) <= UNITS_A_STEP
+    assert max(written) <= UNITS_A_SLICE
     gone = offsets[G] if work is deletion else sum(offsets.values())
     assert sum(written) == gone
     assert (G in shard.group_ids()) is False
@@ -109,7 +108,7 @@ def test_a_huge_group_is_read_in_steps_and_as_it_was_when_the_read_began() -> No
     assert steps is not None and shard.take()[1] == []
     for index in (0, MANY - 1):
         shard.replay_bytes(MANY, offset_key(G, "t", index), write_value(OffsetCommitValue(-7, "", WALL_MS)))
-    finish(steps)
+    at_once(steps)
     (answer,) = shard.take()[1]
     (topic,) = answer.response.topics
     assert [one.committed_offset for one in topic.partitions] == list(range(MANY))
@@ -118,7 +117,7 @@ def test_a_huge_group_is_read_in_steps_and_as_it_was_when_the_read_began() -> No
 def test_calls_of_a_group_wait_while_it_is_deleted_and_others_do_not() -> None:
     cluster = CoordinatorCluster()
     cluster.create()
-    many = tuple(OffsetCommitPartition(index=index, committed_offset=1) for index in range(4 * UNITS_A_STEP))
+    many = tuple(OffsetCommitPartition(index=index, committed_offset=1) for index in range(4 * UNITS_A_SLICE))
     topics = (OffsetCommitTopic(name="t", partitions=many),)
     cluster.ask(GroupShard.commit_offsets, OffsetCommitRequest(group_id="g", topics=topics))
     order: list[str] = []

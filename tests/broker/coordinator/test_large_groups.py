@@ -18,20 +18,20 @@ from quorumlog.records.coordinator.offsets import (
     GroupMetadataValue,
     MemberMetadata,
 )
+from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once
+from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.consumer.targets import RECORDS_A_SLICE
 from quorumlog_broker.coordinator.groups.shard import TIMERS_A_TURN, GroupShard
-from quorumlog_broker.coordinator.groups.turn import Call, Write
 from quorumlog_broker.coordinator.runtime import coordinator as runtime
 from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator
 from quorumlog_broker.coordinator.runtime.long_calls import WAITING_A_TURN, LongCalls
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
-from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Steps, finish
 from tests.broker.coordinator.consumer_world import ConsumerWorld, topic_id
 from tests.broker.coordinator.coordinator_cluster import CALLER, CoordinatorCluster, join
 from tests.broker.coordinator.group_world import WALL_MS, G, GroupWorld, replay
 
-MANY = 4 * UNITS_A_STEP
+MANY = 4 * UNITS_A_SLICE
 EPOCH = 5
 
 
@@ -93,7 +93,7 @@ def test_a_large_group_is_loaded_in_steps(group: Callable[[int], list[Write]]) -
     shard, log = GroupShard(GroupConfig(), lambda: "u"), group(MANY)
     replay(log, shard)
     steps = sum(1 for _ in shard.load_groups(len(log)))
-    assert steps >= 2 * MANY // UNITS_A_STEP
+    assert steps >= 2 * MANY // UNITS_A_SLICE
 
 
 def test_a_large_group_is_described_in_steps_and_as_it_was_when_the_call_came() -> None:
@@ -107,7 +107,7 @@ def test_a_large_group_is_described_in_steps_and_as_it_was_when_the_call_came() 
         10 * MANY, encode_key(modern.ConsumerGroupTargetAssignmentMemberKey(G, f"m{MANY - 2}")), None
     )
     number_of_steps = 1 + sum(1 for _ in steps)
-    assert number_of_steps >= 2 * MANY // UNITS_A_STEP
+    assert number_of_steps >= 2 * MANY // UNITS_A_SLICE
     (answer,) = world.shard.take()[1]
     assert answer.response.group_state == "Stable"
     assert [one.member_id for one in answer.response.members] == [f"m{number}" for number in range(MANY)]
@@ -129,8 +129,8 @@ def test_other_calls_of_the_group_go_on_while_it_is_described() -> None:
     """What the description tells is a copy, so nothing has to wait for it."""
     order: list[str] = []
 
-    def told() -> Steps | None:
-        def steps() -> Steps:
+    def told() -> Sliced[None] | None:
+        def steps() -> Sliced[None]:
             for _ in range(3):
                 yield
             order.append("described")
@@ -155,7 +155,7 @@ def test_other_calls_of_the_group_go_on_while_it_is_described() -> None:
 def test_a_description_waits_for_a_long_call_of_its_group_and_then_nobody_for_it() -> None:
     order: list[str] = []
 
-    def steps(name: str) -> Steps:
+    def steps(name: str) -> Sliced[None]:
         for _ in range(3):
             yield
         order.append(name)
@@ -219,7 +219,7 @@ def test_the_leader_of_a_large_group_brings_its_assignment_in_steps() -> None:
     followers = [world.sync(f"m{number}", 2) for number in (1, MANY - 1)]
     steps = world.shard.sync_group(Call(-1, "c", "/h"), leaders_sync())
     assert steps is not None and world.shard.take() == ([], [])
-    assert sum(1 for _ in steps) + 1 >= MANY // UNITS_A_STEP
+    assert sum(1 for _ in steps) + 1 >= MANY // UNITS_A_SLICE
     world._take()
     assert len(world.log) == 2
     world.commit_all()
@@ -235,7 +235,7 @@ def test_an_assignment_that_another_rebalance_has_overtaken_is_not_written() -> 
     group = world.shard._groups[G]
     world.shard._generation._rebalance.remove(group, group.members["m7"])
     world.shard._generation.went(group)
-    finish(steps)
+    at_once(steps)
     world._take()
     assert len(world.log) == 1
     assert world.answers[-1].error_code == ErrorCode.REBALANCE_IN_PROGRESS

@@ -14,10 +14,10 @@ from quorumlog.messages.transactions import (
     WrittenMarker,
 )
 from quorumlog_broker.coordinator.transactions import markers
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.marker_lanes import RETRY_MS, Owner
 from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
-from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.produce.transactional import EndTransaction
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)

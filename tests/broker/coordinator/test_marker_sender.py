@@ -25,10 +25,10 @@ from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.marker_sender import MarkerSender
 from quorumlog_broker.coordinator.runtime.peers import Peers
 from quorumlog_broker.coordinator.transactions import marker_lanes, markers
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
 from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerResult
-from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.produce.transactional import EndTransaction
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)

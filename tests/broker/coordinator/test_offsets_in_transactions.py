@@ -13,7 +13,7 @@ from coordinator_cluster import commit as plain
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitTopic, OffsetFetchGroup
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
-from quorumlog_broker.coordinator.groups.offset_calls import COMMITS_A_STEP
+from quorumlog_broker.coordinator.groups.offsets.calls import COMMITS_A_STEP
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer

@@ -18,9 +18,9 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import COMMIT
-from quorumlog_broker.coordinator.groups.consumer.cluster import FixedCluster, Topic
+from quorumlog_broker.coordinator.group_turn import Producer
+from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard
-from quorumlog_broker.coordinator.groups.turn import Producer
 from tests.broker.coordinator.group_world import G, GroupWorld, replay
 
 A, B = ("a", 0), ("b", 1)

@@ -26,10 +26,17 @@ from quorumlog.messages.transactions import (
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.transactions import TransactionStatus
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
 from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
-from quorumlog_broker.coordinator.transactions.table import IDLE, MOVES, ONGOING, PREPARED, Partition, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import (
+    IDLE,
+    MOVES,
+    ONGOING,
+    PREPARED,
+    Partition,
+    TransactionTable,
+)
 from quorumlog_broker.produce.transactional import EndTransaction
 from quorumlog_storage.producers.verification import Guard
 from tests.broker.coordinator.transaction_partitions import PartitionModel

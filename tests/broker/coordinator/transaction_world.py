@@ -16,9 +16,9 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog.slices import at_once
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
-from quorumlog_broker.coordinator.transactions.table import Partition, by_topic
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import Partition, by_topic
 from quorumlog_broker.coordinator.turn import Call, Write
 
 X = "x"

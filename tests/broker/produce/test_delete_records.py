@@ -13,7 +13,7 @@ from quorumlog.messages.metadata_records import (
     NodeList,
     PartitionChangeRecord,
 )
-from quorumlog_broker.fetch.list_offsets import EARLIEST
+from quorumlog_broker.fetch.offset_queries import EARLIEST
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.directory.offset_files import LOG_STARTS

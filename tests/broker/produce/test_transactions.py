@@ -15,7 +15,7 @@ from quorumlog.records import Record, encode_batch
 from quorumlog.records.batch import headers, parse_header
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
-from quorumlog_broker.fetch.list_offsets import LATEST, list_offset
+from quorumlog_broker.fetch.offset_queries import LATEST, list_offset
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.produce.transactional import EndTransaction, Verified
 from quorumlog_storage.producers.transactions import NEVER

@@ -19,8 +19,7 @@ from quorumlog.throttle_settings import (
     names_replica,
 )
 from quorumlog.topic_config import validate
-from quorumlog_broker.replicas.rate_quota import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota
-from quorumlog_broker.replicas.throttle import Throttles
+from quorumlog_broker.replicas.throttle import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota, Throttles
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from tests.parts import few
 

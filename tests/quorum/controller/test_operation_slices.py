@@ -22,7 +22,8 @@ from quorumlog.messages.controller import (
     BrokerHeartbeatRequest,
     DirectoryAssignment,
 )
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import Operation, broker_lane
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
@@ -441,7 +442,7 @@ def test_settings_of_a_topic_made_with_the_new_minimum_pending_are_its_own() -> 
 def test_an_operation_that_fails_leaves_its_lane_and_nothing_pending() -> None:
     world = small_slices()
 
-    def broken(draft: Draft) -> Slices[None]:
+    def broken(draft: Draft) -> Sliced[None]:
         with draft.state.pending.registration(replace(draft.image.brokers[1], fenced=True)):
             yield
             raise ValueError("a mistake of ours")

@@ -13,11 +13,11 @@ from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord, TopicRecord
 from quorumlog.records import CorruptRecords, Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
+from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import (
     MAX_RECORDS_PER_DELTA,
     MAX_WORK_PER_STEP,
@@ -158,7 +158,7 @@ def test_an_image_is_applied_when_the_steps_of_every_listener_are_done() -> None
     order: list[str] = []
 
     def listener(name: str, steps: int) -> MetadataListener:
-        def apply(_delta: Delta, image: Image) -> Steps:
+        def apply(_delta: Delta, image: Image) -> Sliced[None]:
             for step in range(steps):
                 order.append(f"{name}{image.offset}.{step}")
                 yield
@@ -188,7 +188,7 @@ def test_a_late_listener_takes_all_its_steps_at_once() -> None:
     loader.on_high_watermark(1)
     deliver(loader, metadata_batch(0, [TopicRecord(name="t", topic_id=uuid(1))]), 1)
 
-    def late(_delta: Delta, _image: Image) -> Steps:
+    def late(_delta: Delta, _image: Image) -> Sliced[None]:
         for step in range(3):
             steps.append(step)
             yield

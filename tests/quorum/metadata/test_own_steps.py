@@ -8,9 +8,9 @@ from metadata_samples import uuid
 from test_metadata_loader import metadata_batch
 
 from quorumlog.messages.metadata_records import NoOpRecord, TopicRecord
+from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.listener import Steps
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
@@ -26,8 +26,8 @@ class Turns:
         for call in due:
             call()
 
-    def listener(self, name: str, count: int) -> Callable[[Delta, Image], Steps]:
-        def apply(_delta: Delta, image: Image) -> Steps:
+    def listener(self, name: str, count: int) -> Callable[[Delta, Image], Sliced[None]]:
+        def apply(_delta: Delta, image: Image) -> Sliced[None]:
             for number in range(count):
                 self.steps.append(f"{name}{image.offset}.{number}")
                 yield

@@ -23,7 +23,7 @@ from quorumlog.messages.transactions import (
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.coordinator.runtime.verifier import EPOCH_PER_TRANSACTION
-from quorumlog_broker.coordinator.transactions.table import IDLE, NAMES
+from quorumlog_broker.coordinator.transactions.state.table import IDLE, NAMES
 
 MAX_CLIENT_MARKERS = 1_000  # of one request: its producers are looked for among all ids
 ENDED = frozenset(NAMES[state] for state in IDLE)

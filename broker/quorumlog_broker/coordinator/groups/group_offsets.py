@@ -11,15 +11,19 @@ from quorumlog.messages.groups import (
     OffsetFetchGroupResult,
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
-from quorumlog_broker.coordinator.groups.classic_answers import all_refused
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
-from quorumlog_broker.coordinator.groups.consumer.offsets import commit_rule, fetch_refusal, transactional_rule
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.group_turn import Call, Turn
+from quorumlog_broker.coordinator.groups.classic.answers import all_refused
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
-from quorumlog_broker.coordinator.groups.offset_calls import OffsetCalls
+from quorumlog_broker.coordinator.groups.offsets.calls import OffsetCalls
+from quorumlog_broker.coordinator.groups.offsets.of_consumer_groups import (
+    commit_rule,
+    fetch_refusal,
+    transactional_rule,
+)
+from quorumlog_broker.coordinator.groups.offsets.transactional import TransactionalOffsets
 from quorumlog_broker.coordinator.groups.registry import Registry
-from quorumlog_broker.coordinator.groups.transactional_offsets import TransactionalOffsets
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
-from quorumlog_broker.coordinator.steps import Steps
 
 
 class GroupOffsets:
@@ -34,7 +38,7 @@ class GroupOffsets:
         self._turn, self._registry, self._settings = turn, registry, settings
         self._calls, self._transactional = calls, transactional
 
-    def commit(self, call: Call, request: OffsetCommitRequest) -> Steps:
+    def commit(self, call: Call, request: OffsetCommitRequest) -> Sliced[None]:
         consumers = self._registry.consumer(request.group_id)
         if consumers is not None:
             rule = commit_rule(consumers, self._settings.cluster, request)
@@ -63,7 +67,7 @@ class GroupOffsets:
         self._registry.known(request.group_id)
         self._turn.answer_after_commit(call.number, response)
 
-    def commit_transactional(self, call: Call, request: TxnOffsetCommitRequest) -> Steps:
+    def commit_transactional(self, call: Call, request: TxnOffsetCommitRequest) -> Sliced[None]:
         consumers = self._registry.consumer(request.group_id)
         if consumers is not None:
             rule = transactional_rule(consumers, self._settings.cluster, request)
@@ -78,7 +82,7 @@ class GroupOffsets:
         yield from self._transactional.commit(call, request)
         self._registry.known(request.group_id)
 
-    def fetch(self, call: Call, request: OffsetFetchGroup, *, require_stable: bool) -> Steps:
+    def fetch(self, call: Call, request: OffsetFetchGroup, *, require_stable: bool) -> Sliced[None]:
         consumers = self._registry.consumer(request.group_id)
         error = ErrorCode.NONE if consumers is None else fetch_refusal(consumers, request)
         if error == ErrorCode.NONE:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.group_turn import Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.consumer.records import delete_group
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
-from quorumlog_broker.coordinator.groups.offset_table import OffsetTable
-from quorumlog_broker.coordinator.groups.turn import Turn
+from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable
 
 
 class Registry:

@@ -37,29 +37,36 @@ from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 from quorumlog.records.coordinator.consumer_groups import ConsumerGroupTargetAssignmentMemberKey
 from quorumlog.records.coordinator.offset_bytes import offset_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey, OffsetKey
-from quorumlog_broker.coordinator.groups.classic_answers import described_group, unknown_group
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup
-from quorumlog_broker.coordinator.groups.classic_timers import ClassicTimers
+from quorumlog.slices import Pace, Sliced, begin
+from quorumlog_broker.coordinator.group_turn import (
+    GROUP_UNITS,
+    MAX_RECORD_BYTES,
+    Answer,
+    Call,
+    ClassicTimer,
+    Turn,
+    Write,
+)
+from quorumlog_broker.coordinator.groups.classic.answers import described_group, unknown_group
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
+from quorumlog_broker.coordinator.groups.classic.membership import Membership
+from quorumlog_broker.coordinator.groups.classic.rebalance import Rebalance
+from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER
+from quorumlog_broker.coordinator.groups.classic.sync import Generation
+from quorumlog_broker.coordinator.groups.classic.timers import ClassicTimers
 from quorumlog_broker.coordinator.groups.consumer.checks import JOIN
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.describe import state_of
-from quorumlog_broker.coordinator.groups.consumer.migration import Migration
 from quorumlog_broker.coordinator.groups.consumer.protocol import ConsumerProtocol, refused
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import KEYS as CONSUMER_KEYS
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
-from quorumlog_broker.coordinator.groups.deadlines import ClassicTimer
 from quorumlog_broker.coordinator.groups.group_offsets import GroupOffsets
-from quorumlog_broker.coordinator.groups.membership import Membership
-from quorumlog_broker.coordinator.groups.offset_calls import OffsetCalls
-from quorumlog_broker.coordinator.groups.offset_table import Committed
-from quorumlog_broker.coordinator.groups.rebalance import Rebalance
+from quorumlog_broker.coordinator.groups.migration import Migration
+from quorumlog_broker.coordinator.groups.offsets.calls import OffsetCalls
+from quorumlog_broker.coordinator.groups.offsets.table import Committed
+from quorumlog_broker.coordinator.groups.offsets.transactional import TransactionalOffsets
 from quorumlog_broker.coordinator.groups.registry import Registry
-from quorumlog_broker.coordinator.groups.subscription import CONSUMER
-from quorumlog_broker.coordinator.groups.sync import Generation
-from quorumlog_broker.coordinator.groups.transactional_offsets import TransactionalOffsets
-from quorumlog_broker.coordinator.groups.turn import MAX_RECORD_BYTES, Answer, Call, Turn, Write
 from quorumlog_broker.coordinator.groups.whole_groups import WholeGroups
-from quorumlog_broker.coordinator.steps import GROUP_UNITS, Pace, Steps, begin
 from quorumlog_broker.produce.transactional import EndTransaction
 
 CLASSIC = "classic"
@@ -182,7 +189,7 @@ class GroupShard:
         for _ in self.load_groups(next_offset):
             pass
 
-    def load_groups(self, next_offset: Offset) -> Steps:
+    def load_groups(self, next_offset: Offset) -> Sliced[None]:
         """`loaded` in steps. No call may come before the last one. Raises CorruptRecords, UnknownVersion."""
         self._turn.loaded(next_offset)
         yield from self._consumers.load()
@@ -233,7 +240,7 @@ class GroupShard:
             return
         self._consumers.classic_members.join(group, call, request, member_id)
 
-    def sync_group(self, call: Call, request: SyncGroupRequest) -> Steps | None:
+    def sync_group(self, call: Call, request: SyncGroupRequest) -> Sliced[None] | None:
         """In steps where the leader of a large group brings its assignment."""
         consumers = self._registry.consumer(request.group_id)
         if consumers is not None:
@@ -296,11 +303,11 @@ class GroupShard:
 
     # --- offsets ---
 
-    def commit_offsets(self, call: Call, request: OffsetCommitRequest) -> Steps | None:
+    def commit_offsets(self, call: Call, request: OffsetCommitRequest) -> Sliced[None] | None:
         """Of topics that exist: the caller has looked. In steps, as `fetch_offsets`."""
         return begin(self._group_offsets.commit(call, request))
 
-    def commit_transactional(self, call: Call, request: TxnOffsetCommitRequest) -> Steps | None:
+    def commit_transactional(self, call: Call, request: TxnOffsetCommitRequest) -> Sliced[None] | None:
         """As `commit_offsets`, in a transaction that has this partition: the caller has asked its coordinator."""
         return begin(self._group_offsets.commit_transactional(call, request))
 
@@ -312,11 +319,13 @@ class GroupShard:
         """A marker, answered with an error code. The caller has checked the epochs of producer and coordinator."""
         self._transactional.end(call, ending)
 
-    def fetch_offsets(self, call: Call, request: OffsetFetchGroup, *, require_stable: bool = False) -> Steps | None:
+    def fetch_offsets(
+        self, call: Call, request: OffsetFetchGroup, *, require_stable: bool = False
+    ) -> Sliced[None] | None:
         """In steps, if there are many. The first one is done."""
         return begin(self._group_offsets.fetch(call, request, require_stable=require_stable))
 
-    def fetch_stable_offsets(self, call: Call, request: OffsetFetchGroup) -> Steps | None:
+    def fetch_stable_offsets(self, call: Call, request: OffsetFetchGroup) -> Sliced[None] | None:
         """An offset that an open transaction may still change is an error (KIP-447)."""
         return self.fetch_offsets(call, request, require_stable=True)
 
@@ -338,7 +347,7 @@ class GroupShard:
             described = unknown_group(group_id) if group is None else described_group(group)
         self._turn.answer_read(group_id, call.number, described)
 
-    def describe_consumer_groups(self, call: Call, group_id: str) -> Steps | None:
+    def describe_consumer_groups(self, call: Call, group_id: str) -> Sliced[None] | None:
         """One group of the consumer protocol, as it is now; answered with a DescribedConsumerGroup. In steps, beside
         which other calls of the group may run."""
         return begin(self._consumers.describe(call, group_id))
@@ -360,7 +369,7 @@ class GroupShard:
             group_id=group_id, protocol_type=group.protocol_type or "", state=group.state.value, group_type=CLASSIC
         )
 
-    def delete_group(self, call: Call, group_id: str) -> Steps | None:
+    def delete_group(self, call: Call, group_id: str) -> Sliced[None] | None:
         """Answered with an error code. Only an empty group can be deleted. In steps, as `fetch_offsets`."""
         return begin(self._whole.delete(call, group_id))
 
@@ -368,11 +377,11 @@ class GroupShard:
         """Of groups that have members, a record or offsets."""
         return self._registry.ids()
 
-    def expire(self, group_ids: Iterable[str]) -> Steps:
+    def expire(self, group_ids: Iterable[str]) -> Sliced[None]:
         """Take what the retention has passed; due each `offsets_retention_check_interval_ms`, for all groups."""
         return self._whole.expire(group_ids)
 
-    def topic_deleted(self, group_ids: Iterable[str], topic: str, topic_id: bytes) -> Steps:
+    def topic_deleted(self, group_ids: Iterable[str], topic: str, topic_id: bytes) -> Sliced[None]:
         """Take the offsets of a topic that does not exist any more, also those that were committed without its id. From
         here on no call commits for it."""
         self._offset_calls.topic_gone(topic_id)

@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from functools import partial
 
 from quorumlog.errors import ErrorCode
-from quorumlog_broker.coordinator.groups.classic_group import State
-from quorumlog_broker.coordinator.groups.offset_calls import Kept, OffsetCalls, empty_since
+from quorumlog.slices import Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, Call, Turn
+from quorumlog_broker.coordinator.groups.classic.group import State
+from quorumlog_broker.coordinator.groups.classic.subscription import subscribed_topics
+from quorumlog_broker.coordinator.groups.offsets.calls import Kept, OffsetCalls, empty_since
 from quorumlog_broker.coordinator.groups.registry import Registry
-from quorumlog_broker.coordinator.groups.subscription import subscribed_topics
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
-from quorumlog_broker.coordinator.steps import GROUP_UNITS, Pace, Steps
 
 
 class WholeGroups:
     def __init__(self, turn: Turn, registry: Registry, calls: OffsetCalls) -> None:
         self._turn, self._registry, self._calls = turn, registry, calls
 
-    def delete(self, call: Call, group_id: str) -> Steps:
+    def delete(self, call: Call, group_id: str) -> Sliced[None]:
         """Answered with an error code. Its offsets go first: a group that is half deleted can be deleted again."""
         group, consumers = self._registry.known(group_id), self._registry.consumer(group_id)
         error = ErrorCode.NONE
@@ -36,7 +36,7 @@ class WholeGroups:
         self._registry.forget(self._turn, group_id)
         self._turn.answer_after_commit(call.number, ErrorCode.NONE)
 
-    def expire(self, group_ids: Iterable[str]) -> Steps:
+    def expire(self, group_ids: Iterable[str]) -> Sliced[None]:
         """Take offsets that the retention has passed, and groups that have none left and nobody in them."""
         pace = Pace()
         for group_id in group_ids:
@@ -61,7 +61,7 @@ class WholeGroups:
             return not consumers.members
         return group is not None and group.state is State.EMPTY and not group.pending_ids
 
-    def topic_deleted(self, group_ids: Iterable[str], topic: str, topic_id: bytes) -> Steps:
+    def topic_deleted(self, group_ids: Iterable[str], topic: str, topic_id: bytes) -> Sliced[None]:
         pace = Pace()
         for group_id in group_ids:
             if pace.is_over(GROUP_UNITS):

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
@@ -25,12 +25,12 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords
+from quorumlog.slices import Sliced
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN, Portion, portions_of
 from quorumlog_broker.coordinator.runtime.long_calls import LongCalls
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
 from quorumlog_broker.coordinator.runtime.pending_appends import Unsent
-from quorumlog_broker.coordinator.steps import Steps
 from quorumlog_broker.coordinator.timers import Timers
 from quorumlog_broker.coordinator.turn import Answer, Call, Write
 from quorumlog_broker.produce.own_appends import OwnAppends
@@ -71,7 +71,7 @@ class Core(Protocol):
 
 
 AnyCore = TypeVar("AnyCore", bound=Core)
-ShardCall = Callable[[Any, Call, Any], Steps | None]
+ShardCall = Callable[[Any, Call, Any], Sliced[None] | None]
 """A method of the core that takes a call, as `GroupShard.join`. It returns what is left to do of a long one."""
 
 
@@ -135,7 +135,7 @@ class Coordinator(ABC, Generic[AnyCore]):
         """Raises CorruptRecords for what its log may not hold."""
 
     @abstractmethod
-    def _loaded(self, core: AnyCore, end: Offset) -> Iterator[None]:
+    def _loaded(self, core: AnyCore, end: Offset) -> Sliced[None]:
         """End the load, in steps of one turn each. Raises CorruptRecords as `_replay`."""
 
     @abstractmethod
@@ -328,7 +328,7 @@ class Coordinator(ABC, Generic[AnyCore]):
             if pending is not None:  # otherwise it has waited for too long
                 pending.answer(answer.response)
 
-    def _answer_the_rest(self) -> Iterator[None]:
+    def _answer_the_rest(self) -> Sliced[None]:
         """All members of a large group may be answered at once."""
         while self._answers:
             self._answer_some()

@@ -1,7 +1,11 @@
-"""The coordinators of one kind on this broker: one for each partition of their topic that it leads."""
+"""The coordinators of one kind on this broker: one for each partition of their topic that it leads.
+
+Requests that wait a moment for something that is about to happen on this broker.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
@@ -10,15 +14,42 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId
 from quorumlog.nursery import Nursery
-from quorumlog.turn import Turn
+from quorumlog.turn import Signal, Turn
 from quorumlog_broker.coordinator.placement import partition_of
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, Node, State
-from quorumlog_broker.coordinator.runtime.waiting import Waiting
 from quorumlog_broker.partition.events import HighWatermarkMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.produce.own_appends import OwnAppends
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
+
+
+class Waiting:
+    """Whoever waits is woken by the next `wake`, or at its time-out, and looks again."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._timers: dict[Signal, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        return len(self._timers)
+
+    def until_woken(self, timeout_ms: int) -> Signal:
+        signal = Signal()
+        timer = asyncio.get_running_loop().call_later(timeout_ms / 1000, self._end, signal)
+        self._timers[signal] = timer
+        return signal
+
+    def wake(self) -> None:
+        timers, self._timers = self._timers, {}
+        for signal, timer in timers.items():
+            timer.cancel()
+            signal.fire(self._turn)
+
+    def _end(self, signal: Signal) -> None:
+        self._timers.pop(signal, None)
+        signal.fire(self._turn)
+
 
 MAX_WAITING_FOR_LOADS = 10_000  # requests of a broker; others are sent away at once
 LOAD_WAIT_MS = 1_000  # that a request waits for its coordinator's load, before it is sent away

@@ -7,7 +7,7 @@ checked against the producers of the partition's log in the turn in which the co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -15,7 +15,8 @@ from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime.coordinator import Caller, Coordinator, Node, ShardCall, State
 from quorumlog_broker.coordinator.runtime.loading import Portion
@@ -88,7 +89,7 @@ class GroupCoordinator(Coordinator[GroupShard]):
         for offset, key, value in portion.records:
             core.replay_bytes(offset, key or b"", value, portion.producer_id)
 
-    def _loaded(self, core: GroupShard, end: Offset) -> Iterator[None]:
+    def _loaded(self, core: GroupShard, end: Offset) -> Sliced[None]:
         return core.load_groups(end)
 
     def _tell_time(self, core: GroupShard, now_ms: int, wall_ms: int, largest_record_bytes: int) -> None:
@@ -104,7 +105,7 @@ class GroupCoordinator(Coordinator[GroupShard]):
             self._works = True
             self._long.work(self._work())
 
-    def _work(self) -> Iterator[None]:
+    def _work(self) -> Sliced[None]:
         """What is too long for one turn, as the assignment of a large group."""
         while self._shard.has_work:
             self._shard.work()

@@ -17,7 +17,7 @@ from quorumlog.records import BatchHeader, iter_headers, verify_crc
 from quorumlog.records.batch import NO_PRODUCER
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.keyed import Keyed, keyed_records
-from quorumlog_broker.coordinator.steps import Pace
+from quorumlog.slices import Pace
 from quorumlog_broker.fetch.read_log import read_from_disk
 from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.replicas.replica import Replica

@@ -10,11 +10,11 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from quorumlog_broker.coordinator.steps import Pace, Steps, begin
+from quorumlog.slices import OneATurn, Pace, Rotation, Sliced
 
 WAITING_A_TURN = 32  # calls that have waited, as the heartbeats of a group's members
 
-Run = Callable[[], Steps | None]
+Run = Callable[[], Sliced[None] | None]
 """The first step of a call. What it returns are the others."""
 
 
@@ -22,10 +22,9 @@ class LongCalls:
     """around(step): runs a step of the core at the time of now, and takes what it has decided."""
 
     def __init__(self, around: Callable[[Callable[[], None]], None]) -> None:
-        self._around = around
-        self._jobs: deque[Steps] = deque()
+        self._jobs = Rotation()
+        self._turns = OneATurn(self._jobs, lambda call: asyncio.get_running_loop().call_soon(call), around)
         self._waiting: dict[str, deque[Run]] = {}  # by the group whose call takes several turns
-        self._is_asked = False
 
     def call(self, group_id: str, run: Run) -> None:
         """Run the first step at once, if the group is free. The caller takes what it has decided."""
@@ -52,7 +51,7 @@ class LongCalls:
         """Another call of the group would wait."""
         return group_id in self._waiting
 
-    def _rest_of_call(self, group_id: str, steps: Steps) -> Steps:
+    def _rest_of_call(self, group_id: str, steps: Sliced[None]) -> Sliced[None]:
         waiting = self._waiting[group_id]
         yield from steps
         pace = Pace(WAITING_A_TURN)
@@ -65,29 +64,12 @@ class LongCalls:
                 yield
         del self._waiting[group_id]
 
-    def work(self, steps: Steps) -> None:
+    def work(self, steps: Sliced[None]) -> None:
         """Run these steps, the first one in the next turn."""
-        self._jobs.append(steps)
-        self._ask()
+        self._jobs.add(steps)
+        self._turns.ask()
 
     def close(self) -> None:
         """Nothing runs any more."""
         self._jobs.clear()
         self._waiting.clear()
-
-    def _ask(self) -> None:
-        if not self._is_asked:
-            self._is_asked = True
-            asyncio.get_running_loop().call_soon(self._turn)
-
-    def _turn(self) -> None:
-        self._is_asked = False
-        if self._jobs:
-            self._around(self._step)
-        if self._jobs:
-            self._ask()
-
-    def _step(self) -> None:
-        job = self._jobs.popleft()
-        if begin(job) is not None:
-            self._jobs.append(job)

@@ -5,7 +5,7 @@ What it has decided is offered once the decision is committed; what became of it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from quorumlog.ids import Epoch, Offset
@@ -13,14 +13,15 @@ from quorumlog.messages.joint import ListedJointGroup
 from quorumlog.messages.transactions import AddOffsetsToTxnRequest, ListedTransaction, ListTransactionsRequest
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import NO_PRODUCER
+from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import in_turns
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, Node, State
 from quorumlog_broker.coordinator.runtime.loading import Portion
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
 from quorumlog_broker.coordinator.transactions.markers import MarkerResult, Source
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_broker.replicas.replica import Replica
 
@@ -104,7 +105,7 @@ class TransactionCoordinator(Coordinator[TransactionShard]):
         for offset, key, value in portion.records:
             core.replay_bytes(offset, key or b"", value)
 
-    def _loaded(self, core: TransactionShard, end: Offset) -> Iterator[None]:
+    def _loaded(self, core: TransactionShard, end: Offset) -> Sliced[None]:
         return core.load_ids(end)
 
     def _tell_time(self, core: TransactionShard, now_ms: int, wall_ms: int, largest_record_bytes: int) -> None:

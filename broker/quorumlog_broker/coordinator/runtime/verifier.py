@@ -21,7 +21,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 from quorumlog.turn import Signal, Turn
 from quorumlog_broker.coordinator.runtime.peers import Peers
-from quorumlog_broker.coordinator.transactions.table import Partition, by_topic
+from quorumlog_broker.coordinator.transactions.state.table import Partition, by_topic
 
 MAX_QUESTIONS = 1_000  # transactions of one request
 EPOCH_PER_TRANSACTION = 2  # transaction.version: the leader adds the partition

@@ -8,8 +8,8 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.transactions import DescribedTransaction, ListedTransaction, ListTransactionsRequest
 from quorumlog.records.coordinator.transactions import TransactionStatus, TransactionValue
 from quorumlog.slices import Pace, Sliced
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import NAMES, TransactionTable, by_topic
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import NAMES, TransactionTable, by_topic
 from quorumlog_broker.coordinator.turn import Call
 
 ALL_DURATIONS = -1

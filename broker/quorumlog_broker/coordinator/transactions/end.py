@@ -22,9 +22,15 @@ from dataclasses import replace
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.transactions import EndTxnRequest, EndTxnResponse
 from quorumlog.records.coordinator.transactions import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TransactionValue
-from quorumlog_broker.coordinator.transactions.completion import Completion
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, is_next_producer, rules_of, told
-from quorumlog_broker.coordinator.transactions.table import (
+from quorumlog_broker.coordinator.transactions.state.completion import Completion
+from quorumlog_broker.coordinator.transactions.state.states import (
+    States,
+    TransactionTurn,
+    is_next_producer,
+    rules_of,
+    told,
+)
+from quorumlog_broker.coordinator.transactions.state.table import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
     COMPLETES,

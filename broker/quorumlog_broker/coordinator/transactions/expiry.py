@@ -10,8 +10,8 @@ from collections import deque
 
 from quorumlog.records.coordinator.transactions import TransactionKey, TransactionValue
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.transactions.states import SweepGoesOn, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import IDLE, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.states import SweepGoesOn, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import IDLE, TransactionTable
 
 LOOKS_PER_TURN = 10_000  # ids that one turn looks at
 TOMBSTONES_PER_TURN = 500  # 0.5 MB at most, as long as ids have no more than 1,000 bytes

@@ -24,8 +24,8 @@ from quorumlog.records.coordinator.transactions import (
 )
 from quorumlog.transaction_config import MAX_ID_BYTES, TransactionConfig
 from quorumlog_broker.coordinator.transactions.end import Ending
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, told
-from quorumlog_broker.coordinator.transactions.table import EMPTY, LAST_EPOCH, ONGOING, PREPARED, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn, told
+from quorumlog_broker.coordinator.transactions.state.table import EMPTY, LAST_EPOCH, ONGOING, PREPARED, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 
 

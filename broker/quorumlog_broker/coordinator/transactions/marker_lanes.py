@@ -10,7 +10,7 @@ from collections import OrderedDict, deque
 from typing import NamedTuple
 
 from quorumlog.ids import Epoch, NodeId
-from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.produce.transactional import EndTransaction
 
 RETRY_MS = 100

@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.transactions import TransactionMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.marker_lanes import RETRY_MS, Lane, Marker, Owner, Work
-from quorumlog_broker.coordinator.transactions.table import Partition, by_topic
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import Partition, by_topic
 from quorumlog_broker.produce.transactional import EndTransaction
 
 MAX_MARKERS = 250  # of one request: 1 ms to make, some tens of kB

@@ -18,8 +18,14 @@ from quorumlog.messages.transactions import (
     TransactionTopicResult,
 )
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, is_next_producer, rules_of, told
-from quorumlog_broker.coordinator.transactions.table import (
+from quorumlog_broker.coordinator.transactions.state.states import (
+    States,
+    TransactionTurn,
+    is_next_producer,
+    rules_of,
+    told,
+)
+from quorumlog_broker.coordinator.transactions.state.table import (
     LAST_EPOCH,
     ONGOING,
     PREPARED,

@@ -8,7 +8,7 @@ KIP-588, KIP-664, KIP-890).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
@@ -32,8 +32,6 @@ from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointKey
 from quorumlog.records.coordinator.transactions import TransactionKey
 from quorumlog.slices import Sliced
 from quorumlog.transaction_config import TransactionConfig
-from quorumlog_broker.coordinator.steps import Steps
-from quorumlog_broker.coordinator.transactions.completion import Completion, DecidedTransaction
 from quorumlog_broker.coordinator.transactions.describe import Describe
 from quorumlog_broker.coordinator.transactions.end import Ending
 from quorumlog_broker.coordinator.transactions.expiry import Expiry
@@ -46,7 +44,8 @@ from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.listing import Listing
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.partitions import Partitions
-from quorumlog_broker.coordinator.transactions.states import (
+from quorumlog_broker.coordinator.transactions.state.completion import Completion, DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.states import (
     JointSweepGoesOn,
     PreparesGoOn,
     States,
@@ -55,7 +54,7 @@ from quorumlog_broker.coordinator.transactions.states import (
     TransactionTurn,
     WaitEnds,
 )
-from quorumlog_broker.coordinator.transactions.table import ONGOING, Partition, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.table import ONGOING, Partition, TransactionTable
 from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Write
 
 IDS_A_STEP = 64  # of the end of a load
@@ -203,7 +202,7 @@ class TransactionShard:
         for _ in self.load_ids(next_offset):
             pass
 
-    def load_ids(self, next_offset: Offset) -> Iterator[None]:
+    def load_ids(self, next_offset: Offset) -> Sliced[None]:
         """`loaded` in steps of `IDS_A_STEP` ids. No call may come before the last one."""
         self._turn.loaded(next_offset)
         for number, (transactional_id, value) in enumerate(self._table.items()):
@@ -236,12 +235,12 @@ class TransactionShard:
         """Answered with BeginJointResponse."""
         self._begin.call(call, request)
 
-    def commit_joint(self, call: Call, request: CommitJointRequest) -> Steps | None:
+    def commit_joint(self, call: Call, request: CommitJointRequest) -> Sliced[None] | None:
         """Answered with CommitJointResponse, once the decision is committed and perhaps its markers are written. What
         is left to do until it decides, in steps."""
         return self._commit.call(call, request)
 
-    def abort_joint(self, call: Call, request: AbortJointRequest) -> Steps | None:
+    def abort_joint(self, call: Call, request: AbortJointRequest) -> Sliced[None] | None:
         """Answered with AbortJointResponse. What is left to do of it, in steps."""
         return self._abort.call(call, request)
 

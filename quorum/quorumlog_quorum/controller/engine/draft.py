@@ -7,9 +7,6 @@ Whatever the operation has read before must be read again then.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import TypeVar
-
 from immutables import Map
 
 from quorumlog.ids import NodeId, Offset
@@ -19,9 +16,6 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import BrokerRegistration
-
-T = TypeVar("T")
-Slices = Generator[None, None, T]  # an operation: each yield ends a slice, the return value is its answer
 
 # Work is measured in partitions looked at, some 2 us each. A slice ends at the first chance once it has done
 # `max_slice_work`: 5,000 are some 10 ms.

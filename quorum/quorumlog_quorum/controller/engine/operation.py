@@ -17,8 +17,9 @@ from typing import Any, Protocol
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
+from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import Image
@@ -73,7 +74,7 @@ class Operation:
     def __init__(
         self,
         name: str,
-        perform: Callable[[Draft], Slices[Any]],
+        perform: Callable[[Draft], Sliced[Any]],
         state: ControllerState,
         lane: Lane | None = None,
         caller: Caller | None = None,
@@ -89,7 +90,7 @@ class Operation:
         self._state = state
         self._perform = perform
         self._draft: Draft | None = None  # until the first slice: most operations are heartbeats, and have one
-        self._slices: Slices[Any] | None = None  # likewise
+        self._slices: Sliced[Any] | None = None  # likewise
 
     def next_slice(self, tip: Image, now_ms: int) -> Slice:
         """Raises ApiError if the operation is refused, which ends it; that can happen only before its first record."""
@@ -116,10 +117,10 @@ class Operation:
             self._slices.close()
 
 
-def in_one_slice(perform: Callable[[Draft], Any]) -> Callable[[Draft], Slices[Any]]:
+def in_one_slice(perform: Callable[[Draft], Any]) -> Callable[[Draft], Sliced[Any]]:
     """An atomic operation: all its records are in one batch."""
 
-    def slices(draft: Draft) -> Slices[Any]:
+    def slices(draft: Draft) -> Sliced[Any]:
         yield from ()
         return perform(draft)
 

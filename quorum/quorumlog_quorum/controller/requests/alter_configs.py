@@ -24,9 +24,10 @@ from quorumlog.messages.admin import (
     IncrementalAlterConfigsResponse,
 )
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog.slices import Sliced
 from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all, validate_words
 from quorumlog.topic_name import validate_topic_name
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import topic_rules
 from quorumlog_quorum.controller.requests.config_changes import APPEND, SUBTRACT, changed_values
 from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
@@ -45,7 +46,7 @@ OF_ELECTIONS = (MIN_ISR, "unclean.leader.election.enable", "unclean.recovery.str
 MAX_RESOURCES_PER_REQUEST = 10_000
 
 
-def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> Slices[IncrementalAlterConfigsResponse]:
+def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> Sliced[IncrementalAlterConfigsResponse]:
     """With `validate_only` the response is the same, but nothing is changed. Raises ApiError."""
     if len(request.resources) > MAX_RESOURCES_PER_REQUEST:
         raise ApiError(
@@ -69,7 +70,7 @@ def alter_configs(draft: Draft, request: IncrementalAlterConfigsRequest) -> Slic
     return IncrementalAlterConfigsResponse(results=tuple(results))
 
 
-def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: bool) -> Slices[ApiError | None]:
+def _try(draft: Draft, asked: AlterConfigsResource, twice: bool, validate_only: bool) -> Sliced[ApiError | None]:
     try:
         if twice:
             raise ApiError(ErrorCode.INVALID_REQUEST, "the resource is in the request twice")
@@ -109,7 +110,7 @@ def _settings_after(draft: Draft, asked: AlterConfigsResource) -> dict[str, str]
     return after
 
 
-def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> Slices[None]:
+def _alter(draft: Draft, resource: ConfigResource, after: Mapping[str, str]) -> Sliced[None]:
     """Raises ApiError if the topic was deleted meanwhile."""
     topic_id = draft.image.topic_ids.get(resource[1]) if resource[0] == TOPIC_RESOURCE else None
     now, then = _min_isr(draft.image, resource, after)
@@ -207,7 +208,7 @@ def _now_and_then(
     return cluster, after
 
 
-def _clear_needless_elrs(draft: Draft, resource: ConfigResource, topic_id: Uuid | None, min_isr: int) -> Slices[None]:
+def _clear_needless_elrs(draft: Draft, resource: ConfigResource, topic_id: Uuid | None, min_isr: int) -> Sliced[None]:
     """Remove the ELRs that a smaller minimum makes needless, before it is written. topic_id: None for every topic.
 
     Only the minimum is pending meanwhile: an unclean election must not precede the setting that allows it.

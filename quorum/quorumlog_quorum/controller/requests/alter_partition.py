@@ -21,14 +21,15 @@ from quorumlog.messages.controller import (
     IsrMember,
 )
 from quorumlog.messages.metadata_records import PartitionChangeRecord
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Brokers, Wish, partition_change
 from quorumlog_quorum.controller.requests.broker_epoch import registered
 from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 from quorumlog_quorum.metadata.registration import RECOVERED, RECOVERING, PartitionRegistration
 
 
-def alter_partitions(draft: Draft, request: AlterPartitionRequest) -> Slices[AlterPartitionResponse]:
+def alter_partitions(draft: Draft, request: AlterPartitionRequest) -> Sliced[AlterPartitionResponse]:
     """Each partition succeeds or fails alone. Raises ApiError if the sender is not the registered broker."""
     try:
         registered(draft.image, request.broker_id, request.broker_epoch)

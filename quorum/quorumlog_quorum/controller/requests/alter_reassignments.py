@@ -20,8 +20,9 @@ from quorumlog.messages.reassignments import (
     ReassignablePartitionResult,
     ReassignableTopicResult,
 )
+from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.config import MAX_REASSIGNED_PER_REQUEST
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Brokers, TopicRules, Wish, copies, partition_change
 from quorumlog_quorum.controller.partitions.new_partition import bad_assignment
 from quorumlog_quorum.controller.partitions.reassignment import Assignment, cancelled, merged, present, without
@@ -33,7 +34,7 @@ from quorumlog_quorum.metadata.registration import IMPORTING, PartitionRegistrat
 
 def alter_reassignments(
     draft: Draft, request: AlterPartitionReassignmentsRequest
-) -> Slices[AlterPartitionReassignmentsResponse]:
+) -> Sliced[AlterPartitionReassignmentsResponse]:
     """Raises ApiError(POLICY_VIOLATION) for too many partitions."""
     count = sum(len(topic.partitions) for topic in request.topics)
     if count > MAX_REASSIGNED_PER_REQUEST or len(request.topics) > MAX_REASSIGNED_PER_REQUEST:

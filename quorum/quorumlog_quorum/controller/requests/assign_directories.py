@@ -18,8 +18,9 @@ from quorumlog.messages.controller import (
     DirectoryAssignment,
     DirectoryAssignmentResult,
 )
+from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.config import MAX_ASSIGNMENTS_PER_REQUEST
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Wish, partition_change
 from quorumlog_quorum.controller.requests.broker_epoch import registered
 from quorumlog_quorum.controller.sweeps.change_partitions import want_recovery
@@ -34,7 +35,7 @@ from quorumlog_quorum.metadata.registration import (
 
 def assign_directories(
     draft: Draft, request: AssignReplicasToDirectoriesRequest
-) -> Slices[AssignReplicasToDirectoriesResponse]:
+) -> Sliced[AssignReplicasToDirectoriesResponse]:
     """Each assignment succeeds or fails alone. Raises ApiError for a stale sender or too many assignments."""
     broker = registered(draft.image, request.broker_id, request.broker_epoch)
     if len(request.assignments) > MAX_ASSIGNMENTS_PER_REQUEST:

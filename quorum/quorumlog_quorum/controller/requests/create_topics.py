@@ -20,11 +20,12 @@ from quorumlog.messages.cluster import (
     DescribedConfig,
 )
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
+from quorumlog.slices import Sliced
 from quorumlog.topic_config import validate_all, validate_words
 from quorumlog.topic_name import collision_key, validate_topic_name
 from quorumlog_quorum.controller.engine.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Brokers
 from quorumlog_quorum.controller.partitions.new_partition import bad_assignment, check_replicas, partition_record
 from quorumlog_quorum.controller.partitions.placement import in_order, place_replicas
@@ -37,7 +38,7 @@ WORK_OF_A_DESCRIPTION = 50  # of a topic's settings
 Placement = Iterable[tuple[NodeId, ...]]
 
 
-def create_topics(draft: Draft, request: CreateTopicsRequest) -> Slices[CreateTopicsResponse]:
+def create_topics(draft: Draft, request: CreateTopicsRequest) -> Sliced[CreateTopicsResponse]:
     """With `validate_only` the response is the same, but nothing is created. Raises ApiError.
 
     The records are one batch, made before in slices: places, records, their replay and their encoding are the work, and
@@ -71,7 +72,7 @@ class _Plan:
             and draft.level == self.records.level
         )
 
-    def make(self, draft: Draft, request: CreateTopicsRequest, *, may_pause: bool) -> Slices[None]:
+    def make(self, draft: Draft, request: CreateTopicsRequest, *, may_pause: bool) -> Sliced[None]:
         counts = Counter(topic.name for topic in request.topics)
         for topic in request.topics:
             try:
@@ -82,7 +83,7 @@ class _Plan:
                 refused = CreateTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
                 self.results.append(refused)
 
-    def _add(self, draft: Draft, topic: CreatableTopic, may_pause: bool) -> Slices[None]:
+    def _add(self, draft: Draft, topic: CreatableTopic, may_pause: bool) -> Sliced[None]:
         """Add one topic, or nothing. Raises ApiError."""
         draft.spend(WORK_OF_A_TOPIC)
         for image in (self._image, self.records.image):
@@ -111,7 +112,7 @@ class _Plan:
         return chosen_placement(self._brokers, topic, state)
 
 
-def _response(draft: Draft, results: list[CreateTopicResult], image: Image) -> Slices[CreateTopicsResponse]:
+def _response(draft: Draft, results: list[CreateTopicResult], image: Image) -> Sliced[CreateTopicsResponse]:
     """image: with the new topics."""
     described = []
     for result in results:

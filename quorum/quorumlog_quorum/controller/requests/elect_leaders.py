@@ -17,8 +17,9 @@ from quorumlog.messages.reassignments import (
     ElectLeadersRequest,
     ElectLeadersResponse,
 )
+from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.config import MAX_ELECTIONS_PER_REQUEST
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Election, Wish, partition_change
 from quorumlog_quorum.controller.requests.alter_reassignments import find_partition
 from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
@@ -27,7 +28,7 @@ from quorumlog_quorum.metadata.registration import RECOVERING, PartitionRegistra
 ELECTIONS = {0: Election.PREFERRED, 1: Election.UNCLEAN}  # Kafka's numbers
 
 
-def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> Slices[ElectLeadersResponse]:
+def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> Sliced[ElectLeadersResponse]:
     """Each partition has a result of its own. Raises ApiError for an election of another kind, or too many."""
     election = ELECTIONS.get(request.election_type)
     if election is None:
@@ -51,7 +52,7 @@ def elect_leaders(draft: Draft, request: ElectLeadersRequest) -> Slices[ElectLea
     return ElectLeadersResponse(topics=tuple(topics))
 
 
-def _all(draft: Draft, election: Election) -> Slices[ElectLeadersResponse]:
+def _all(draft: Draft, election: Election) -> Sliced[ElectLeadersResponse]:
     """Every partition that has not the leader that the election would give it."""
     topics = []
     is_unneeded = _UNNEEDED[election]

@@ -11,7 +11,8 @@ from enum import Enum
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.requests.broker_epoch import registered
 from quorumlog_quorum.controller.sweeps.fencing import (
     begin_controlled_shutdown,
@@ -61,7 +62,7 @@ def state_of(broker: BrokerRegistration) -> BrokerState:
     return BrokerState.CONTROLLED_SHUTDOWN if broker.in_controlled_shutdown else BrokerState.UNFENCED
 
 
-def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Slices[BrokerHeartbeatResponse]:
+def heartbeat(draft: Draft, request: BrokerHeartbeatRequest) -> Sliced[BrokerHeartbeatResponse]:
     """Raises ApiError."""
     sessions = draft.state.sessions
     broker_id = renew_session(draft, request).broker_id
@@ -107,7 +108,7 @@ def renew_session(draft: Draft, request: BrokerHeartbeatRequest) -> BrokerRegist
     return broker
 
 
-def _enter(draft: Draft, broker_id: NodeId, now: BrokerState, then: BrokerState) -> Slices[None]:
+def _enter(draft: Draft, broker_id: NodeId, now: BrokerState, then: BrokerState) -> Sliced[None]:
     match then:
         case BrokerState.UNFENCED:
             unfence(draft, broker_id)

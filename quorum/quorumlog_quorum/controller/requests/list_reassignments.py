@@ -13,14 +13,15 @@ from quorumlog.messages.reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.metadata.image import TopicImage
 from quorumlog_quorum.metadata.partition_index import indexes_in
 
 
 def list_reassignments(
     draft: Draft, request: ListPartitionReassignmentsRequest
-) -> Slices[ListPartitionReassignmentsResponse]:
+) -> Sliced[ListPartitionReassignmentsResponse]:
     topics = []
     for name, wanted in _wanted(draft, request):
         if draft.full:

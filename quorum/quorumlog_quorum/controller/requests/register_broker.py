@@ -28,7 +28,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
 from quorumlog.messages.controller import RegisterBrokerRequest, RegisterBrokerResponse
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.sweeps.fencing import leave_damaged, replace_incarnation
 from quorumlog_quorum.metadata.changes import registered_broker
 from quorumlog_quorum.metadata.features import describe_range, uncovered
@@ -38,7 +39,7 @@ from quorumlog_quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorumlog_quorum.metadata.registration import BrokerRegistration, is_reserved_directory
 
 
-def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[RegisterBrokerResponse]:
+def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Sliced[RegisterBrokerResponse]:
     """Raises ApiError."""
     existing = draft.image.brokers.get(request.broker_id)
     _check_cluster(request, draft.state.cluster_id)
@@ -61,7 +62,7 @@ def register_broker(draft: Draft, request: RegisterBrokerRequest) -> Slices[Regi
 
 def _register_again(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration
-) -> Slices[RegisterBrokerResponse]:
+) -> Sliced[RegisterBrokerResponse]:
     def record() -> RegisterBrokerRecord:
         return _record(draft, request, existing.broker_epoch, existing.fenced, existing.in_controlled_shutdown)
 
@@ -80,7 +81,7 @@ def _register_again(
 
 def _register_new(
     draft: Draft, request: RegisterBrokerRequest, existing: BrokerRegistration | None
-) -> Slices[RegisterBrokerResponse]:
+) -> Sliced[RegisterBrokerResponse]:
     if existing is not None:
         clean = request.previous_broker_epoch == existing.broker_epoch
         after = registered_broker(_record(draft, request, existing.broker_epoch, fenced=True, stopping=False))

@@ -55,7 +55,8 @@ from quorumlog.messages.reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import CONFIG_LANE, Lane, broker_lane, in_one_slice
 from quorumlog_quorum.controller.requests.alter_configs import alter_configs
 from quorumlog_quorum.controller.requests.alter_partition import alter_partitions
@@ -117,7 +118,7 @@ class Rule:
             return None
         return NodeId(request.broker_id if self.asker is Asker.BROKER else request.controller_id)
 
-    def slices(self, request: Any) -> Callable[[Draft], Slices[Any]]:
+    def slices(self, request: Any) -> Callable[[Draft], Sliced[Any]]:
         perform = self.perform
         if self.atomic:
             return in_one_slice(lambda draft: perform(draft, request))

@@ -12,13 +12,14 @@ from __future__ import annotations
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
 from quorumlog.messages.metadata_records import UnregisterBrokerRecord
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.requests.broker_epoch import registered
 from quorumlog_quorum.controller.sweeps.fencing import leave_for_good
 from quorumlog_quorum.metadata.registration import BrokerRegistration
 
 
-def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> Slices[UnregisterBrokerResponse]:
+def unregister_broker(draft: Draft, request: UnregisterBrokerRequest) -> Sliced[UnregisterBrokerResponse]:
     """Raises ApiError: BROKER_ID_NOT_REGISTERED; STALE_BROKER_EPOCH if another registration was meant."""
     broker = _meant(draft, request)
     yield from leave_for_good(draft, broker.broker_id)

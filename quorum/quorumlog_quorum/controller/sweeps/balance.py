@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from immutables import Map
 
 from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.config import ControllerConfig
-from quorumlog_quorum.controller.engine.draft import Draft, Slices
+from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import Election, TopicRules, Wish
 from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
 from quorumlog_quorum.metadata.partition_index import Partitions
@@ -44,7 +45,7 @@ class BalanceTimer:
         self.deadline_ms = None
 
 
-def balance_leaders(draft: Draft) -> Slices[None]:
+def balance_leaders(draft: Draft) -> Sliced[None]:
     """In slices, like every pass over all partitions."""
     found = _Found()
     topics = draft.image.topics  # as it is now: the elections look again

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from quorumlog.ids import NO_NODE, Uuid
 from quorumlog.messages.metadata_records import PartitionChangeRecord
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import (
     NOTHING,
     Brokers,
@@ -29,7 +30,7 @@ def no_wish(_partition: PartitionRegistration, _rules: TopicRules) -> Wish:
     return NOTHING
 
 
-def change_partitions(draft: Draft, which: Partitions, concerns: Concerns, wish_for: WishFor = no_wish) -> Slices[None]:
+def change_partitions(draft: Draft, which: Partitions, concerns: Concerns, wish_for: WishFor = no_wish) -> Sliced[None]:
     """In order of topic name and index. which: the partitions at the start; the caller ensures that later ones fit.
 
     concerns: whether a partition is to be looked at more closely.

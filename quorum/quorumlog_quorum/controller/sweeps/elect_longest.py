@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Wish, awaits_recovery, partition_change
 from quorumlog_quorum.controller.partitions.unclean_recovery import Longest
 from quorumlog_quorum.controller.sweeps.raised_durability import rules_of
 
 
-def elect_longest(draft: Draft, found: list[Longest]) -> Slices[None]:
+def elect_longest(draft: Draft, found: list[Longest]) -> Sliced[None]:
     for one in found:
         if draft.full:
             yield

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.metadata_records import BrokerRegistrationChangeRecord, DirectoryList
-from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, Draft, Slices
+from quorumlog.slices import Sliced
+from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, Draft
 from quorumlog_quorum.controller.partitions.election import NOTHING, TopicRules, Wish
 from quorumlog_quorum.controller.sweeps.change_partitions import WishFor, change_partitions, no_wish
 from quorumlog_quorum.metadata.frame import has_field
@@ -23,7 +24,7 @@ from quorumlog_quorum.metadata.partition_index import NO_PARTITIONS, Partitions
 from quorumlog_quorum.metadata.registration import UNASSIGNED, BrokerRegistration, PartitionRegistration
 
 
-def fence_lost_broker(draft: Draft, broker_id: NodeId, broker_epoch: BrokerEpoch) -> Slices[None]:
+def fence_lost_broker(draft: Draft, broker_id: NodeId, broker_epoch: BrokerEpoch) -> Sliced[None]:
     """Fence a broker whose session ended or whose death is proven, unless another process is registered by now."""
     broker = draft.image.brokers.get(broker_id)
     if broker is None or broker.broker_epoch != broker_epoch:
@@ -33,7 +34,7 @@ def fence_lost_broker(draft: Draft, broker_id: NodeId, broker_epoch: BrokerEpoch
         yield from fence(draft, broker_id)
 
 
-def fence(draft: Draft, broker_id: NodeId) -> Slices[None]:
+def fence(draft: Draft, broker_id: NodeId) -> Sliced[None]:
     """Take the broker out of every ISR, then fence it."""
     broker = draft.image.brokers[broker_id]
     yield from _leave(draft, replace(broker, fenced=True))
@@ -47,7 +48,7 @@ def unfence(draft: Draft, broker_id: NodeId) -> None:
     draft.state.elections_wanted = True
 
 
-def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> Slices[None]:
+def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> Sliced[None]:
     """Move what the broker leads, shrink it out of every ISR, then mark it. It goes on serving until told to stop."""
     broker = draft.image.brokers[broker_id]
     yield from _leave(draft, replace(broker, in_controlled_shutdown=True))
@@ -58,7 +59,7 @@ def begin_controlled_shutdown(draft: Draft, broker_id: NodeId) -> Slices[None]:
     )
 
 
-def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uuid, ...]) -> Slices[None]:
+def take_directories_offline(draft: Draft, broker_id: NodeId, offline: tuple[Uuid, ...]) -> Sliced[None]:
     """Move the partitions in those directories away, then strike the directories from the registration.
 
     offline: the broker repeats its whole list with each heartbeat, so only those still registered count.
@@ -105,7 +106,7 @@ def note_cordoned(draft: Draft, broker_id: NodeId, directories: tuple[Uuid, ...]
 
 def replace_incarnation(
     draft: Draft, after: BrokerRegistration, directories: tuple[Uuid, ...], clean: bool, damaged: Partitions
-) -> Slices[None]:
+) -> Sliced[None]:
     """A new process of a known broker: before it is registered, the old one leaves every ISR.
 
     directories: what the new process will register. damaged: see `leave_damaged`.
@@ -128,7 +129,7 @@ def replace_incarnation(
     yield from _leave(draft, after, wish, directories, damaged)
 
 
-def leave_for_good(draft: Draft, broker_id: NodeId) -> Slices[None]:
+def leave_for_good(draft: Draft, broker_id: NodeId) -> Sliced[None]:
     """The broker is about to be unregistered: it leaves every ISR and every ELR.
 
     What is left on its disks counts as a last known leader still, except where nothing says in which directory it
@@ -142,7 +143,7 @@ def leave_for_good(draft: Draft, broker_id: NodeId) -> Slices[None]:
     yield from _leave(draft, replace(draft.image.brokers[broker_id], fenced=True), wish)
 
 
-def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Slices[None]:
+def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Sliced[None]:
     """Take the broker out of ISR and ELR where its log lacks records that were synced once, and nowhere else.
 
     It comes back into an ISR as any follower does. As the last known leader it still counts: where nobody is eligible,
@@ -158,7 +159,7 @@ def leave_damaged(draft: Draft, broker_id: NodeId, damaged: Partitions) -> Slice
     yield from change_partitions(draft, damaged, counts_on_it, wish)
 
 
-def elect_missing_leaders(draft: Draft) -> Slices[None]:
+def elect_missing_leaders(draft: Draft) -> Sliced[None]:
     """Try to elect a leader for each partition without one; again if something happened meanwhile that may help.
 
     A smaller min.insync.replicas may also let a reassignment end.
@@ -175,7 +176,7 @@ def _leave(
     wish_for: WishFor = no_wish,
     directories: tuple[Uuid, ...] = (),
     damaged: Partitions = NO_PARTITIONS,
-) -> Slices[None]:
+) -> Sliced[None]:
     """Change every partition that has the broker in its ISR or ELR to fit what the broker will be.
 
     Where that takes many slices, those that it leads come first: clients wait for these, and for no other.

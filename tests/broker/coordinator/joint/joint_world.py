@@ -15,10 +15,9 @@ from quorumlog.messages.joint import (
     JointFact,
     ListedJointGroup,
 )
-from quorumlog.slices import at_once
-from quorumlog_broker.coordinator.steps import Steps, begin, finish
-from quorumlog_broker.coordinator.transactions.completion import DecidedTransaction
-from quorumlog_broker.coordinator.transactions.table import Partition
+from quorumlog.slices import Sliced, at_once, begin
+from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
+from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.coordinator.turn import Call
 from tests.broker.coordinator.transaction_world import TransactionWorld
 
@@ -74,9 +73,9 @@ class JointWorld(TransactionWorld):
         number = next(self._calls)
         call = Call(number, "c", "/127.0.0.1")
         if between is None:
-            self.step(lambda: finish(getattr(self.shard, method)(call, request)))
+            self.step(lambda: at_once(getattr(self.shard, method)(call, request) or iter(())))
             return number
-        rest: list[Steps | None] = []
+        rest: list[Sliced[None] | None] = []
         self.step(lambda: rest.append(getattr(self.shard, method)(call, request)))
         while rest[0] is not None:
             between()
@@ -84,10 +83,12 @@ class JointWorld(TransactionWorld):
                 break
         return number
 
-    def abort_in_steps(self, sequence: int) -> tuple[int, Steps]:
+    def abort_in_steps(self, sequence: int) -> tuple[int, Sliced[None]]:
         return self._in_steps("abort_joint", AbortJointRequest(group_id=G, location=HERE, sequence=sequence))
 
-    def commit_in_steps(self, sequence: int, *children: Child, facts: dict[str, int] = ROWS) -> tuple[int, Steps]:
+    def commit_in_steps(
+        self, sequence: int, *children: Child, facts: dict[str, int] = ROWS
+    ) -> tuple[int, Sliced[None]]:
         named = tuple(JointFact(name=name, value=value) for name, value in facts.items())
         refs = tuple(child.ref for child in children)
         request = CommitJointRequest(
@@ -95,23 +96,23 @@ class JointWorld(TransactionWorld):
         )
         return self._in_steps("commit_joint", request)
 
-    def _in_steps(self, method: str, request: Any) -> tuple[int, Steps]:
+    def _in_steps(self, method: str, request: Any) -> tuple[int, Sliced[None]]:
         """The call's first step, its number, and the others."""
         call = Call(next(self._calls), "c", "/127.0.0.1")
-        rest: list[Steps | None] = []
+        rest: list[Sliced[None] | None] = []
         self.step(lambda: rest.append(getattr(self.shard, method)(call, request)))
         assert rest[0] is not None
         return call.number, rest[0]
 
-    def run_step(self, steps: Steps) -> bool:
+    def run_step(self, steps: Sliced[None]) -> bool:
         """One of them; false: it was the last one."""
-        rest: list[Steps | None] = []
+        rest: list[Sliced[None] | None] = []
         self.step(lambda: rest.append(begin(steps)))
         return rest[0] is not None
 
-    def finish_steps(self, begun: tuple[int, Steps]) -> object:
+    def finish_steps(self, begun: tuple[int, Sliced[None]]) -> object:
         number, steps = begun
-        self.step(finish, steps)
+        self.step(at_once, steps)
         return self.answers[number]
 
     def decided_transactions(self) -> list[DecidedTransaction]:

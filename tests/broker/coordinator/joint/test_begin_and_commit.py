@@ -13,7 +13,7 @@ from quorumlog.records.coordinator.joint import JointKey, unpack
 from quorumlog.transaction_config import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.placement import partition_of
 from quorumlog_broker.coordinator.transactions.joint import begin, checks
-from quorumlog_broker.coordinator.transactions.joint.names import child_id
+from quorumlog_broker.coordinator.transactions.joint.begin import child_id
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, R3, THERE, G, JointWorld
 from tests.broker.coordinator.transaction_world import A, B
 

@@ -11,7 +11,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import JointChildRef
 from quorumlog_broker.coordinator.transactions.joint import commit
 from quorumlog_broker.coordinator.transactions.joint.commit import Commit
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
 from tests.broker.coordinator.joint.joint_world import R2, Child, JointWorld
 from tests.broker.coordinator.transaction_world import A, B
 

@@ -11,7 +11,7 @@ from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JOINT, JointChild, JointKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionStatus
 from quorumlog_broker.coordinator.transactions.joint import preparing
-from quorumlog_broker.coordinator.transactions.joint.group import SHARED_TEXTS
+from quorumlog_broker.coordinator.transactions.state.joint_group import SHARED_TEXTS
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, Child, G, JointWorld
 from tests.broker.coordinator.transaction_world import A, B, TransactionWorld, replay
 

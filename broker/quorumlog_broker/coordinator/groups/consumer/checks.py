@@ -8,7 +8,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest
 from quorumlog_broker.coordinator.groups.consumer.assignment import flat
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED, Current
-from quorumlog_broker.coordinator.groups.consumer.regex import why_invalid
+from quorumlog_broker.coordinator.groups.consumer.subscriptions import why_invalid
 
 JOIN, LEAVE = 0, -1
 

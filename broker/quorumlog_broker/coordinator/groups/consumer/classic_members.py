@@ -24,6 +24,13 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator.consumer_groups import ClassicMemberMetadata, ClassicProtocol
+from quorumlog_broker.coordinator.group_turn import Call, MemberJoinEnds, MemberSyncEnds, Turn
+from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (
+    Subscription,
+    read_subscription,
+    write_assignment,
+)
+from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER
 from quorumlog_broker.coordinator.groups.consumer.assignment import Partition, by_topic
 from quorumlog_broker.coordinator.groups.consumer.heartbeat import Heartbeats
 from quorumlog_broker.coordinator.groups.consumer.reconcile import Current, MemberState
@@ -31,10 +38,6 @@ from quorumlog_broker.coordinator.groups.consumer.records import rename_member
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, Member
-from quorumlog_broker.coordinator.groups.consumer_protocol import Subscription, read_subscription, write_assignment
-from quorumlog_broker.coordinator.groups.deadlines import MemberJoinEnds, MemberSyncEnds
-from quorumlog_broker.coordinator.groups.subscription import CONSUMER
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
 
 
 class ClassicMembers:

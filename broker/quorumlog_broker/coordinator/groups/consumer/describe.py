@@ -14,7 +14,7 @@ from quorumlog.records.coordinator.consumer_groups import (
 )
 from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.groups.consumer.assignment import OfTopic, Target
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, Member, target_in
 from quorumlog_broker.coordinator.groups.consumer.targets import preferred_assignor
 

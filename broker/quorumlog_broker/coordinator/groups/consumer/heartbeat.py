@@ -16,9 +16,9 @@ from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatResponse,
     MemberTopicPartitions,
 )
+from quorumlog_broker.coordinator.group_turn import Call, Turn
 from quorumlog_broker.coordinator.groups.consumer.assignment import Partition, flat, to_message
 from quorumlog_broker.coordinator.groups.consumer.checks import JOIN, LEAVE, check_epoch, check_request, is_full
-from quorumlog_broker.coordinator.groups.consumer.cluster import metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.reconcile import (
     PAUSED,
     Current,
@@ -34,10 +34,9 @@ from quorumlog_broker.coordinator.groups.consumer.records import (
     write_member,
 )
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.settings import Settings, metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups, Member
 from quorumlog_broker.coordinator.groups.consumer.targets import ASSIGNORS, Targets
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
 
 
 class Heartbeats:

@@ -11,18 +11,17 @@ from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatResponse,
     DescribedConsumerGroup,
 )
+from quorumlog.slices import Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, Call, Turn
 from quorumlog_broker.coordinator.groups.consumer.classic_members import ClassicMembers
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
 from quorumlog_broker.coordinator.groups.consumer.describe import described
 from quorumlog_broker.coordinator.groups.consumer.heartbeat import Heartbeats
 from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork
 from quorumlog_broker.coordinator.groups.consumer.sessions import Sessions
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroups
 from quorumlog_broker.coordinator.groups.consumer.subscriptions import Subscriptions
 from quorumlog_broker.coordinator.groups.consumer.targets import Targets
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
-from quorumlog_broker.coordinator.steps import GROUP_UNITS, Pace, Steps
 
 
 class ConsumerProtocol:
@@ -42,7 +41,7 @@ class ConsumerProtocol:
     def use(self, cluster: Cluster) -> None:
         self.settings.cluster = cluster
 
-    def load(self) -> Steps:
+    def load(self) -> Sliced[None]:
         """In steps."""
         pace = Pace()
         for group_id in self.groups.ids():
@@ -65,7 +64,7 @@ class ConsumerProtocol:
         if group is not None:
             self.subscriptions.wanted(group)
 
-    def describe(self, call: Call, group_id: str) -> Steps:
+    def describe(self, call: Call, group_id: str) -> Sliced[None]:
         """Of one moment: see `described`."""
         group = self.groups.get(group_id)
         if group is None:

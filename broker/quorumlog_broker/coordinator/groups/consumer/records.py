@@ -17,11 +17,11 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
 )
+from quorumlog_broker.coordinator.group_turn import Turn
 from quorumlog_broker.coordinator.groups.consumer.assignment import Target
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster, metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.reconcile import Current
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, metadata_hash
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, Member
-from quorumlog_broker.coordinator.groups.turn import Turn
 
 
 def write_member(turn: Turn, group_id: str, member_id: str, member: Member) -> None:

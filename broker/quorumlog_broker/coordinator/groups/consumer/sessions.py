@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
-from quorumlog_broker.coordinator.groups.consumer.records import bump, delete_member, delete_unused_regexes
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
-from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
-from quorumlog_broker.coordinator.groups.consumer.targets import Targets
-from quorumlog_broker.coordinator.groups.deadlines import (
+from quorumlog.slices import Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import (
     ConsumerSessionEnds,
     ConsumerTimer,
     MemberJoinEnds,
     MemberSyncEnds,
     RevocationEnds,
+    Turn,
 )
-from quorumlog_broker.coordinator.groups.turn import Turn
-from quorumlog_broker.coordinator.steps import Pace, Steps
+from quorumlog_broker.coordinator.groups.consumer.reconcile import MemberState
+from quorumlog_broker.coordinator.groups.consumer.records import bump, delete_member, delete_unused_regexes
+from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
+from quorumlog_broker.coordinator.groups.consumer.targets import Targets
 
 
 class Sessions:
@@ -48,7 +48,7 @@ class Sessions:
         else:
             self._turn.timers.cancel(key)
 
-    def load(self, group: ConsumerGroup, pace: Pace) -> Steps:
+    def load(self, group: ConsumerGroup, pace: Pace) -> Sliced[None]:
         """Each member has a whole session, and those that have to give up something their rebalance time-out.
 
         The group must not change between two steps. Raises CorruptRecords, UnknownVersion for a target that cannot be

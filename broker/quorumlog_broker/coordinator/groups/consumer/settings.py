@@ -1,9 +1,93 @@
-"""What holds for a group: the settings of the broker, and where it has them, its own."""
+"""What holds for a group: the settings of the broker, and where it has them, its own.
+
+What the groups need to know of the cluster's metadata: which topics there are, and the settings of groups.
+
+The owner of the core passes in a `Cluster`; its shell reads the newest image of the metadata.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple, Protocol
+
 from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster, FixedCluster
+from quorumlog.ids import Uuid
+
+HASHES = 8_192  # of topics that are remembered
+
+
+class Topic(NamedTuple):
+    """partitions: their number. racks: of the replicas of each partition, sorted; empty if no broker has a rack."""
+
+    topic_id: Uuid
+    name: str
+    partitions: int
+    racks: tuple[tuple[str, ...], ...] = ()
+
+
+class Cluster(Protocol):
+    """The metadata at one version, which rises with each change."""
+
+    @property
+    def version(self) -> int: ...
+
+    def topic(self, name: str) -> Topic | None:
+        """None: there is no such topic."""
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        """None: there is no such topic, or no more."""
+
+    def topic_names(self) -> Sequence[str]:
+        """Of all topics that a consumer may subscribe to by a regular expression, sorted."""
+
+    def group_setting(self, group_id: str, name: str) -> int | None:
+        """A setting of this group alone, for example `consumer.session.timeout.ms`. None: it has none."""
+
+
+class FixedCluster:
+    """Of topics that are given. settings: by group and name."""
+
+    def __init__(
+        self,
+        topics: Iterable[Topic] = (),
+        version: int = 0,
+        settings: Mapping[tuple[str, str], int] | None = None,
+    ) -> None:
+        self.version = version
+        self._topics = {topic.name: topic for topic in topics}
+        self._names = {topic.topic_id: topic.name for topic in self._topics.values()}
+        self._settings = settings or {}
+
+    def topic(self, name: str) -> Topic | None:
+        return self._topics.get(name)
+
+    def name_of(self, topic_id: Uuid) -> str | None:
+        return self._names.get(topic_id)
+
+    def topic_names(self) -> Sequence[str]:
+        return sorted(self._topics)
+
+    def group_setting(self, group_id: str, name: str) -> int | None:
+        return self._settings.get((group_id, name))
+
+
+def metadata_hash(names: Iterable[str], cluster: Cluster) -> int:
+    """An int64 that changes when a subscribed topic comes, goes, grows or moves between racks. 0: there is no topic.
+
+    It is only compared, by the coordinator that wrote it or by a later one.
+    """
+    found = blake2b(digest_size=8)
+    topics = [topic for name in sorted(names) if (topic := cluster.topic(name)) is not None]
+    for topic in topics:
+        found.update(_topic_hash(topic))
+    return int.from_bytes(found.digest(), "big", signed=True) if topics else 0
+
+
+@lru_cache(HASHES)
+def _topic_hash(topic: Topic) -> bytes:
+    return blake2b(repr(tuple(topic)).encode(), digest_size=8).digest()
 
 
 class Settings:

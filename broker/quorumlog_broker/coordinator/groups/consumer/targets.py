@@ -6,7 +6,7 @@ the core runs between its turns; meanwhile the members go on by the target that 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from quorumlog.ids import Uuid
@@ -14,18 +14,14 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from quorumlog_broker.coordinator.groups.consumer.assign_range import assign_range
-from quorumlog_broker.coordinator.groups.consumer.assign_uniform import assign_uniform
+from quorumlog.slices import Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import AssignmentDue, Turn
 from quorumlog_broker.coordinator.groups.consumer.assignment import to_target
-from quorumlog_broker.coordinator.groups.consumer.assignor import Assignor, Subject
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
-from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork, Steps
+from quorumlog_broker.coordinator.groups.consumer.assignors import Assignor, Subject, assign_range, assign_uniform
+from quorumlog_broker.coordinator.groups.consumer.long_work import LongWork
 from quorumlog_broker.coordinator.groups.consumer.records import NO_TARGET, encoded_target, write_target
-from quorumlog_broker.coordinator.groups.consumer.settings import Settings
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster, Settings
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup, ConsumerGroups
-from quorumlog_broker.coordinator.groups.deadlines import AssignmentDue
-from quorumlog_broker.coordinator.groups.turn import Turn
-from quorumlog_broker.coordinator.steps import Pace
 
 ASSIGNORS: Mapping[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}
 
@@ -93,7 +89,7 @@ class Targets:
 
     # --- how ---
 
-    def _compute(self, group: ConsumerGroup) -> Steps:
+    def _compute(self, group: ConsumerGroup) -> Sliced[None]:
         """Between two steps that write, some members have their new target in the old epoch. So it is behind a failover
         that comes then, too. That is safe: a member takes what nobody owns only, and the next epoch looks again.
         """
@@ -127,7 +123,7 @@ def preferred_assignor(group: ConsumerGroup, known: tuple[str, ...]) -> str:
     return max(known, key=lambda name: (group.assignors[name], -known.index(name)))
 
 
-def _snapshot(group: ConsumerGroup, cluster: Cluster) -> Generator[None, None, _Snapshot]:
+def _snapshot(group: ConsumerGroup, cluster: Cluster) -> Sliced[_Snapshot]:
     topics = {name: topic for name in group.subscribed_topics() if (topic := cluster.topic(name)) is not None}
     ids: dict[frozenset[str], frozenset[Uuid]] = {}
     subjects: list[Subject] = []

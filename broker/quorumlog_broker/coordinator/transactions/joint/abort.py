@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from quorumlog.messages.joint import AbortJointRequest, AbortJointResponse
 from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointChild, JointKind
-from quorumlog_broker.coordinator.steps import Steps, begin
+from quorumlog.slices import Sliced, begin
 from quorumlog_broker.coordinator.transactions.joint.checks import cannot_be_asked, invalid_abort
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import PREPARES_A_TURN, Preparing
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 
 
@@ -23,7 +23,7 @@ class Abort:
         self._turn, self._table, self._states, self._preparing = turn, table, states, preparing
         self._given_up = given_up
 
-    def call(self, call: Call, request: AbortJointRequest) -> Steps | None:
+    def call(self, call: Call, request: AbortJointRequest) -> Sliced[None] | None:
         """In steps of `PREPARES_A_TURN` children. A child whose first record is not committed is aborted, too: in the
         log its abort comes behind it."""
         found = invalid_abort(request) or cannot_be_asked(request.group_id, self._states)
@@ -39,7 +39,7 @@ class Abort:
             return begin(self._abort(call, request, group))
         return None
 
-    def _abort(self, call: Call, request: AbortJointRequest, group: JointGroup) -> Steps:
+    def _abort(self, call: Call, request: AbortJointRequest, group: JointGroup) -> Sliced[None]:
         aborted = 0
         for number, slot in enumerate([*group.open]):
             if number and number % PREPARES_A_TURN == 0:

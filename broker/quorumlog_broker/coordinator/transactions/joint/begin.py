@@ -1,14 +1,19 @@
-"""BeginJoint: a child for each attempt. It opens one, or gives the same one again by its token, and aborts nobody."""
+"""BeginJoint: a child for each attempt. It opens one, or gives the same one again by its token, and aborts nobody.
+
+Ids of children: the ordinary hash of each gives the partition of its group.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import count, product
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
 from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointChild
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog.transaction_config import TransactionConfig
+from quorumlog_broker.coordinator.placement import java_hash, kafka_abs, partition_of
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     Refusal,
     cannot_be_asked,
@@ -18,13 +23,38 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     too_low,
 )
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
-from quorumlog_broker.coordinator.transactions.joint.names import child_id
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import LAST_EPOCH, ONGOING, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import LAST_EPOCH, ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_quorum.metadata.features import JOINT_BEGINS
 from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION
+
+PREFIX = "joint"
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def child_id(group: str, slot: int, partitions: int) -> str:
+    """`joint:<group>:<slot>:<salt>`. partitions: that `__transaction_state` has. The same id for the same arguments.
+
+    What follows the group may hold anything: whose child an id is, its record says, and never its name.
+    """
+    wanted = partition_of(group, partitions)
+    begin = f"{PREFIX}:{group}:{slot}:"
+    begun = java_hash(begin)
+    for length in count(1):
+        for salt in product(DIGITS, repeat=length):
+            if kafka_abs(_hash_on(begun, salt)) % partitions == wanted:
+                return begin + "".join(salt)
+    raise AssertionError("salts of every length are there")
+
+
+def _hash_on(begun: int, text: Iterable[str]) -> int:
+    """`java_hash` of what has this hash and the text behind it, of one-unit characters. An id tries 50 salts."""
+    for character in text:
+        begun = (31 * begun + ord(character)) & 0xFFFF_FFFF
+    return begun - (1 << 32) if begun >> 31 else begun
+
 
 MAX_SLOTS_TRIED = 64  # by one call; 0.1 ms each
 CAUSES: dict[int, str] = {  # newer software may know others

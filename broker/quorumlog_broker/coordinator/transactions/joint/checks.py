@@ -12,7 +12,7 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest, CommitJointRequest
 from quorumlog.records.coordinator.joint import JointKind, JointValue
-from quorumlog_broker.coordinator.transactions.states import States
+from quorumlog_broker.coordinator.transactions.state.states import States
 from quorumlog_quorum.metadata.features import JOINT_BEGINS, JOINT_TRANSACTIONS, JOINT_VERSION
 
 MAX_CHILDREN = 160_000  # of a decision: 6 bytes each, below the largest record of the topic

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import CommitJointRequest, CommitJointResponse, JointChildRef
 from quorumlog.records.coordinator.joint import CHILD, Fact, JointKey, JointValue, pack
-from quorumlog.slices import Sliced
+from quorumlog.slices import Sliced, begin
 from quorumlog.transaction_config import JointConfig
-from quorumlog_broker.coordinator.steps import Steps, begin
 from quorumlog_broker.coordinator.transactions.joint.begin import not_open
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     MAX_CHILDREN,
@@ -27,10 +26,10 @@ from quorumlog_broker.coordinator.transactions.joint.checks import (
     no_room,
     too_low,
 )
-from quorumlog_broker.coordinator.transactions.joint.group import Foreseen, JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn, WaitEnds
-from quorumlog_broker.coordinator.transactions.table import ONGOING, TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import Foreseen, JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn, WaitEnds
+from quorumlog_broker.coordinator.transactions.state.table import ONGOING, TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 from quorumlog_quorum.metadata.features import JOINT_ENDS
 
@@ -65,11 +64,11 @@ class Commit:
         self._states, self._preparing = states, preparing
         self.waiting: dict[int, _Wait] = {}
 
-    def call(self, call: Call, request: CommitJointRequest) -> Steps | None:
+    def call(self, call: Call, request: CommitJointRequest) -> Sliced[None] | None:
         """Children are looked at in steps of `CHILDREN_A_STEP`; the decision is a step of its own if they are more."""
         return begin(self._call(call, request))
 
-    def _call(self, call: Call, request: CommitJointRequest) -> Steps:
+    def _call(self, call: Call, request: CommitJointRequest) -> Sliced[None]:
         found, refs = invalid_commit(request), dict[int, JointChildRef]()
         if found is None:
             for some in _parts(request.children):

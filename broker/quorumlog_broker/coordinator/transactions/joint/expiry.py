@@ -11,10 +11,10 @@ from collections import deque
 from quorumlog.records.coordinator.joint import GivenUpKey, JointKey, JointKind
 from quorumlog.transaction_config import JointConfig
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
-from quorumlog_broker.coordinator.transactions.states import JointSweepGoesOn, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import JointSweepGoesOn, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 
 LOOKS_A_TURN = 5_000  # groups that one turn looks at
 TOMBSTONES_A_TURN = 500  # 0.6 MB at most: a name has up to 1,000 bytes, and a run 200

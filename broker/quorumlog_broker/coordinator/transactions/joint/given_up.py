@@ -14,8 +14,8 @@ from collections import deque
 
 from quorumlog.records.coordinator.joint import GivenUpKey, GivenUpValue
 from quorumlog.transaction_config import JointConfig
-from quorumlog_broker.coordinator.transactions.states import TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.transactions.state.states import TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 
 MAX_GIVEN_UP = 10_000  # of a coordinator; the oldest one is forgotten
 

@@ -13,10 +13,10 @@ from quorumlog.messages.joint import (
 from quorumlog.records.coordinator.joint import JointKey
 from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.transactions.joint.checks import Refusal, cannot_be_asked
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 from quorumlog_broker.coordinator.turn import Call
 
 

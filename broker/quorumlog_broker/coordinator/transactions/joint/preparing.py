@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections import deque
 
 from quorumlog.records.coordinator.joint import Cause
-from quorumlog_broker.coordinator.transactions.completion import Completion
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup, prepared
-from quorumlog_broker.coordinator.transactions.states import PreparesGoOn, States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import TransactionTable
+from quorumlog_broker.coordinator.transactions.state.completion import Completion
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup, prepared
+from quorumlog_broker.coordinator.transactions.state.states import PreparesGoOn, States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 
 PREPARES_A_TURN = 64
 

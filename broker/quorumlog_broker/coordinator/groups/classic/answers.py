@@ -11,7 +11,7 @@ from quorumlog.messages.groups import (
     OffsetCommitResponse,
     OffsetCommitTopicResult,
 )
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 
 
 def unknown_group(group_id: str, why: str = "does not exist") -> DescribedGroup:

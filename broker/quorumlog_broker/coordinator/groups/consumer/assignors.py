@@ -1,20 +1,72 @@
-"""The `uniform` assignor: numbers of partitions differ by one at most, and members keep as much as that allows.
+"""What an assignor is given, and what it gives.
+
+The `range` assignor: members share each topic in contiguous ranges. Members at the same place of two topics with
+equal numbers of partitions get equal indexes, which joins rely on. What was assigned before plays no part.
+
+The `uniform` assignor: numbers of partitions differ by one at most, and members keep as much as that allows.
 
 With unequal subscriptions that is not always possible; then partitions move as long as that makes numbers more equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from quorumlog.ids import Uuid
-from quorumlog_broker.coordinator.groups.consumer.assignor import SLICE, Assignment, Steps, Subject
+from quorumlog.slices import Sliced
+
+SLICE = 4_000
+"""Members or partitions that are looked at between two steps: about 2 ms."""
+
+Assignment = dict[str, dict[Uuid, list[int]]]
+"""member id -> topic id -> indexes"""
+
+
+class Subject(NamedTuple):
+    """A member. topics: ids of those that it subscribes to; members may share one object. owned: its last target."""
+
+    member_id: str
+    instance_id: str | None
+    topics: frozenset[Uuid]
+    owned: Mapping[Uuid, Sequence[int]]
+
+
+Assignor = Callable[[Sequence[Subject], Mapping[Uuid, int]], Sliced[Assignment]]
+"""(members, partitions of each topic that a member subscribes to). Each of these is assigned once, to a subscriber."""
+
+
+def assign_range(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
+    """Of P partitions of a topic each of its M subscribers gets P div M, the first P mod M one more.
+
+    Members are taken by their instance ids, those without one behind them, by their ids.
+    """
+    ordered = sorted(members, key=lambda one: (one.instance_id is None, one.instance_id or "", one.member_id))
+    found: Assignment = {one.member_id: {} for one in ordered}
+    done = 0
+    for topic_id, count in partitions.items():
+        subscribers = [one.member_id for one in ordered if topic_id in one.topics]
+        if not subscribers:
+            continue
+        quota, more = divmod(count, len(subscribers))
+        begin = 0
+        for place, member_id in enumerate(subscribers):
+            end = begin + quota + (place < more)
+            if end > begin:
+                found[member_id][topic_id] = list(range(begin, end))
+            begin = end
+        done += len(ordered) + count
+        if done >= SLICE:
+            done = 0
+            yield
+    return found
+
 
 MAX_PASSES = 16
 
 
-def assign_uniform(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Steps:
+def assign_uniform(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
     ordered = sorted(members, key=lambda one: one.member_id)
     if not ordered:
         return {}
@@ -33,7 +85,7 @@ def _still_owned(member: Subject, partitions: Mapping[Uuid, int]) -> Iterator[tu
                     yield topic_id, index
 
 
-def _equal(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Steps:
+def _equal(members: Sequence[Subject], partitions: Mapping[Uuid, int]) -> Sliced[Assignment]:
     """P div M each, P mod M members one more: those first that have one more already."""
     counts = {topic_id: count for topic_id, count in partitions.items() if topic_id in members[0].topics}
     quota, more = divmod(sum(counts.values()), len(members))
@@ -82,13 +134,13 @@ class _Unequal:
         self._subscribers: dict[Uuid, list[str]] = {topic_id: [] for topic_id in partitions}
         self._done = 0
 
-    def _count(self, work: int) -> Iterator[None]:
+    def _count(self, work: int) -> Sliced[None]:
         self._done += work
         if self._done >= SLICE:
             self._done = 0
             yield
 
-    def run(self) -> Steps:
+    def run(self) -> Sliced[Assignment]:
         for member in self._members:
             for topic_id in member.topics:
                 if topic_id in self._subscribers:
@@ -111,7 +163,7 @@ class _Unequal:
         subscribers = len(self._subscribers[topic_id])
         return -self._partitions[topic_id] / subscribers, subscribers, topic_id
 
-    def _keep(self) -> Generator[None, None, dict[Uuid, set[int]]]:
+    def _keep(self) -> Sliced[dict[Uuid, set[int]]]:
         taken: dict[Uuid, set[int]] = {}
         for member in self._members:
             for topic_id, index in _still_owned(member, self._partitions):
@@ -123,7 +175,7 @@ class _Unequal:
             yield from self._count(len(member.owned))
         return taken
 
-    def _deal(self, topic_id: Uuid, taken: set[int]) -> Iterator[None]:
+    def _deal(self, topic_id: Uuid, taken: set[int]) -> Sliced[None]:
         """Each free partition to the least loaded subscriber."""
         heap = [(self._load[one], one) for one in self._subscribers[topic_id]]
         heapify(heap)
@@ -137,7 +189,7 @@ class _Unequal:
             heappush(heap, (load + 1, member_id))
             yield from self._count(1)
 
-    def _balance(self, topic_id: Uuid) -> Generator[None, None, int]:
+    def _balance(self, topic_id: Uuid) -> Sliced[int]:
         """Move partitions of this topic while one of its owners has two more than one of its subscribers."""
         subscribers = self._subscribers[topic_id]
         least = [(self._load[one], one) for one in subscribers]

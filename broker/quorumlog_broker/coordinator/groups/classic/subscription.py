@@ -6,8 +6,8 @@ The bytes belong to the clients. Only the prefix that all versions share is read
 from __future__ import annotations
 
 from quorumlog.records import CorruptRecords
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.consumer_protocol import read_topics
+from quorumlog_broker.coordinator.groups.classic.consumer_protocol import read_topics
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 
 CONSUMER = "consumer"
 """The protocol type whose metadata has this form."""

@@ -12,12 +12,11 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.deadlines import SyncEnds
-from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
-from quorumlog_broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalance
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
-from quorumlog_broker.coordinator.steps import Pace, Steps
+from quorumlog.slices import Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import Call, SyncEnds, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
+from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance
 
 
 class Generation:
@@ -28,7 +27,7 @@ class Generation:
 
     # --- sync ---
 
-    def sync_group(self, group: ClassicGroup, call: Call, request: SyncGroupRequest) -> Steps:
+    def sync_group(self, group: ClassicGroup, call: Call, request: SyncGroupRequest) -> Sliced[None]:
         """Answered now, or parked until the leader's assignment is committed."""
         error = self._refusal(group, request)
         if error != ErrorCode.NONE:
@@ -61,7 +60,7 @@ class Generation:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else ErrorCode.NONE
 
-    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> Steps:
+    def _assign(self, group: ClassicGroup, assignments: dict[str, bytes]) -> Sliced[None]:
         """Write the generation. It is stable, and its members hear of it, once the record is committed."""
         generation = group.generation
         value = yield from GROUP_METADATA.encode_sliced(group.to_value(assignments), GROUP_VERSION, Pace())

@@ -7,7 +7,7 @@ now; and nothing is written any more for a topic of which this core was told tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from quorumlog.errors import ErrorCode
@@ -41,21 +41,20 @@ from quorumlog.records.coordinator.offset_bytes import (
     write_value,
 )
 from quorumlog.records.coordinator.offsets import NO_TIMESTAMP, OffsetCommitValue
-from quorumlog.slices import Sliced
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
+from quorumlog.slices import UNITS_A_SLICE, Pace, Sliced
+from quorumlog_broker.coordinator.group_turn import Call, Producer, Turn, Write
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
+from quorumlog_broker.coordinator.groups.classic.rebalance import Rebalance
+from quorumlog_broker.coordinator.groups.classic.subscription import CONSUMER, subscribed_topics
 from quorumlog_broker.coordinator.groups.consumer.settings import Settings
-from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
-from quorumlog_broker.coordinator.groups.offset_table import OffsetTable, Partition, View
-from quorumlog_broker.coordinator.groups.rebalance import Rebalance
-from quorumlog_broker.coordinator.groups.subscription import CONSUMER, subscribed_topics
-from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn, Write
-from quorumlog_broker.coordinator.steps import UNITS_A_STEP, Pace, Steps
+from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable, Partition, View
 
 BROKERS_RETENTION = -1
 LAST_TIME_MS = 2**63 - 1  # that a record can hold; old clients ask for the longest retention and mean for ever
 GONE_MAX = 1_000  # ids of deleted topics that are remembered: calls that name one are on their way for seconds at most
 CHECKS_A_STEP = 4_096  # partitions
-COMMITS_A_STEP = UNITS_A_STEP // 2  # a commit takes twice as long as a look, with the batch that it leaves in
+COMMITS_A_STEP = UNITS_A_SLICE // 2  # a commit takes twice as long as a look, with the batch that it leaves in
 
 Allowed = Callable[[OffsetCommitTopic, int], ErrorCode]
 """Whether the partition of this index may be committed."""
@@ -205,14 +204,14 @@ class OffsetCalls:
 
     # --- fetch ---
 
-    def fetch(self, call: Call, request: OffsetFetchGroup, *, require_stable: bool = False) -> Steps:
+    def fetch(self, call: Call, request: OffsetFetchGroup, *, require_stable: bool = False) -> Sliced[None]:
         """Of a group that does not exist, too: it has committed nothing.
 
         require_stable: an offset that an open transaction may still change is an error (KIP-447).
         """
         asked = None if request.topics is None else request.topics.topics
         number = self._table.count(request.group_id) if asked is None else sum(len(one.partitions) for one in asked)
-        lasting = number >= UNITS_A_STEP  # a transaction may end between two steps
+        lasting = number >= UNITS_A_SLICE  # a transaction may end between two steps
         view = self._table.view(request.group_id, lasting=lasting)
         pace = Pace()
         if asked is None:
@@ -235,7 +234,7 @@ class OffsetCalls:
         response = OffsetFetchGroupResult(group_id=request.group_id, topics=tuple(results))
         self._turn.answer_read(request.group_id, call.number, response)
 
-    def _all_of(self, view: View, pace: Pace) -> Generator[None, None, tuple[OffsetFetchTopic, ...]]:
+    def _all_of(self, view: View, pace: Pace) -> Sliced[tuple[OffsetFetchTopic, ...]]:
         """With the id of the topic that has the name now, if there is one."""
         found: dict[str, list[int]] = {}
         for rest in view.found:
@@ -284,7 +283,7 @@ class OffsetCalls:
             self._delete(group_id, rest_of(*partition))
         return ErrorCode.NONE
 
-    def delete_all(self, group_id: str, pace: Pace) -> Steps:
+    def delete_all(self, group_id: str, pace: Pace) -> Sliced[None]:
         """Pending ones, too: their transactions would bring the group back."""
         for rest in self._table.partitions(group_id):
             self._delete(group_id, rest)
@@ -301,7 +300,7 @@ class OffsetCalls:
         while len(self._gone) > GONE_MAX:
             del self._gone[next(iter(self._gone))]
 
-    def delete_topic(self, group_id: str, topic: str, topic_id: bytes, pace: Pace) -> Steps:
+    def delete_topic(self, group_id: str, topic: str, topic_id: bytes, pace: Pace) -> Sliced[None]:
         """Also what open transactions hold: their markers would bring it back. A tombstone takes all that a partition
         has, so it is not written where something is of the topic that has the name now. That is the newer one, and wins
         when the transaction ends."""
@@ -319,7 +318,7 @@ class OffsetCalls:
 
     # --- expiry ---
 
-    def delete_expired(self, group_id: str, kept: Callable[[], Kept], pace: Pace) -> Steps:
+    def delete_expired(self, group_id: str, kept: Callable[[], Kept], pace: Pace) -> Sliced[None]:
         """Take the offsets that are no longer kept (KIP-211).
 
         They are kept while a member consumes their topic, and for the retention from when the group became empty, or

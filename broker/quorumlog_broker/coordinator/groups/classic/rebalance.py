@@ -9,10 +9,8 @@ from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import JoinGroupResponse, SyncGroupResponse
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.deadlines import DelayEnds, JoinEnds, SessionEnds, SyncEnds
-from quorumlog_broker.coordinator.groups.member import Member
-from quorumlog_broker.coordinator.groups.turn import Turn
+from quorumlog_broker.coordinator.group_turn import DelayEnds, JoinEnds, SessionEnds, SyncEnds, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member, State
 
 GROUP_VERSION = 3  # of the record's value: the one that Kafka 4 writes, not flexible
 

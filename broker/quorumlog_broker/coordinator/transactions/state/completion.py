@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from quorumlog.records.coordinator.transactions import NO_PRODUCER_ID, TransactionStatus, TransactionValue
-from quorumlog_broker.coordinator.transactions.states import States, TransactionTurn
-from quorumlog_broker.coordinator.transactions.table import (
+from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn
+from quorumlog_broker.coordinator.transactions.state.table import (
     COMPLETES,
     PREPARE_COMMIT,
     PREPARED,

@@ -29,7 +29,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionValue,
 )
 from quorumlog.records.corrupt import CorruptRecords
-from quorumlog_broker.coordinator.transactions.joint.group import JointGroup, prepared
+from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup, prepared
 
 Partition = tuple[str, int]
 """(topic, index)"""

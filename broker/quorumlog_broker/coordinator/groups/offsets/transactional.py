@@ -10,12 +10,12 @@ from __future__ import annotations
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import OffsetCommitPartitionResult, OffsetCommitTopicResult
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.membership import unknown_or_fenced
-from quorumlog_broker.coordinator.groups.offset_calls import Allowed, OffsetCalls, everything
-from quorumlog_broker.coordinator.groups.offset_table import OffsetTable
-from quorumlog_broker.coordinator.groups.turn import Call, Producer, Turn
-from quorumlog_broker.coordinator.steps import Steps
+from quorumlog.slices import Sliced
+from quorumlog_broker.coordinator.group_turn import Call, Producer, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.membership import unknown_or_fenced
+from quorumlog_broker.coordinator.groups.offsets.calls import Allowed, OffsetCalls, everything
+from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable
 from quorumlog_broker.produce.transactional import EndTransaction
 
 
@@ -45,7 +45,7 @@ class TransactionalOffsets:
             error = ErrorCode.ILLEGAL_GENERATION
         return error
 
-    def commit(self, call: Call, request: TxnOffsetCommitRequest, allowed: Allowed = everything) -> Steps:
+    def commit(self, call: Call, request: TxnOffsetCommitRequest, allowed: Allowed = everything) -> Sliced[None]:
         """The caller has asked `refusal`, and the producer's transaction coordinator has this partition. One partition
         that the member may not commit refuses the call: a transaction has all of its offsets, or none."""
         producer = Producer(request.producer_id, request.producer_epoch)

@@ -2,17 +2,59 @@
 
 The states and the rules of the methods are Kafka's ClassicGroup. Members that join and the generation of a rebalance
 that goes on live here only; the log holds stable and empty generations (`GroupMetadataValue`).
+
+One member of a classic group.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from enum import Enum
 
 from quorumlog.messages.groups import JoinedMember
 from quorumlog.records.coordinator.offsets import GroupMetadataValue, MemberMetadata
-from quorumlog_broker.coordinator.groups.member import Member, Protocols
-from quorumlog_broker.coordinator.steps import Pace, Steps
+from quorumlog.slices import Pace, Sliced
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""(name, metadata) in the order in which the member prefers them."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Member:
+    """join, parked_sync: the parked call of that kind, None if there is none.
+
+    is_new: it has joined, and has not been in a generation yet.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocols: Protocols
+    assignment: bytes = b""
+    is_new: bool = False
+    join: int | None = None
+    parked_sync: int | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """A call of it is parked, so the member cannot send heartbeats."""
+        return self.join is not None or self.parked_sync is not None
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """What it said for this protocol; empty for one that it does not know."""
+        wanted = protocol or ""
+        for name, metadata in self.protocols:
+            if name == wanted:
+                return metadata
+        return b""
+
+    def vote(self, candidates: set[str]) -> str:
+        """The first of its protocols that all members support."""
+        return next(name for name, _ in self.protocols if name in candidates)
 
 
 class State(Enum):
@@ -215,7 +257,7 @@ class ClassicGroup:
             self.state_timestamp,
         )
 
-    def load(self, value: GroupMetadataValue, pace: Pace) -> Steps:
+    def load(self, value: GroupMetadataValue, pace: Pace) -> Sliced[None]:
         """The group as the log has it: stable with these members, or empty."""
         assert not self.members and not self.pending_ids, "a group is loaded once"
         self.generation, self.protocol_type = value.generation, value.protocol_type or None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.deadlines import ClassicTimer, DelayEnds, JoinEnds, SessionEnds, SyncEnds
-from quorumlog_broker.coordinator.groups.rebalance import Rebalance
-from quorumlog_broker.coordinator.groups.sync import Generation
+from quorumlog_broker.coordinator.group_turn import ClassicTimer, DelayEnds, JoinEnds, SessionEnds, SyncEnds
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
+from quorumlog_broker.coordinator.groups.classic.rebalance import Rebalance
+from quorumlog_broker.coordinator.groups.classic.sync import Generation
 
 
 class ClassicTimers:

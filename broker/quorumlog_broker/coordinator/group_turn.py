@@ -1,8 +1,16 @@
-"""What the timers of groups are about. Each kind has its name in it: equal tuples of two kinds would be one timer."""
+"""The turn of the core of a partition of `__consumer_offsets`.
+
+What the timers of groups are about. Each kind has its name in it: equal tuples of two kinds would be one timer.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from quorumlog_broker.coordinator.turn import MAX_RECORD_BYTES, Answer, Call, Producer, Write
+from quorumlog_broker.coordinator.turn import Turn as CoordinatorTurn
+
+__all__ = ["Answer", "Call", "GROUP_UNITS", "MAX_RECORD_BYTES", "Producer", "Turn", "Write"]
 
 
 class SessionEnds(NamedTuple):
@@ -76,3 +84,8 @@ class MemberSyncEnds(NamedTuple):
 ClassicTimer = SessionEnds | DelayEnds | JoinEnds | SyncEnds
 ConsumerTimer = ConsumerSessionEnds | RevocationEnds | AssignmentDue | MemberJoinEnds | MemberSyncEnds
 GroupTimer = ClassicTimer | ConsumerTimer
+
+
+Turn = CoordinatorTurn[GroupTimer]
+
+GROUP_UNITS = 8  # of a slice: what a group takes beside its offsets

@@ -8,9 +8,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import ZERO_UUID, Epoch, Uuid
 from quorumlog.messages.groups import OffsetCommitRequest, OffsetCommitTopic, OffsetFetchGroup
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
-from quorumlog_broker.coordinator.groups.consumer.cluster import Cluster
+from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
-from quorumlog_broker.coordinator.groups.offset_calls import Allowed
+from quorumlog_broker.coordinator.groups.offsets.calls import Allowed
 
 NO_GENERATION = -1
 

@@ -8,11 +8,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import JoinGroupRequest, JoinGroupResponse
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
-from quorumlog_broker.coordinator.groups.classic_group import ClassicGroup, State
-from quorumlog_broker.coordinator.groups.deadlines import SessionEnds
-from quorumlog_broker.coordinator.groups.member import Member, Protocols
-from quorumlog_broker.coordinator.groups.rebalance import GROUP_VERSION, Rebalance
-from quorumlog_broker.coordinator.groups.turn import Call, Turn
+from quorumlog_broker.coordinator.group_turn import Call, SessionEnds, Turn
+from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member, Protocols, State
+from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance
 
 
 class Membership:

@@ -1,0 +1,1 @@
+"""Groups of the classic protocol: their members, rebalances and answers. Pure."""

@@ -1,0 +1,1 @@
+"""What the coordinator knows of transactional ids and of joint commits. Pure."""
