@@ -104,16 +104,12 @@ def steady(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
     """Each batch with rows of a stream that begins one when the one before ends: its duration, and how many rows."""
     frame = _stream(spark, job).option("startingOffsets", "earliest").load()
     query = frame.writeStream.format("noop").option("checkpointLocation", job["folder"]).start()
-    batches: dict[int, tuple[float, float, Answer]] = {}
     until_s = None
-    while until_s is None or time.perf_counter() < until_s:
-        time.sleep(LOOK_S)  # fewer batches than recentProgress keeps
-        for said in query.recentProgress:
-            if said["numInputRows"]:
-                until_s = until_s or time.perf_counter() + STEADY_S
-                batches[said["batchId"]] = (said["durationMs"]["triggerExecution"] / 1000, 0.0, [said["numInputRows"]])
-        if query.exception() is not None:
-            raise SystemExit(f"the stream failed: {query.exception()}")
+    for batches in _looks(query, least_rows=1):
+        if until_s is None and batches:
+            until_s = time.perf_counter() + STEADY_S
+        if until_s is not None and time.perf_counter() >= until_s:
+            break
     query.stop()
     return iter(batches.values())
 
@@ -150,15 +146,24 @@ def commits(spark: Any, job: Job) -> Iterator[tuple[float, float, Answer]]:
     frame = source.load().selectExpr("cast(value as string) as value", "cast(value % 6 as int) as partition")
     writer = frame.writeStream.format("timed-quorumlog").options(**_sink_options(job))
     query = writer.option("checkpointLocation", os.path.join(job["folder"], "checkpoint")).start()
-    batches: dict[int, tuple[float, float, Answer]] = {}
-    while len(batches) < job["runs"]:
-        time.sleep(LOOK_S)  # fewer batches than recentProgress keeps
-        for said in query.recentProgress:
-            batches[said["batchId"]] = (said["durationMs"]["triggerExecution"] / 1000, 0.0, [said["numInputRows"]])
-        if query.exception() is not None:
-            raise SystemExit(f"the stream failed: {query.exception()}")
+    for batches in _looks(query):
+        if len(batches) >= job["runs"]:
+            break
     query.stop()
     return iter(batches.values())
+
+
+def _looks(query: Any, least_rows: int = 0) -> Iterator[dict[int, tuple[float, float, Answer]]]:
+    """The batches of a stream so far, of at least so many rows, by their number: after each look at its progress."""
+    batches: dict[int, tuple[float, float, Answer]] = {}
+    while True:
+        time.sleep(LOOK_S)  # fewer batches than recentProgress keeps
+        for said in query.recentProgress:
+            if said["numInputRows"] >= least_rows:
+                batches[said["batchId"]] = (said["durationMs"]["triggerExecution"] / 1000, 0.0, [said["numInputRows"]])
+        if query.exception() is not None:
+            raise SystemExit(f"the stream failed: {query.exception()}")
+        yield batches
 
 
 def _rows_to_write(spark: Any, job: Job) -> str:
