@@ -44,11 +44,9 @@ from bench import (
     throughput,
     validation,
 )
-from bench.compiled import compile_tree
-from bench.ending import exit_on_sigterm
-from bench.folders import new_folder
 from bench.loads import make_load
 from bench.report import Report, Row, print_heading
+from bench.start import compile_tree, exit_on_sigterm, new_folder
 from bench.subject import Subject
 
 PARTS = (

@@ -20,13 +20,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import machine
-from bench.ending import exit_on_sigterm
-from bench.folders import new_folder
 from bench.java_load import LOADS, Cost, JavaLoad, run_load
 from bench.kafka_clients import new_topic
 from bench.kafka_tools import Unavailable, get_kafka
 from bench.processor_time import NOTHING, Spent, spent_by_threads
 from bench.rounds import in_turn
+from bench.start import exit_on_sigterm, new_folder
 from bench.tree_cluster import TreeCluster
 from bench.warm_producer import WarmProducer
 

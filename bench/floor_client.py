@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ import grpc
 
 from bench import floor, floor_lane
 from bench.floor import NODES, OPTIONS, READ, checksum_of
+from bench.floor_lane import PRODUCE, READING, Caller, connect
 
 READ_BYTES = 2 << 20  # per read: a consumer's default for a partition
 # Nodes keep freed memory (quorumlog_server/process/allocator.py). The floor does so too, so that the comparison is
@@ -146,3 +148,59 @@ async def _all(coroutines: Any) -> None:
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     for task in tasks:
         await task
+
+
+LOG_BYTES = 4  # size of a log's number
+
+
+class LaneFloorClient(FloorClient):
+    """A connection per log and purpose, opened on first use."""
+
+    def __init__(self, ports: Sequence[int], logs: int) -> None:
+        super().__init__([], logs)
+        self._ports = ports
+        self._streams: dict[tuple[str, int], Stream] = {}
+
+    async def close(self) -> None:
+        for stream in self._streams.values():
+            stream.close()
+
+    def _method(self, kind: str, number: int, name: str) -> Any:
+        first = PRODUCE + number.to_bytes(LOG_BYTES, "big") if name == "produce" else READING
+        found = self._streams.get((name, number))
+        if found is None:
+            found = self._streams[name, number] = Stream(self._ports[number % NODES], first)
+        return found.call if kind == "unary_unary" else lambda metadata: found
+
+
+class Stream:
+    """Messages out, answers in, in order: the part of a gRPC stream's interface that the load uses."""
+
+    def __init__(self, port: int, first: bytes) -> None:
+        self._port, self._first = port, first
+        self._caller: Caller | None = None
+        self._answers: deque[asyncio.Future[memoryview]] = deque()
+        self._written = asyncio.Event()
+
+    async def write(self, message: bytes) -> None:
+        if self._caller is None:
+            self._caller = await connect(self._port, self._first)
+        self._answers.append(self._caller.ask([message]))
+        self._written.set()
+
+    async def read(self) -> memoryview:
+        while not self._answers:
+            self._written.clear()
+            await self._written.wait()
+        return await self._answers.popleft()
+
+    async def call(self, message: bytes) -> memoryview:
+        await self.write(message)
+        return await self.read()
+
+    async def done_writing(self) -> None:
+        """Does nothing: the connection is used again in the next round."""
+
+    def close(self) -> None:
+        if self._caller is not None:
+            self._caller.transport.close()

@@ -27,7 +27,6 @@ from pathlib import Path
 
 from bench import (
     kafka_cleaner,
-    kafka_group_lives,
     kafka_groups,
     kafka_partitions,
     kafka_promises,
@@ -35,15 +34,15 @@ from bench import (
     kafka_transactions,
     machine,
 )
-from bench.folders import new_folder
+from bench import kafka_groups as kafka_group_lives
 from bench.kafka_figures import Size, measure
 from bench.kafka_peer import KafkaPeer
 from bench.kafka_rows import PARTS, rows
-from bench.kafka_samples import Samples
-from bench.kafka_table import without_goals
+from bench.kafka_table import Samples, without_goals
 from bench.kafka_tools import VERSION, Kafka, Unavailable, get_kafka
 from bench.peer import OurPeer, Peer
 from bench.report import Report, print_heading
+from bench.start import new_folder
 
 ROUNDS, QUICK_ROUNDS = 3, 1
 TOGETHER = ("promises", "recovery", "cleaner", "groups", "transactions", "partitions")  # both clusters in turns

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench import kafka_clients as clients
 from bench.compaction import FEW_KEYS, SEGMENT_BYTES, filled, no_reads, spec_of
 from bench.kafka_peer import KafkaPeer
-from bench.kafka_samples import Samples
+from bench.kafka_table import Samples
 from bench.kafka_tools import Kafka
 from bench.machine import MEGABYTE
 from bench.peer import START_TIMEOUT_S, remaining

@@ -14,11 +14,10 @@ from typing import Any
 
 from bench import kafka_clients as clients
 from bench import throughput
-from bench.floor_client import Floor
-from bench.floor_lane_client import LaneFloorClient
+from bench.floor_client import Floor, LaneFloorClient
 from bench.kafka_lives import failovers, memory_mb, start_peer
 from bench.kafka_partitions import Work as PartitionsWork
-from bench.kafka_samples import Samples
+from bench.kafka_table import Samples
 from bench.kafka_tools import Kafka
 from bench.kafka_transactions import Work
 from bench.loads import Load, make_load

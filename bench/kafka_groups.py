@@ -12,16 +12,97 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from bench.kafka_clients import create_topic, make_admin
-from bench.kafka_group_lives import FAILOVER, failover
 from bench.kafka_lives import start_peer
 from bench.kafka_peer import KafkaPeer
-from bench.kafka_samples import Samples
+from bench.kafka_table import Samples, figure_beside, or_why, ratios
 from bench.peer import Peer
-from bench.raw_client import Connection
-from bench.raw_commits import TOPIC, TOPIC_PARTITIONS, committer
+from bench.raw_client import TOPIC, TOPIC_PARTITIONS, Connection, accepted, committer, to_coordinator, until
 from bench.raw_consumer_member import ConsumerGroup
 from bench.raw_member import HEARTBEAT_S, SESSION_MS, Group
+from bench.report import Row
 from quorumlog.internal_topics import CONSUMER_OFFSETS
+from quorumlog.messages.admin import FindCoordinatorRequest
+from quorumlog.messages.groups import OffsetFetchGroup, OffsetFetchRequest
+
+FAILOVER, LOAD = "group failover", "group load"  # names of figures
+FILL_PARTITIONS = TOPIC_PARTITIONS  # of one commit
+FETCH_VERSION = 8
+
+
+def failover(peer: Peer, figures: Samples) -> None:
+    """From kill -9 of the coordinator until a commit is accepted. The node is started again."""
+    figures.add(FAILOVER, asyncio.run(_failover_of(peer, "group-0")))
+
+
+async def _failover_of(peer: Peer, group_id: str) -> float:
+    servers = peer.bootstrap_servers
+    victim = await _coordinator_id(servers, group_id)
+    peer.kill(victim)
+    begun = time.perf_counter()
+
+    async def is_accepted() -> bool:
+        connection = await to_coordinator(servers, group_id)
+        try:
+            return await accepted(connection, group_id)
+        finally:
+            connection.close()
+
+    await until(is_accepted)
+    seconds = time.perf_counter() - begun
+    peer.restart(victim)
+    return seconds
+
+
+async def _coordinator_id(servers: str, group_id: str) -> int:
+    host, port = servers.split(",", maxsplit=1)[0].rsplit(":", 1)
+    connection = await Connection.open(host, int(port))
+    found = (await connection.ask(FindCoordinatorRequest(keys=(group_id,)), 4)).coordinators[0]
+    connection.close()
+    return int(found.node_id)
+
+
+def measure_load(make: Callable[[], Peer], records: int, live: int, figures: Samples) -> None:
+    """A log of `records` offsets, of which `live` are live: seconds from a kill until they can be read elsewhere."""
+    figures.attempt([LOAD], lambda: _load(make, records, live, figures))
+
+
+def _load(make: Callable[[], Peer], records: int, live: int, figures: Samples) -> None:
+    peer = make()
+    try:
+        start_peer(peer)
+        create_topic(make_admin(peer.bootstrap_servers), TOPIC, TOPIC_PARTITIONS)
+        asyncio.run(_fill(peer.bootstrap_servers, records, live))
+        figures.add(LOAD, asyncio.run(_loaded_after_kill(peer)))
+    finally:
+        peer.close()
+
+
+async def _fill(servers: str, records: int, live: int) -> None:
+    """Commits of FILL_PARTITIONS each, of as many groups as have `live` offsets together."""
+    groups = [f"group-{number}" for number in range(max(1, live // FILL_PARTITIONS))]
+    committers = [await committer(servers, group, FILL_PARTITIONS) for group in groups]
+    for number in range(records // FILL_PARTITIONS - 2 * len(committers)):  # each has committed twice
+        connection, frame, good = committers[number % len(committers)]
+        assert await connection.exchange(frame) == good, "a commit was refused"
+
+
+async def _loaded_after_kill(peer: Peer) -> float:
+    servers, group_id = peer.bootstrap_servers, "group-0"
+    peer.kill(await _coordinator_id(servers, group_id))
+    begun = time.perf_counter()
+    request = OffsetFetchRequest(groups=(OffsetFetchGroup(group_id=group_id),))
+
+    async def read() -> bool:
+        connection = await to_coordinator(servers, group_id)
+        try:
+            found = (await connection.ask(request, FETCH_VERSION)).groups[0]
+            return not found.error_code and sum(len(topic.partitions) for topic in found.topics) == FILL_PARTITIONS
+        finally:
+            connection.close()
+
+    await until(read)
+    return time.perf_counter() - begun
+
 
 SETTINGS = {
     "offsets.topic.num.partitions": 1,
@@ -205,3 +286,53 @@ async def _lost(servers: str, group_id: str, members: int, protocol: str) -> flo
     seconds = await group.lose_one()
     await group.end()
     return seconds
+
+
+COMMITS_GOAL = {1: 0.5, 100: 1.0}  # by partitions a call
+FLUSHED_GOAL = 1.0
+FAILOVER_GOAL, LATENCY_GOAL, P99_GOAL, JOIN_GOAL, DEATH_GOAL, LOAD_GOAL = 0.1, 1.5, 1.0, 1.0, 1.0, 1.0
+
+
+def group_rows(theirs: Samples, ours: Samples) -> list[Row]:
+    rows = [
+        row
+        for groups in GROUPS
+        for partitions in PARTITIONS
+        for row in figure_beside(
+            f"commits, {groups} groups, {partitions} partitions a call", "1/s", commits(groups, partitions),
+            COMMITS_GOAL[partitions], theirs, ours, at_least=True,
+        )
+    ]  # fmt: skip
+    for groups in GROUPS:
+        for partitions in PARTITIONS:
+            name = f"commits, {groups} groups, {partitions} partitions a call, beside {FLUSH}=1"
+            rows += _beside_flushed(name, commits(groups, partitions), theirs, ours)
+    rows += figure_beside("commit at 500/s, p50", "ms", "commit p50", LATENCY_GOAL, theirs, ours)
+    rows += figure_beside("commit at 500/s, p99", "ms", "commit p99", P99_GOAL, theirs, ours)
+    for figure in theirs.starting_with("join "):
+        _, members, protocol = figure.split()
+        name = f"{members} members join until all are stable, {protocol}"
+        rows += figure_beside(name, "s", figure, JOIN_GOAL, theirs, ours)
+    for figure in theirs.starting_with("death "):
+        _, members, protocol = figure.split()
+        name = f"one of {members} dies until all is owned again, {protocol}"
+        rows += figure_beside(name, "s", figure, DEATH_GOAL, theirs, ours)
+    rows += figure_beside(
+        "kill -9 of the coordinator to next accepted commit", "s", FAILOVER, FAILOVER_GOAL, theirs, ours
+    )
+    rows += figure_beside("kill -9 of the coordinator until a large log is loaded", "s", LOAD, LOAD_GOAL, theirs, ours)
+    return rows
+
+
+def _beside_flushed(name: str, figure: str, theirs: Samples, ours: Samples) -> list[Row]:
+    """Ours as it is, beside Kafka's once each commit of it is on disk, too."""
+
+    def make() -> list[Row]:
+        found, own = theirs[flushed(figure)], ours[figure]
+        shares = ratios(found, own)
+        return [
+            Row(name=f"Kafka: {name}", unit="1/s", rounds=found),
+            Row(name=name, unit="1/s", rounds=own, shares=shares, of="Kafka's", goal=FLUSHED_GOAL),
+        ]
+
+    return or_why(name, make)

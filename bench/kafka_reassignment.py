@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bench import kafka_clients as clients
-from bench.kafka_samples import Samples
+from bench.kafka_table import Samples
 from bench.kafka_tools import PRODUCER_PERF, Kafka
 from bench.machine import MEGABYTE
 from bench.peer import NODES, Peer

@@ -22,7 +22,7 @@ from typing import Any
 from bench import kafka_clients as clients
 from bench.kafka_clients import RETRY_S
 from bench.kafka_lives import start_peer
-from bench.kafka_samples import Samples
+from bench.kafka_table import Samples
 from bench.kafka_tools import PRODUCER_PERF, Kafka
 from bench.machine import MEGABYTE
 from bench.peer import NODES, START_TIMEOUT_S, Peer, remaining

@@ -10,13 +10,12 @@ from functools import partial
 
 from bench.kafka_cleaner import OVERWRITTEN, UNIQUE
 from bench.kafka_figures import KIB, LINGERS_MS, RATES
-from bench.kafka_group_rows import group_rows
-from bench.kafka_partition_rows import partition_rows
-from bench.kafka_promise_rows import promise_rows
+from bench.kafka_groups import group_rows
+from bench.kafka_partitions import partition_rows
+from bench.kafka_promises import promise_rows
 from bench.kafka_recovery import PROCESSOR_SECONDS, SECONDS
-from bench.kafka_samples import Samples
-from bench.kafka_table import beside, not_warm, or_why, why_cold, without_goals
-from bench.kafka_transaction_rows import transaction_rows
+from bench.kafka_table import Samples, beside, not_warm, or_why, why_cold, without_goals
+from bench.kafka_transactions import transaction_rows
 from bench.machine import MEGABYTE
 from bench.report import Row
 

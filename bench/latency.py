@@ -8,8 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.floor_client import Floor, FloorClient
-from bench.floor_lane_client import LaneFloorClient
+from bench.floor_client import Floor, FloorClient, LaneFloorClient
 from bench.report import Row
 from bench.subject import Subject
 from bench.throughput import WIRES, Wire

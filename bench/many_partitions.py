@@ -17,9 +17,8 @@ from pathlib import Path
 
 from bench.counted_disk import read_counts
 from bench.idle import processor_time_s
-from bench.long_turns import LongTurn, read_long_turns
 from bench.report import Row
-from bench.turns import Turns, read_turns
+from bench.turns import LongTurn, Turns, read_long_turns, read_turns
 from quorumlog.client import real_edges as edge
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes

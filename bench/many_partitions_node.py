@@ -19,8 +19,7 @@ from pathlib import Path
 from selectors import BaseSelector
 
 from bench.counted_disk import CountedDisk, Counts, write_counts
-from bench.long_turns import LongTurns, write_long_turns
-from bench.turns import MeasuredLoop, write_turns
+from bench.turns import LongTurns, MeasuredLoop, write_long_turns, write_turns
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.edge.edges import Edges
 from quorumlog_server.process import process

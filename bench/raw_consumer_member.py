@@ -8,8 +8,7 @@ import time
 import uuid
 from collections.abc import Callable
 
-from bench.raw_client import RETRY_S, Connection, to_coordinator
-from bench.raw_commits import TOPIC
+from bench.raw_client import RETRY_S, TOPIC, Connection, to_coordinator
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,

@@ -33,7 +33,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench import machine
-from bench.folders import new_folder
 from bench.kafka_tools import Unavailable
 from bench.report import Report, print_heading
 from bench.spark_commit import measure_commit
@@ -42,6 +41,7 @@ from bench.spark_part import Part, Setting
 from bench.spark_reads import measure_reads
 from bench.spark_sink import measure_sink
 from bench.spark_tools import NEWEST, OLDEST, get_spark
+from bench.start import new_folder
 
 PARTS: Mapping[str, Part] = {
     "read": measure_reads, "sink": measure_sink, "commit": measure_commit, "mirror": measure_mirror

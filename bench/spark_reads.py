@@ -13,8 +13,7 @@ from bench.failover import start_cluster
 from bench.loads import make_load
 from bench.spark_jobs import LANE, OURS, THEIRS, Job, Sessions, steadily_written
 from bench.spark_part import Found, Setting, rotated
-from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
-from bench.spark_rows import Round, Session, check_answers, rows
+from bench.spark_rows import Pair, PipelineRound, Round, Session, check_answers, check_counts, pipeline_rows, rows
 from bench.spark_tools import NEWEST
 from bench.subject import Subject
 from bench.throughput import produce_columns

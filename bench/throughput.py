@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.floor_client import Floor, FloorClient
-from bench.floor_lane_client import LaneFloorClient
+from bench.floor_client import Floor, FloorClient, LaneFloorClient
 from bench.loads import Load
 from bench.machine import MEGABYTE
 from bench.report import Row

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bench.compiled import FOLDERS
 from bench.peer import NODES
+from bench.start import FOLDERS
 
 COMMAND_TIMEOUT_S = 120.0
 WHERE = "import quorumlog; print(quorumlog.__file__)"

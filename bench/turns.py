@@ -1,22 +1,119 @@
-"""The processor time of each turn of an event loop, measured by the thread's clock; garbage collection is included.
+"""What the long turns of an event loop did: the callback that used most of each, and the garbage collection in it.
 
-A turn is one round of asyncio's loop: it waits, then runs every callback that is due. Waiting uses no processor time.
-Turns are counted by the second in which they ended (of the machine's monotonic clock) and by their length, so that a
-process can count millions of them, and another process can ask for a span of time afterwards.
+The callbacks of the whole process are timed by the thread's clock, less than a microsecond each; so only a benchmark's
+process does this. A task's step is named by its coroutine and by where that waits afterwards.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from selectors import BaseSelector
+from typing import Any, NamedTuple
 
-from bench.long_turns import LongTurns
+LONG_MS = 10.0  # turns from here on are named
+MAX_LONG = 2_000  # of one process; later ones are only counted
+MAX_DEPTH = 4  # of coroutines, and of callbacks inside of callbacks
+
+
+class LongTurn(NamedTuple):
+    """callback: the one that used most of the turn, for which callback_ms. collection_ms: of the whole turn."""
+
+    ended_s: float  # of time.monotonic
+    used_ms: float
+    callback_ms: float
+    collection_ms: float
+    callback: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.used_ms:.1f} ms: {self.callback} {self.callback_ms:.1f} ms, collection {self.collection_ms:.1f} ms"
+        )
+
+
+class LongTurns:
+    """Of the one loop of this process. Made once; it stays in force until the process ends."""
+
+    def __init__(self) -> None:
+        self.found: list[LongTurn] = []
+        self._longest_ns = self._collected_ns = self._collection_began_ns = 0
+        self._what: tuple[Any, Sequence[Any]] = (None, ())
+        self._time_callbacks()
+        gc.callbacks.append(self._on_collection)
+
+    def begin(self) -> None:
+        self._longest_ns, self._collected_ns, self._what = 0, 0, (None, ())
+
+    def end(self, ended_s: float, used_ns: int) -> None:
+        if used_ns < LONG_MS * 1e6 or len(self.found) >= MAX_LONG:
+            return
+        name = name_of(*self._what)
+        self.found.append(LongTurn(ended_s, used_ns / 1e6, self._longest_ns / 1e6, self._collected_ns / 1e6, name))
+
+    def _time_callbacks(self) -> None:
+        run: Callable[[asyncio.Handle], None] = asyncio.Handle._run
+
+        def timed(handle: asyncio.Handle) -> None:
+            what = handle._callback, handle._args  # type: ignore[attr-defined]  # they are dropped by a cancellation
+            before_ns = time.thread_time_ns()
+            run(handle)
+            used_ns = time.thread_time_ns() - before_ns
+            if used_ns > self._longest_ns:
+                self._longest_ns, self._what = used_ns, what
+
+        asyncio.Handle._run = timed  # type: ignore[assignment, method-assign]
+
+    def _on_collection(self, phase: str, _: object) -> None:
+        now_ns = time.thread_time_ns()
+        if phase == "start":
+            self._collection_began_ns = now_ns
+        else:
+            self._collected_ns += now_ns - self._collection_began_ns
+
+
+def name_of(callback: Any, arguments: Sequence[Any], depth: int = MAX_DEPTH) -> str:
+    """A callback for people, with the callbacks that it was given, and the lengths of lists."""
+    task = getattr(callback, "__self__", None)
+    if isinstance(task, asyncio.Task):
+        return name_of_coroutine(task.get_coro())
+    if isinstance(callback, partial):
+        callback, arguments = callback.func, (*callback.args, *arguments)
+    name = getattr(callback, "__qualname__", type(callback).__qualname__)
+    inner = [
+        name_of(one, (), depth - 1) if callable(one) else f"{len(one)} items"
+        for one in arguments
+        if depth > 1 and (callable(one) or isinstance(one, list | tuple | dict))
+    ]
+    return f"{name}({', '.join(inner)})"
+
+
+def name_of_coroutine(coroutine: Any) -> str:
+    names = []
+    for _ in range(MAX_DEPTH):
+        frame = getattr(coroutine, "cr_frame", None)
+        names.append(coroutine.__qualname__ + (f":{frame.f_lineno}" if frame is not None else ""))
+        coroutine = getattr(coroutine, "cr_await", None)
+        if not hasattr(coroutine, "cr_frame"):
+            break
+    return " > ".join(names)
+
+
+def write_long_turns(turns: LongTurns, file: Path) -> None:
+    file.write_text(json.dumps(turns.found))
+
+
+def read_long_turns(file: Path, start_s: float, end_s: float) -> list[LongTurn]:
+    """Those that ended between two times of `time.monotonic`, the longest first."""
+    found = [LongTurn(*one) for one in json.loads(file.read_text())]
+    return sorted((one for one in found if start_s <= one.ended_s <= end_s + 1), key=lambda one: -one.used_ms)
+
 
 STEP_US = 100  # lengths are rounded down to this
 

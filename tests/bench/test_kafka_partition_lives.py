@@ -8,8 +8,17 @@ import pytest
 
 from bench import kafka_partitions, raw_partitions
 from bench.kafka_figures import Size
-from bench.kafka_partition_rows import ROWS, partition_rows
-from bench.kafka_partitions import CREATED, KILLED, RESTARTED, START, Work, is_led_without, is_whole
+from bench.kafka_partitions import (
+    CREATED,
+    KILLED,
+    RESTARTED,
+    ROWS,
+    START,
+    Work,
+    is_led_without,
+    is_whole,
+    partition_rows,
+)
 from bench.kafka_reassignment import (
     PARTITIONS,
     RATE,
@@ -20,7 +29,7 @@ from bench.kafka_reassignment import (
     replicas,
     target,
 )
-from bench.kafka_samples import Samples
+from bench.kafka_table import Samples
 from bench.raw_client import prepared
 from bench.raw_partitions import (
     LIST_OFFSETS_VERSION,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bench.java_load import LOADS
-from bench.kafka_promise_rows import promise_rows
-from bench.kafka_promises import VARIANTS
-from bench.kafka_samples import Samples
+from bench.kafka_promises import VARIANTS, promise_rows
+from bench.kafka_table import Samples
 from bench.report import Row
 
 RATES = {"disk": 24.0, "replicated": 30.0, "cache": 20.0, "flush": 10.0}  # MB/s

@@ -10,8 +10,7 @@ import pytest
 
 from bench import kafka
 from bench.kafka_rows import rows
-from bench.kafka_samples import Samples
-from bench.kafka_table import beside
+from bench.kafka_table import Samples, beside
 from bench.kafka_tools import Unavailable, get_kafka
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from bench import kafka
 from bench.kafka_rows import rows
-from bench.kafka_samples import NotMeasured, Samples
+from bench.kafka_table import NotMeasured, Samples
 
 
 def raise_late() -> None:

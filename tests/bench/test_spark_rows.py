@@ -13,19 +13,22 @@ from bench import spark
 from bench.kafka_tools import Unavailable
 from bench.report import Row
 from bench.spark_part import Found, Part, Setting, rotated
-from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
 from bench.spark_reads import reads_found
 from bench.spark_rows import (
     COLD_GOAL,
     GRPC_GOAL,
     WARM_GOAL,
+    Pair,
+    PipelineRound,
     Round,
     Session,
     WrongAnswer,
     WrongWay,
     check_answers,
+    check_counts,
     check_way,
     parse_session,
+    pipeline_rows,
     rows,
 )
 from bench.spark_tools import NEWEST, OLDEST, get_spark, requirements
