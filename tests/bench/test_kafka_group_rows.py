@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.kafka_groups import (
+from bench.kafka.groups import (
     CLASSIC,
     CONSUMER,
     FAILOVER,
@@ -15,7 +15,7 @@ from bench.kafka_groups import (
     group_rows,
     joins,
 )
-from bench.kafka_table import Samples
+from bench.kafka.table import Samples
 
 
 def measured(name: str, rate: float, ms: float) -> Samples:

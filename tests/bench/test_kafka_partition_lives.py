@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from bench import kafka_partitions, raw_partitions
-from bench.kafka_figures import Size
-from bench.kafka_partitions import (
+from bench.kafka import partitions as kafka_partitions
+from bench.kafka.figures import Size
+from bench.kafka.partitions import (
     CREATED,
     KILLED,
     RESTARTED,
@@ -19,7 +19,7 @@ from bench.kafka_partitions import (
     is_whole,
     partition_rows,
 )
-from bench.kafka_reassignment import (
+from bench.kafka.reassignment import (
     PARTITIONS,
     RATE,
     Sent,
@@ -29,9 +29,10 @@ from bench.kafka_reassignment import (
     replicas,
     target,
 )
-from bench.kafka_table import Samples
-from bench.raw_client import prepared
-from bench.raw_partitions import (
+from bench.kafka.table import Samples
+from bench.raw import partitions as raw_partitions
+from bench.raw.client import prepared
+from bench.raw.partitions import (
     LIST_OFFSETS_VERSION,
     PRODUCE_VERSION,
     Watcher,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.kafka_table import Samples
-from bench.kafka_transactions import CLIENTS, DURATIONS_MS, PLAIN, produced, transaction_rows
+from bench.kafka.table import Samples
+from bench.kafka.transactions import CLIENTS, DURATIONS_MS, PLAIN, produced, transaction_rows
 
 
 def measured(name: str, *, plain: float, transactional: float, rate: float, ms: float) -> Samples:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from bench.kafka_tools import Unavailable, alone, fetch_jars, missing
+from bench.peers.kafka_tools import Unavailable, alone, fetch_jars, missing
 from quorumlog.spark.java import NoJava, use_java
 from quorumlog.spark.load.looking import Request
 from quorumlog.spark.load.records import BY_DAY, ICEBERG
