@@ -17,7 +17,7 @@ from typing import Any
 from applications.application import Application, Stage
 from applications.environments import get_jars
 from applications.running import Process
-from bench.kafka_tools import SHORT_LIVED, Kafka, properties_text
+from bench.peers.kafka_tools import SHORT_LIVED, Kafka, properties_text
 from quorumlog.testing.ports import HOST, PortPicker
 
 DISTRIBUTED = "org.apache.kafka.connect.cli.ConnectDistributed"

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.kafka_tools import SLF4J_VERSION, VERSION, Kafka, Unavailable, alone, fetch_jars, get_kafka
-from bench.python_environment import is_complete, make_environment
+from bench.peers.kafka_tools import SLF4J_VERSION, VERSION, Kafka, Unavailable, alone, fetch_jars, get_kafka
+from bench.peers.python_environment import is_complete, make_environment
 
 __all__ = ["Unavailable", "get_jars", "get_python"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from applications.application import Application, Stage
 from applications.member_programs import CONFLUENT
 from applications.running import Failed, Process
-from bench.kafka_tools import CONSUMER_GROUPS, Kafka, get_kafka
+from bench.peers.kafka_tools import CONSUMER_GROUPS, Kafka, get_kafka
 
 TIMEOUT_S = 120.0
 TOPIC, PARTITIONS, RECORDS = "orders", 3, 60

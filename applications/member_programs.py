@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.kafka_tools import SHORT_LIVED, VERIFIABLE_CONSUMER, Unavailable, get_kafka
+from bench.peers.kafka_tools import SHORT_LIVED, VERIFIABLE_CONSUMER, Unavailable, get_kafka
 
 SESSION_MS = 6_000  # the shortest that brokers allow by default
 SESSION_OF_BROKERS_MS = 45_000  # group.consumer.session.timeout.ms

@@ -13,8 +13,8 @@ from typing import Any
 from applications.application import Application, Stage
 from applications.environments import get_jars
 from applications.running import Process
-from bench.kafka_peer import KafkaPeer
-from bench.kafka_tools import SHORT_LIVED, get_kafka, properties_text
+from bench.peers.kafka_peer import KafkaPeer
+from bench.peers.kafka_tools import SHORT_LIVED, get_kafka, properties_text
 
 MIRROR_MAKER = "org.apache.kafka.connect.mirror.MirrorMaker"
 ARTIFACTS = ("connect-mirror", "connect-runtime")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from applications.application import Application, Stage
 from applications.running import Process
-from bench.spark_tools import SparkTools, get_spark
+from bench.spark.tools import SparkTools, get_spark
 
 TIMEOUT_S = 240.0
 LINES = 300

@@ -12,7 +12,7 @@ from functools import partial
 from applications.application import Application, Stage
 from applications.environments import get_jars
 from applications.running import Process
-from bench.kafka_tools import SHORT_LIVED, properties_text
+from bench.peers.kafka_tools import SHORT_LIVED, properties_text
 
 WORD_COUNT = "org.apache.kafka.streams.examples.wordcount.WordCountDemo"
 LINES = ("all streams lead to kafka", "hello kafka streams", "join kafka summit")

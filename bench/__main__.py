@@ -20,36 +20,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import (
-    closing,
-    cluster,
-    codec,
-    compaction,
-    controller,
-    decided_load,
-    describe,
-    failover,
-    fencing,
-    idle,
-    large_groups,
-    large_log,
-    latency,
-    log_engine,
-    longest_turns,
-    machine,
-    many_partitions,
-    memory,
-    metadata,
-    snapshot_start,
-    throughput,
-    validation,
-)
-from bench.compiled import compile_tree
-from bench.ending import exit_on_sigterm
-from bench.folders import new_folder
-from bench.loads import make_load
-from bench.report import Report, Row, print_heading
-from bench.subject import Subject
+from bench import codec, decided_load, describe, large_groups, many_partitions, validation
+from bench.log import closing, compaction, large_log, log_engine
+from bench.measuring import machine, memory
+from bench.measuring.loads import make_load
+from bench.measuring.report import Report, Row, print_heading
+from bench.measuring.start import compile_tree, exit_on_sigterm, new_folder
+from bench.nodes.subject import Subject
+from bench.quorum import cluster, controller, fencing, metadata, snapshot_start
+from bench.three import failover, idle, latency, longest_turns, throughput
 
 PARTS = (
     "machine",
@@ -87,11 +66,11 @@ FENCED_REPLICAS, QUICK_FENCED_REPLICAS = 100_000, 20_000
 def main(argv: list[str]) -> int:
     compile_tree()
     if argv[:1] == ["kafka"]:
-        from bench import kafka
+        from bench.kafka import command as kafka
 
         return kafka.main(argv[1:])
     if argv[:1] == ["spark"]:
-        from bench import spark
+        from bench.spark import command as spark
 
         return spark.main(argv[1:])
     options = _parse(argv)

@@ -19,16 +19,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import machine
-from bench.ending import exit_on_sigterm
-from bench.folders import new_folder
-from bench.java_load import LOADS, Cost, JavaLoad, run_load
-from bench.kafka_clients import new_topic
-from bench.kafka_tools import Unavailable, get_kafka
-from bench.processor_time import NOTHING, Spent, spent_by_threads
-from bench.rounds import in_turn
-from bench.tree_cluster import TreeCluster
-from bench.warm_producer import WarmProducer
+from bench.kafka.clients import new_topic
+from bench.kafka.java_load import LOADS, Cost, JavaLoad, run_load
+from bench.kafka.warm_producer import WarmProducer
+from bench.measuring import machine
+from bench.measuring.processor_time import NOTHING, Spent, spent_by_threads
+from bench.measuring.rounds import in_turn
+from bench.measuring.start import exit_on_sigterm, new_folder
+from bench.nodes.tree_cluster import TreeCluster
+from bench.peers.kafka_tools import Unavailable, get_kafka
 
 PARTITIONS = 6
 WARM_UP, ROUNDS = 2, 5

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bench.long_turns import LongTurns
-from bench.report import Row
-from bench.turns import MeasuredLoop, Turns
+from bench.measuring.report import Row
+from bench.measuring.turns import LongTurns, MeasuredLoop, Turns
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId, Offset

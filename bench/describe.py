@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
-from bench.report import Row
+from bench.measuring.report import Row
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker
 

@@ -13,7 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import chain, count
 
-from bench.report import Row
+from bench.measuring.report import Row
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,

@@ -15,11 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.counted_disk import read_counts
-from bench.idle import processor_time_s
-from bench.long_turns import LongTurn, read_long_turns
-from bench.report import Row
-from bench.turns import Turns, read_turns
+from bench.measuring.counted_disk import read_counts
+from bench.measuring.report import Row
+from bench.measuring.turns import LongTurn, Turns, read_long_turns, read_turns
+from bench.three.idle import processor_time_s
 from quorumlog.client import real_edges as edge
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes
@@ -43,7 +42,7 @@ class ManyPartitionsNodes(LocalNodes):
 
     def command(self, node: NodeFiles) -> list[str]:
         files = [str(turns_file(node)), str(long_turns_file(node)), str(syncs_file(node))]
-        return [sys.executable, "-m", "bench.many_partitions_node", *files, "-c", str(node.config)]
+        return [sys.executable, "-m", "bench.nodes.many_partitions_node", *files, "-c", str(node.config)]
 
 
 def turns_file(node: NodeFiles) -> Path:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.report import Report, Row, print_heading
+from bench.measuring.report import Report, Row, print_heading
 from quorumlog.records import Codec, Record, encode_batch, headers, validate_produced
 from quorumlog.records.record_check import check_records
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.kafka_tools import VERSION, Unavailable, get_kafka
+from bench.peers.kafka_tools import VERSION, Unavailable, get_kafka
 from differential.builders import BUILDERS
 from differential.conversation import Ended
 from differential.run import Finding, Play, Tally

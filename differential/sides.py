@@ -1,4 +1,4 @@
-"""Both clusters, one node each: Apache Kafka of the release in bench/kafka_tools.py, and ours, with equal settings."""
+"""Both clusters, one node each: Apache Kafka of the release in kafka_tools.py, and ours, with equal settings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.kafka_peer import KafkaPeer
-from bench.kafka_tools import SHORT_LIVED, Kafka
+from bench.peers.kafka_peer import KafkaPeer
+from bench.peers.kafka_tools import SHORT_LIVED, Kafka
 from differential.conversation import Conversation, Versions, codes_of
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench.cpu_per_mb import medians, ratio_text, threads_text
-from bench.java_load import Cost
-from bench.processor_time import Spent
-from bench.tree_cluster import TreeCluster, TreeError
+from bench.kafka.java_load import Cost
+from bench.measuring.processor_time import Spent
+from bench.nodes.tree_cluster import TreeCluster, TreeError
 
 
 def test_the_ratio_is_of_the_medians_and_shows_the_rounds() -> None:

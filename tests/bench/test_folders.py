@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bench.folders import new_folder
+from bench.measuring.start import new_folder
 
 
 def test_a_folder_below_one_that_is_not_there(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.java_load import Cost, Point, check_total, cost, window_records
-from bench.processor_time import Spent
+from bench.kafka.java_load import Cost, Point, check_total, cost, window_records
+from bench.measuring.processor_time import Spent
 
 WINDOW = "3480 records sent, 6757.3 records/sec (6.60 MB/sec), 4801.4 ms avg latency, 4895.0 ms max latency.\n"
 TOTAL = (

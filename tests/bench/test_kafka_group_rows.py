@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from bench.kafka_group_lives import FAILOVER, LOAD
-from bench.kafka_group_rows import group_rows
-from bench.kafka_groups import CLASSIC, CONSUMER, GROUPS, PARTITIONS, commits, deaths, flushed, joins
-from bench.kafka_samples import Samples
+from bench.kafka.groups import (
+    CLASSIC,
+    CONSUMER,
+    FAILOVER,
+    GROUPS,
+    LOAD,
+    PARTITIONS,
+    commits,
+    deaths,
+    flushed,
+    group_rows,
+    joins,
+)
+from bench.kafka.table import Samples
 
 
 def measured(name: str, rate: float, ms: float) -> Samples:

@@ -6,11 +6,20 @@ import asyncio
 
 import pytest
 
-from bench import kafka_partitions, raw_partitions
-from bench.kafka_figures import Size
-from bench.kafka_partition_rows import ROWS, partition_rows
-from bench.kafka_partitions import CREATED, KILLED, RESTARTED, START, Work, is_led_without, is_whole
-from bench.kafka_reassignment import (
+from bench.kafka import partitions as kafka_partitions
+from bench.kafka.figures import Size
+from bench.kafka.partitions import (
+    CREATED,
+    KILLED,
+    RESTARTED,
+    ROWS,
+    START,
+    Work,
+    is_led_without,
+    is_whole,
+    partition_rows,
+)
+from bench.kafka.reassignment import (
     PARTITIONS,
     RATE,
     Sent,
@@ -20,9 +29,10 @@ from bench.kafka_reassignment import (
     replicas,
     target,
 )
-from bench.kafka_samples import Samples
-from bench.raw_client import prepared
-from bench.raw_partitions import (
+from bench.kafka.table import Samples
+from bench.raw import partitions as raw_partitions
+from bench.raw.client import prepared
+from bench.raw.partitions import (
     LIST_OFFSETS_VERSION,
     PRODUCE_VERSION,
     Watcher,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bench.java_load import LOADS
-from bench.kafka_promise_rows import promise_rows
-from bench.kafka_promises import VARIANTS
-from bench.kafka_samples import Samples
-from bench.report import Row
+from bench.kafka.java_load import LOADS
+from bench.kafka.promises import VARIANTS, promise_rows
+from bench.kafka.table import Samples
+from bench.measuring.report import Row
 
 RATES = {"disk": 24.0, "replicated": 30.0, "cache": 20.0, "flush": 10.0}  # MB/s
 COSTS = {"disk": 32.0, "replicated": 20.0, "cache": 40.0, "flush": 80.0}  # ms per MB

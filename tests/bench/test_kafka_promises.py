@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bench import kafka_promises
-from bench.java_load import Cost, JavaLoad
-from bench.kafka_figures import Size
-from bench.kafka_promises import Variant
-from bench.kafka_samples import Samples
+from bench.kafka import promises as kafka_promises
+from bench.kafka.figures import Size
+from bench.kafka.java_load import Cost, JavaLoad
+from bench.kafka.promises import Variant
+from bench.kafka.table import Samples
 
 SIZE = Size(rounds=3, warm_up_rounds=4)
 Costs = Callable[[Variant, int], float]  # ms per MB of the n-th run of the variant and load, from 0

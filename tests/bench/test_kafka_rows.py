@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from bench import kafka
-from bench.kafka_rows import rows
-from bench.kafka_samples import Samples
-from bench.kafka_table import beside
-from bench.kafka_tools import Unavailable, get_kafka
+from bench.kafka import command as kafka
+from bench.kafka.rows import rows
+from bench.kafka.table import Samples, beside
+from bench.peers.kafka_tools import Unavailable, get_kafka
 
 
 def test_a_ratio_is_of_the_medians_and_its_ends_are_the_worst_and_the_best() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench import kafka
-from bench.kafka_rows import rows
-from bench.kafka_samples import NotMeasured, Samples
+from bench.kafka import command as kafka
+from bench.kafka.rows import rows
+from bench.kafka.table import NotMeasured, Samples
 
 
 def raise_late() -> None:

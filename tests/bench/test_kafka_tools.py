@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.kafka_tools import CONSUMER_PERF, SHORT_LIVED, TOPICS, Kafka, ToolFailed
+from bench.peers.kafka_tools import CONSUMER_PERF, SHORT_LIVED, TOPICS, Kafka, ToolFailed
 
 # Says what it was given; writes an archive where it is asked to; fails if the tool's argument is `fail`.
 JAVA = """\

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.kafka_samples import Samples
-from bench.kafka_transaction_rows import transaction_rows
-from bench.kafka_transactions import CLIENTS, DURATIONS_MS, PLAIN, produced
+from bench.kafka.table import Samples
+from bench.kafka.transactions import CLIENTS, DURATIONS_MS, PLAIN, produced, transaction_rows
 
 
 def measured(name: str, *, plain: float, transactional: float, rate: float, ms: float) -> Samples:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import log_engine
-from bench.log_engine import BATCHES_PER_TURN, append, make_batch, read, recover, written_log
+from bench.log import log_engine
+from bench.log.log_engine import BATCHES_PER_TURN, append, make_batch, read, recover, written_log
 
 
 def test_both_sides_of_each_row_move_the_same_bytes(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from bench.processor_time import MAIN, Spent, parse_stat, spent_by, spent_by_threads
+from bench.measuring.processor_time import MAIN, Spent, parse_stat, spent_by, spent_by_threads
 
 
 def test_a_process_name_may_hold_spaces_and_parentheses() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.rounds import in_turn, not_settled
+from bench.measuring.rounds import in_turn, not_settled
 
 
 def test_every_other_round_goes_backwards() -> None:

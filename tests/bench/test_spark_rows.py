@@ -9,26 +9,29 @@ from pathlib import Path
 
 import pytest
 
-from bench import spark
-from bench.kafka_tools import Unavailable
-from bench.report import Row
-from bench.spark_part import Found, Part, Setting, rotated
-from bench.spark_pipeline_rows import Pair, PipelineRound, check_counts, pipeline_rows
-from bench.spark_reads import reads_found
-from bench.spark_rows import (
+from bench.measuring.report import Row
+from bench.peers.kafka_tools import Unavailable
+from bench.spark import command as spark
+from bench.spark.part import Found, Part, Setting, rotated
+from bench.spark.reads import reads_found
+from bench.spark.rows import (
     COLD_GOAL,
     GRPC_GOAL,
     WARM_GOAL,
+    Pair,
+    PipelineRound,
     Round,
     Session,
     WrongAnswer,
     WrongWay,
     check_answers,
+    check_counts,
     check_way,
     parse_session,
+    pipeline_rows,
     rows,
 )
-from bench.spark_tools import NEWEST, OLDEST, get_spark, requirements
+from bench.spark.tools import NEWEST, OLDEST, get_spark, requirements
 
 RECORDS = 600
 ANSWER = (RECORDS, 60_000, 12_345)

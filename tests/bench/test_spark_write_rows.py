@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from bench.mirror_maker import properties
-from bench.report import Row, percentile
-from bench.spark_commit import (
+from bench.measuring.report import Row, percentile
+from bench.peers.mirror_maker import properties
+from bench.spark.commit import (
     ROWS,
     TASKS,
     Commit,
@@ -19,9 +19,9 @@ from bench.spark_commit import (
     commit_found,
     read_commits,
 )
-from bench.spark_mirror import Copy, MirrorRound, mirror_found
-from bench.spark_rows import Session, WrongAnswer
-from bench.spark_sink import Sinks, check_written, sink_found
+from bench.spark.mirror import Copy, MirrorRound, mirror_found
+from bench.spark.rows import Session, WrongAnswer
+from bench.spark.sink import Sinks, check_written, sink_found
 
 RECORDS = 600
 

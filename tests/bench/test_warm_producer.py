@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bench.kafka_tools import ToolFailed
-from bench.warm_producer import WarmProducer
+from bench.kafka.warm_producer import WarmProducer
+from bench.peers.kafka_tools import ToolFailed
 
 SCRIPT = """
 import sys

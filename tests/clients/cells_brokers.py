@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from client_matrix import Place
 
-from bench import kafka_tools as kafka
-from bench.kafka_tools import ToolFailed, get_kafka
+from bench.peers import kafka_tools as kafka
+from bench.peers.kafka_tools import ToolFailed, get_kafka
 from quorumlog.client.blocking import Cluster
 from quorumlog.messages.cluster import ClusterBroker
 from quorumlog.testing.waiting import wait_until

@@ -15,8 +15,8 @@ from cells_quorum import change_controllers
 from cells_reassign import elect, reassign
 from client_matrix import NO_ARTIFACTS, NO_JAVA, Place, Tool
 
-from bench import kafka_tools as kafka
-from bench.kafka_tools import ToolFailed, Unavailable, get_kafka
+from bench.peers import kafka_tools as kafka
+from bench.peers.kafka_tools import ToolFailed, Unavailable, get_kafka
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 
 

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from client_matrix import Place
 
-from bench import kafka_tools as kafka
-from bench.kafka_tools import get_kafka
+from bench.peers import kafka_tools as kafka
+from bench.peers.kafka_tools import get_kafka
 from quorumlog.ids import format_uuid
 from quorumlog.testing.nodes import LocalNodes
 from quorumlog.testing.ports import PortPicker

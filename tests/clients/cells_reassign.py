@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 from client_matrix import Place
 
-from bench import kafka_tools as kafka
-from bench.kafka_tools import ToolFailed, get_kafka
+from bench.peers import kafka_tools as kafka
+from bench.peers.kafka_tools import ToolFailed, get_kafka
 
 
 def run(main_class: str, place: Place, *arguments: str) -> str:

@@ -20,7 +20,7 @@ from cells_kcat import KCAT
 from cells_sarama import SARAMA
 from client_matrix import FEATURES, LISTED_SKIPS, PAGE, Cell, Client, Place, Ran, Tool, page, stale
 
-from bench.kafka_tools import VERSION
+from bench.peers.kafka_tools import VERSION
 from quorumlog.testing.cluster import LocalCluster
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.kafka_tools import Unavailable, get_kafka
+from bench.peers.kafka_tools import Unavailable, get_kafka
 from differential.__main__ import lines_of
 from differential.run import Play, Tally
 from differential.sides import started

@@ -10,7 +10,7 @@ import pytest
 from cells_confluent import member, produce, read
 from client_matrix import LISTED_SKIPS, Place
 
-from bench import kafka_tools as kafka
+from bench.peers import kafka_tools as kafka
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit

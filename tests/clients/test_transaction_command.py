@@ -11,7 +11,7 @@ import pytest
 from client_matrix import LISTED_SKIPS, Place
 from transactions_confluent import reader, transactional, values
 
-from bench import kafka_tools as kafka
+from bench.peers import kafka_tools as kafka
 from quorumlog import Cluster
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until

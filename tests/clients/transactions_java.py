@@ -10,8 +10,8 @@ from cells_java import run, table
 from client_matrix import Place, Tool
 from transactions_confluent import reader, transactional, values
 
-from bench import kafka_tools as kafka
-from bench.kafka_tools import get_kafka
+from bench.peers import kafka_tools as kafka
+from bench.peers.kafka_tools import get_kafka
 
 RECORDS = 2_000
 WAIT_S = 30.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.kafka_tools import Kafka, Unavailable, get_kafka, missing
+from bench.peers.kafka_tools import Kafka, Unavailable, get_kafka, missing
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 TIMEOUT_S = 300.0

@@ -13,7 +13,7 @@ from types import TracebackType
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.kafka_tools import SERVER, STORAGE, Kafka, properties_text
+from bench.peers.kafka_tools import SERVER, STORAGE, Kafka, properties_text
 from quorumlog.testing.ports import HOST, PortPicker
 
 CLUSTER_ID = "cXVvcnVtbG9nLXBlZXIwMA"

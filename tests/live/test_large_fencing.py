@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.fencing import BROKERS, CONTROLLERS, PARTITIONS_PER_TOPIC, Fencing, run
+from bench.quorum.fencing import BROKERS, CONTROLLERS, PARTITIONS_PER_TOPIC, Fencing, run
 from quorumlog.records import headers
 from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import kafka_tools as kafka
+from bench.peers import kafka_tools as kafka
 from quorumlog.ids import NodeId
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.waiting import wait_until

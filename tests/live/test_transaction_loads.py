@@ -8,13 +8,12 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from bench import kafka_groups
-from bench.kafka_clients import create_topic
-from bench.kafka_committed_reads import fill, our_rows_per_s, rdkafka_rows_per_s
-from bench.raw_commits import TOPIC
-from bench.raw_consumer_member import ConsumerGroup
-from bench.raw_member import Group
-from bench.transaction_latency import latencies_ms
+from bench.kafka import groups as kafka_groups
+from bench.kafka.clients import create_topic
+from bench.kafka.transactions import fill, latencies_ms, our_rows_per_s, rdkafka_rows_per_s
+from bench.raw.client import TOPIC
+from bench.raw.consumer_member import ConsumerGroup
+from bench.raw.member import Group
 from quorumlog.testing import LocalCluster
 
 PARTITIONS, SESSION_MS = 6, 2_000

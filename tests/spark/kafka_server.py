@@ -10,8 +10,8 @@ from typing import Protocol
 
 import pytest
 
-from bench.kafka_peer import KafkaPeer
-from bench.kafka_tools import VERSION, Unavailable, get_kafka
+from bench.peers.kafka_peer import KafkaPeer
+from bench.peers.kafka_tools import VERSION, Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 

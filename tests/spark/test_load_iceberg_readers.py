@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from bench.kafka_tools import Unavailable, alone, fetch_jars, missing
+from bench.peers.kafka_tools import Unavailable, alone, fetch_jars, missing
 from quorumlog.spark.load.folder import BY_DAY, ICEBERG
 from quorumlog.spark.load.job import Request
 from quorumlog.spark.session.java import NoJava, use_java

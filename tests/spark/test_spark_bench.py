@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from bench import mirror_maker, spark
-from bench.kafka_tools import missing
-from bench.spark_commit import QUICK_BATCHES, TASKS
-from bench.spark_sink import QUICK_RUNS
-from bench.spark_tools import NEWEST, is_downloaded
+from bench.peers import mirror_maker
+from bench.peers.kafka_tools import missing
+from bench.spark import command as spark
+from bench.spark.commit import QUICK_BATCHES, TASKS
+from bench.spark.sink import QUICK_RUNS
+from bench.spark.tools import NEWEST, is_downloaded
 
 RUN_S = 1_200  # of eleven sessions of Spark
 NOT_DOWNLOADED = f"pyspark {NEWEST} and its connector are not here: run ./dev bench spark --quick once"

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from bench.kafka_tools import OLDER
+from bench.peers.kafka_tools import OLDER
 from quorumlog.client.blocking import Cluster
 from quorumlog.spark.load.job import Request, in_spark, run_load
 from quorumlog.spark.load.store import DirectoryStore

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from bench import kafka_tools
-from bench.kafka_tools import get_kafka
+from bench.peers import kafka_tools
+from bench.peers.kafka_tools import get_kafka
 from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import DirectoryStore
 from quorumlog.testing.waiting import wait_until

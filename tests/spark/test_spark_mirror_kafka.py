@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench.kafka_tools import OLDER, VERSION
+from bench.peers.kafka_tools import OLDER, VERSION
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.group_offsets import CommittedOffset
 from quorumlog.spark.mirror.topics import Names

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from bench.kafka_peer import KafkaPeer
-from bench.kafka_tools import get_kafka, missing
-from bench.spark_tools import NEWEST, get_spark, is_downloaded
+from bench.peers.kafka_peer import KafkaPeer
+from bench.peers.kafka_tools import get_kafka, missing
+from bench.spark.tools import NEWEST, get_spark, is_downloaded
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster

@@ -14,6 +14,7 @@ An acknowledgement with acks=0 promises nothing and is not sent.
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.leaderships import Leadership, Leaderships
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
@@ -28,7 +29,7 @@ from quorumlog_broker.replicas.replica import Replica
 _ACKS_ALL, _ACKS_LEADER = -1, 1
 
 
-class AnswerInvariants:
+class AnswerInvariants(Invariant):
     """acked_by_leaders: answers with acks=1 that were checked."""
 
     def __init__(self, leaderships: Leaderships, mirrors: Mirrors, findings: Findings) -> None:
@@ -81,7 +82,7 @@ class AnswerInvariants:
         current = self._leaderships.current(machine, replica.key)
         on_disk = max(leadership.on_disk for leadership in led)
         if current is not None:
-            on_disk = max(on_disk, self._leaderships.on_disk(machine, replica))
+            on_disk = max(on_disk, self._leaderships.end_on_disk(machine, replica))
         if end > on_disk:
             self._findings.broken("leader-ack-on-disk", f"{what}; as leader it had {on_disk} on its disk")
         elif current is not None and end > current.acked:

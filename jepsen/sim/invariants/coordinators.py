@@ -19,7 +19,7 @@ The numbers are those of the invariants in the design.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from jepsen.sim.invariants.consumer_groups import durable_state as consumers_sta
 from jepsen.sim.invariants.consumer_sessions import ConsumerSessions
 from jepsen.sim.invariants.decisions import Decisions
 from jepsen.sim.invariants.expiries import Expiries
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.joint_cores import JointCores, joint_state
 from jepsen.sim.invariants.rebalances import Rebalances
 from jepsen.sim.invariants.static_restarts import StaticRestarts
@@ -59,7 +60,7 @@ Log = tuple[bytes, int]
 """(topic id, index)"""
 
 
-class CoordinatorInvariants:
+class CoordinatorInvariants(Invariant):
     """counts: what was looked at."""
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:
@@ -99,7 +100,7 @@ class CoordinatorInvariants:
 
     # --- after a step ---
 
-    def after(self, machine: Machine, changed: Iterable[Replica]) -> None:
+    def after_step(self, machine: Machine, changed: list[Replica]) -> None:
         for replica in changed:
             self._look_at_stable(machine, replica)
         for one in coordinators_of(machine):

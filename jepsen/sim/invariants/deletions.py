@@ -8,6 +8,7 @@ leaders that are elected cleanly, from the ISR or the ELR; so it is looked at on
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import log_of
 from quorumlog.ids import Offset
@@ -16,7 +17,7 @@ from quorumlog_broker.replicas.replica import Replica
 LEADERS_SEEN = "leaders of logs with acknowledged deletions"
 
 
-class DeletionInvariants:
+class DeletionInvariants(Invariant):
     """seen: how often a leader of a log with an acknowledged deletion was looked at."""
 
     def __init__(self, findings: Findings) -> None:

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES, SECOND_DATA
 from jepsen.sim.truth.directory_ids import directory_id_of, is_of_node
@@ -22,6 +23,7 @@ from jepsen.sim.truth.log_mirror import file_at, names_in, topic_id_of
 from jepsen.sim.truth.mirrors import Mirrors, log_id
 from jepsen.sim.truth.places import Place, is_copy, live_name, place_of
 from quorumlog.ids import NodeId
+from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_storage.directory.mark import MARK_NAME
 from quorumlog_storage.directory.partition_metadata import PARTITION_METADATA
@@ -31,7 +33,7 @@ _OFFLINE = (DirectoryState.FAILED, DirectoryState.VERIFYING)
 FAILED = "directories failed"
 
 
-class DirectoryInvariants:
+class DirectoryInvariants(Invariant):
     """failures: how often a directory went offline whose broker went on."""
 
     def __init__(
@@ -45,7 +47,7 @@ class DirectoryInvariants:
         self._offline: dict[str, int] = {}  # the life of the process that was seen with a directory offline, by host
         self.failures = 0
 
-    def after(self, machine: Machine) -> None:
+    def after_step(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
         node = machine.node
         if node is None or len(machine.config.log_dirs) == 1:

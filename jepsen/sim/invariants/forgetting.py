@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
@@ -21,7 +22,7 @@ CAME_BACK = "unregistered brokers that came back"
 _Partition = tuple[Uuid, int]
 
 
-class ForgettingInvariants:
+class ForgettingInvariants(Invariant):
     """counts: brokers that registered again."""
 
     def __init__(self, findings: Findings) -> None:

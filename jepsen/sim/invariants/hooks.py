@@ -19,6 +19,7 @@ from jepsen.sim.invariants.fetches import FetchInvariants
 from jepsen.sim.invariants.forgetting import ForgettingInvariants
 from jepsen.sim.invariants.group_logs import GroupLogs
 from jepsen.sim.invariants.index_rot import IndexRot
+from jepsen.sim.invariants.invariant import Invariant, overridden
 from jepsen.sim.invariants.leaderships import Leaderships
 from jepsen.sim.invariants.level_states import LevelStates
 from jepsen.sim.invariants.lives import LifeInvariants
@@ -106,6 +107,20 @@ class Invariants(BaseInvariants):
         self.calls = CallInvariants(self.findings)
         self.controller_answers = ControllerAnswers(self.mirrors.truth(METADATA), self.findings)
         self._image: Image | None = None
+        self._listen()
+
+    def _listen(self) -> None:
+        """Whose hooks are called, and in which order."""
+        everyone: tuple[Invariant, ...] = (
+            self.directories, self.retention, self.partitions, self.new_disks, self.moves, self.lives,
+            self.coordinators, self.reassignments, self.forgetting, self.replacements, self.racks, self.level_states,
+            self.tails, self.log_parts, self.producers, self.offsets, self.leaderships, self.deletions, self.answers,
+        )  # fmt: skip
+        self._on_image = overridden(everyone, "on_image")
+        self._after_step = overridden(everyone, "after_step")
+        self._after = overridden(everyone, "after_step", "after")
+        self._on_cut = overridden(everyone, "on_cut")
+        self._on_disk = overridden(everyone, "on_disk")
 
     @property
     def reassigning_counts(self) -> dict[str, int]:
@@ -119,37 +134,19 @@ class Invariants(BaseInvariants):
         if self.quorum.image is not self._image:
             self._image = self.quorum.image
             self.durability.on_image(self._image)
-            self.retention.on_image(self._image)
-            self.directories.on_image(self._image)
-            self.moves.on_image(self._image)
-            self.coordinators.on_image(self._image)
-            self.reassignments.on_image(self._image)
-            self.forgetting.on_image(self._image)
-            self.replacements.on_image(self._image)
-            self.racks.on_image(self._image)
-            self.level_states.on_image(self._image)
-            self.partitions.on_image(self._image, self.quorum.committed_end)
+            for on_image in self._on_image:
+                on_image(self._image)
+            self.partitions.on_registrations(self._image, self.quorum.committed_end)
         if machine.host in CONTROLLERS:
             self.unclean.after(machine)
         if self.mirrors.cut:
             self._after_cuts(machine)
         if machine.host in self._brokers:
-            self.directories.after(machine)
             changed = self._replicas.changed(machine)
             if changed:
                 changed = [replica for replica in changed if replica.topic != COMPACTED_TOPIC]
-            self.retention.after(machine, changed)
-            if changed:
-                self.partitions.after(machine, changed)
-            self.lives.after(machine, changed)
-            self.coordinators.after(machine, changed)
-            if changed:
-                self.tails.after(machine, changed)
-                self.log_parts.after(machine, changed)
-                self.producers.after(machine, changed)
-                self.offsets.after(machine, changed)
-                self.leaderships.after(machine, changed)
-                self.deletions.after(machine, changed)
+            for after in self._after if changed else self._after_step:
+                after(machine, changed)
 
     def _after_cuts(self, machine: Machine) -> None:
         """Some log became shorter, on this machine or on one that lost power, and may have lost required records."""
@@ -158,17 +155,15 @@ class Invariants(BaseInvariants):
         for log in logs:
             if log != METADATA:
                 self.partitions.check_candidates(log)
-                self.tails.on_cut(machine, log)
-                self.answers.on_cut(machine, log)
+                for on_cut in self._on_cut:
+                    on_cut(machine, log)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         if kind == LOSING and machine.host in self._brokers:
             self.durability.on_power_cut(machine)
         self.mirrors.on_disk(machine, kind, path)
-        self.offsets.on_disk(machine, kind, path)
-        self.directories.on_disk(machine, kind, path)
-        self.new_disks.on_disk(machine, kind, path)
-        self.moves.on_disk(machine, kind, path)
+        for on_disk in self._on_disk:
+            on_disk(machine, kind, path)
         self.disk_events.on_disk(machine, kind, path)
         if machine.host in CONTROLLERS and (kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)):
             self.quorum.on_state_file(machine, durable_state(machine))

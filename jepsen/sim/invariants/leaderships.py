@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog.ids import Epoch, Offset
@@ -32,7 +33,7 @@ class Leadership:
     chain: bytes = b""
 
 
-class Leaderships:
+class Leaderships(Invariant):
     def __init__(self, mirrors: Mirrors) -> None:
         self._mirrors = mirrors
         self._of_lives: dict[tuple[str, int], dict[PartitionKey, list[Leadership]]] = {}  # by host and life
@@ -47,7 +48,7 @@ class Leaderships:
             written = self._mirrors.of_replica(machine, replica).end if was_enough else 0
             last = led[-1] if led else None
             if last is not None and not last.is_over and not (core.is_leader and core.leader_epoch == last.epoch):
-                last.is_over, last.on_disk = True, max(last.on_disk, written, self.on_disk(machine, replica))
+                last.is_over, last.on_disk = True, max(last.on_disk, written, self.end_on_disk(machine, replica))
             if core.is_leader:
                 if last is None or last.epoch != core.leader_epoch:
                     last = self._begin(machine, replica)
@@ -66,7 +67,7 @@ class Leaderships:
         led = self.of(machine, key)
         return led[-1] if led and not led[-1].is_over else None
 
-    def on_disk(self, machine: Machine, replica: Replica) -> Offset:
+    def end_on_disk(self, machine: Machine, replica: Replica) -> Offset:
         """Up to where a leader may acknowledge with acks=1 now: synced, or written if the topic asks for no more."""
         mirror = self._mirrors.of_replica(machine, replica)
         is_weak = (machine.host, machine.life, replica.key) in self._weak

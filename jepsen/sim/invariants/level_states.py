@@ -7,6 +7,7 @@ product's, which names the obstacles of a downgrade.
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from quorumlog_quorum.metadata.image import Image
 
 TAKES_AN_IMPORT = 2  # leader_recovery_state
@@ -14,7 +15,7 @@ FIRST_LEVEL_OF = {TAKES_AN_IMPORT: 4}
 IMAGES_SEEN = "images with imports under way"
 
 
-class LevelStates:
+class LevelStates(Invariant):
     """seen: images with such a state."""
 
     def __init__(self, findings: Findings) -> None:

@@ -18,6 +18,7 @@ which others lead; and it goes on following: its broker epoch keeps it out of ev
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from quorumlog.ids import Epoch, Offset
 from quorumlog_broker.partition.key import PartitionKey
@@ -27,7 +28,7 @@ from quorumlog_server.process.node import Node
 _Life = tuple[str, int]  # host and number of its process
 
 
-class LifeInvariants:
+class LifeInvariants(Invariant):
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._begun: dict[_Life, None] = {}  # lives that were registered
@@ -35,7 +36,7 @@ class LifeInvariants:
         self._leads: dict[_Life, dict[PartitionKey, Epoch]] = {}  # what was looked at
         self._ends: dict[_Life, dict[PartitionKey, Offset]] = {}  # of lives that are not registered; exclusive
 
-    def after(self, machine: Machine, changed: list[Replica]) -> None:
+    def after_step(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
         node = machine.node
         if node is None or node.broker is None:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors
@@ -42,7 +43,7 @@ class _Checked:
     times: dict[Offset, tuple[_Columns, int]] = field(default_factory=dict)  # likewise
 
 
-class LogPartsInvariants:
+class LogPartsInvariants(Invariant):
     """index_entries: how many were compared, of both indexes."""
 
     def __init__(

@@ -11,6 +11,7 @@ No record may be lost on the way: the copy is the replica's log for all other in
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
@@ -25,7 +26,7 @@ from quorumlog_quorum.metadata.registration import PartitionRegistration
 MOVED, DROPPED, FOUND = "replicas moved", "copies dropped", "starts that found copies"
 
 
-class MoveInvariants:
+class MoveInvariants(Invariant):
     """counts: copies that got their live names, those that were deleted or set aside, and starts that found some."""
 
     def __init__(self, brokers: list[Machine], findings: Findings) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import topic_id_of
@@ -37,7 +38,7 @@ class _Lost:
     life: int
 
 
-class NewDiskInvariants:
+class NewDiskInvariants(Invariant):
     """counts: at the end, the logs that a broker holds again."""
 
     def __init__(self, durability: Durability, findings: Findings) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_of
@@ -31,7 +32,7 @@ class _Mark:
     high_watermark: Offset
 
 
-class OffsetInvariants:
+class OffsetInvariants(Invariant):
     def __init__(self, durability: Durability, findings: Findings) -> None:
         self._durability, self._findings = durability, findings
         self._marks: dict[tuple[str, int], dict[PartitionKey, _Mark]] = {}  # by host and life

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC
 from jepsen.sim.truth.durability import Durability
@@ -48,7 +49,7 @@ class _Suspicion:
     offset: Offset
 
 
-class PartitionInvariants:
+class PartitionInvariants(Invariant):
     """leader_changes: how often a replica became leader."""
 
     def __init__(self, brokers: list[Machine], mirrors: Mirrors, durability: Durability, findings: Findings) -> None:
@@ -86,7 +87,7 @@ class PartitionInvariants:
                 seen.high_watermark = core.high_watermark
                 self._on_high_watermark(machine, replica)
 
-    def on_image(self, image: Image, metadata_end: Offset) -> None:
+    def on_registrations(self, image: Image, metadata_end: Offset) -> None:
         """image: the newest committed one. metadata_end: end of the committed metadata, published or not."""
         self._metadata_end, self._image_offset = metadata_end, image.offset
         self._incarnations = {node_id: broker.incarnation_id for node_id, broker in image.brokers.items()}

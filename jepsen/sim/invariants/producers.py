@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors
@@ -38,7 +39,7 @@ class _Replay:
     aborted: list[AbortedTransaction] = field(default_factory=list)
 
 
-class ProducerInvariants:
+class ProducerInvariants(Invariant):
     """compared: how many entries of producers were."""
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:

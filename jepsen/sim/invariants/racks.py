@@ -7,13 +7,14 @@ brokers only where it must. Partitions that were reassigned lie where the operat
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from quorumlog.ids import Uuid
 from quorumlog_quorum.metadata.image import Image
 
 SPREAD = "partitions spread over racks"
 
 
-class RackInvariants:
+class RackInvariants(Invariant):
     """brokers: how many there are. counts: partitions that were looked at."""
 
     def __init__(self, brokers: int, findings: Findings) -> None:

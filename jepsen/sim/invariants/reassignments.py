@@ -11,6 +11,7 @@ For all other invariants, a replica that left is none, and one that came is like
 from __future__ import annotations
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.truth.mirrors import log_id
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
@@ -22,7 +23,7 @@ CAME, WENT = "replicas added", "replicas removed"
 HELD_UP = "reassignments held up by copies that ISR and ELR do not name"
 
 
-class ReassignmentInvariants:
+class ReassignmentInvariants(Invariant):
     """counts: replicas that partitions gained and gave up, as committed images show them, and changes of partitions
     that left a reassignment under way for the sake of a copy whose process was killed."""
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_id
 from quorumlog_quorum.metadata.image import Image
 
 
-class ReplacementInvariants:
+class ReplacementInvariants(Invariant):
     def __init__(self, brokers: Sequence[Machine], durability: Durability, findings: Findings) -> None:
         self._brokers, self._durability, self._findings = brokers, durability, findings
         self._gone: list[Machine] = []

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
@@ -34,7 +35,7 @@ PASSES_MAX = 6  # until what is expired has gone: one may be missed, one may dou
 PASS_MAX_MS = 5_000  # of one pass over all logs, some jobs of a writer whose queue is short
 
 
-class RetentionInvariants:
+class RetentionInvariants(Invariant):
     """moves: how often a policy explained a later start. retained: by log, the last such start."""
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:
@@ -61,7 +62,7 @@ class RetentionInvariants:
             known.pop(policy, None)
             known[policy] = 0
 
-    def after(self, machine: Machine, changed: list[Replica]) -> None:
+    def after_step(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process, before anybody looks at its files."""
         self._wall_ms[machine.host] = max(self._wall_ms.get(machine.host, 0), machine.clock.wall_ms())
         for replica in changed:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import Mirrors, log_of
@@ -31,7 +32,7 @@ class _Compared:
     end: Offset = -1
 
 
-class TailInvariants:
+class TailInvariants(Invariant):
     """compared: how often batches of a tail were compared with the log."""
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from bench.kafka_tools import OLDER, VERSION
+from bench.peers.kafka_tools import OLDER, VERSION
 from quorumlog.client.admin_transaction_ends import OpenProducer, Outcome, TransactionPlace
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import ConfigError, RequestFailed

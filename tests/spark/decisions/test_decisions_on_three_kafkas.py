@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bench.kafka_peer import KafkaPeer
-from bench.kafka_tools import VERSION, Unavailable, get_kafka
+from bench.peers.kafka_peer import KafkaPeer
+from bench.peers.kafka_tools import VERSION, Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError

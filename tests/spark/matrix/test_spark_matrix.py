@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from bench.kafka_tools import Unavailable
-from bench.spark_tools import get_connector
+from bench.peers.kafka_tools import Unavailable
+from bench.spark.tools import get_connector
 from quorumlog.client.blocking import Cluster
 from quorumlog.spark.format.stream_source import HAS_LIMITS
 from quorumlog.spark.session.java import NoJava, use_java

@@ -1,0 +1,1 @@
+"""How a run measures and tells: the machine, processor time, turns of a loop, syncs, rounds, the report."""

@@ -1,0 +1,1 @@
+"""The quorum and its controller: changes, fencing, fail-over, and clusters of many brokers without logs."""

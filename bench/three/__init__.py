@@ -1,0 +1,1 @@
+"""What three nodes do: rates, latency, fail-over, rest, and the longest turns of their loops."""
