@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog_server.config.node_key import MAX_INT, NodeKey, number
-from quorumlog_server.config.values import parse_bool
+from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_bool
 
 BALANCE_KEYS = (
     NodeKey(

@@ -1,11 +1,12 @@
 """The typed form of a node's configuration, checked as a whole before anything is opened.
 
-`load` reads a file and the environment. The composition root uses only `NodeConfig`.
+`read_config` reads a file, `load` its text. The composition root uses only `NodeConfig`. Commands use it too, so it
+loads no part of a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from quorumlog.errors import ApiError
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.live_settings import connections_of_listener, key_of_listener
+from quorumlog.node_settings import NodeKey, parse_bytes, parse_int
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.topic_config import parse_text, validate_all, validate_words
@@ -37,10 +39,8 @@ from quorumlog_server.config.listeners import (
     resolve_listeners,
     with_grpc,
 )
-from quorumlog_server.config.node_key import NodeKey
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
 from quorumlog_server.config.transaction_keys import transaction_config, transactions_topic, verification
-from quorumlog_server.config.values import parse_bytes, parse_int
 
 ROLES = ("broker", "controller")
 LOG_FORMATS = ("console", "json")
@@ -439,3 +439,22 @@ def _check(config: NodeConfig) -> None:
         raise ConfigError(f"log.format={config.log_format}: must be one of {', '.join(LOG_FORMATS)}")
     if config.log_level not in LOG_LEVELS:
         raise ConfigError(f"log.level={config.log_level}: must be one of {', '.join(LOG_LEVELS)}")
+
+
+def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
+    """The file, changed by the environment, then by `KEY=VALUE` of the command line. Raises ConfigError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    if not changes:
+        return load(path, text, environment)
+    values = flat_values(path, text, environment)
+    for change in changes:
+        key, found, value = change.partition("=")
+        if not found:
+            raise ConfigError(f"-X {change}: write KEY=VALUE")
+        check_only_in_file({key.strip(): value}, f"-X {change}")
+        values[key.strip()] = value.strip()
+    return from_values(values, f"{path} and -X")

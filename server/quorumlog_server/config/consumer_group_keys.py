@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.group_config import MIGRATION_POLICIES, RANGE, UNIFORM, ConsumerGroupConfig
-from quorumlog_server.config.node_key import MAX_INT, NodeKey, number
+from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_list
 from quorumlog_server.config.properties import ConfigError
-from quorumlog_server.config.values import parse_list
 
 _ASSIGNOR_CLASS = "org.apache.kafka.coordinator.group.assignor."
 _ASSIGNORS = {

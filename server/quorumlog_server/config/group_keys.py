@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.group_config import GroupConfig
+from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_int, parse_list, size
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog_server.config.consumer_group_keys import CONSUMER_GROUP_KEYS, consumer_group_config
-from quorumlog_server.config.node_key import MAX_INT, NodeKey, number, size
 from quorumlog_server.config.properties import ConfigError
-from quorumlog_server.config.values import parse_int, parse_list
 
 _MINUTE_MS = 60_000
 _NO_CODEC = 0  # Kafka's number

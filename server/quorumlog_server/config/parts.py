@@ -9,6 +9,7 @@ from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
+from quorumlog.node_settings import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog.setting_types import BOOLEAN, DOUBLE, INT, LIST, STRING, TOLD, number_type
 from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.cleaning.config import CleanerConfig
@@ -27,8 +28,6 @@ from quorumlog_quorum.snapshots import SnapshotRetention
 from quorumlog_server.config import idle_intervals as rest
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.keys import NODE_KEYS
-from quorumlog_server.config.node_key import NodeKey
-from quorumlog_server.config.values import parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog_storage.segment.log_config import LogConfig
 
 _TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: DOUBLE, parse_list: LIST}

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_bool, size
 from quorumlog.topic_config import MAX_LONG
 from quorumlog.transaction_config import DAY_MS, JointConfig, TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
-from quorumlog_server.config.node_key import MAX_INT, NodeKey, number, size
-from quorumlog_server.config.values import parse_bool
 
 
 def _parse_two_phase(text: str) -> bool:

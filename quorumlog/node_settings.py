@@ -1,0 +1,82 @@
+"""What a setting of a node is: its key, how its text is read, its default and limits.
+
+Every error of a parser is a sentence about the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
+_UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
+
+
+def parse_bool(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return lowered == "true"
+
+
+def parse_int(text: str) -> int:
+    if not re.fullmatch(r"-?\d+", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_float(text: str) -> float:
+    """A decimal number, with an exponent if need be."""
+    if not re.fullmatch(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: 1048576, 1MiB, 1 GB (units without the i are powers of ten)."""
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size; write 1048576 or 1MiB")
+    return int(match[1]) * _UNIT[(match[2] or "").lower()]
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+MAX_INT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKey:
+    """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: str | None
+    doc: str
+    optional: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+def text(given: str) -> str:
+    return given.strip()
+
+
+def number(name: str, default: int, minimum: int, doc: str, maximum: int = MAX_INT) -> NodeKey:
+    return NodeKey(name=name, parse=parse_int, default=str(default), doc=doc, minimum=minimum, maximum=maximum)
+
+
+def size(name: str, default: int, minimum: int, doc: str, maximum: int = MAX_INT) -> NodeKey:
+    return NodeKey(name=name, parse=parse_bytes, default=str(default), doc=doc, minimum=minimum, maximum=maximum)
+
+
+def number_or_not(name: str, minimum: int, doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse_int, default=None, optional=True, doc=doc, minimum=minimum, maximum=MAX_INT)
+
+
+def maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
