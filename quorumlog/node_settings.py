@@ -1,14 +1,20 @@
 """What a setting of a node is: its key, how its text is read, its default and limits.
 
+A part of a node says each of its settings once, as a field of its dataclass of settings (`setting`). What the file
+knows (`keys_of`) and what the part gets (`part_of`) follow from that.
+
 Every error of a parser is a sentence about the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
 _UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
@@ -80,3 +86,35 @@ def number_or_not(name: str, minimum: int, doc: str) -> NodeKey:
 
 def maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
     return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
+
+
+_KEY, _TIMES = "key", "times"
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def setting(key: NodeKey, *, times: int = 1) -> Any:
+    """A field of a part's settings that the file sets by `key`, whose default is its own.
+
+    times: how many of the field's unit are one of the key's.
+    """
+    default = None if key.default is None else _scaled(key.parse(key.default), times)
+    return field(default=default, metadata={_KEY: key, _TIMES: times})
+
+
+def keys_of(part: type[DataclassInstance]) -> tuple[NodeKey, ...]:
+    """The keys of a part's dataclass, in the order of its fields."""
+    return tuple(one.metadata[_KEY] for one in fields(part) if _KEY in one.metadata)
+
+
+def part_of(part: type[T], node: Mapping[str, Any], **others: Any) -> T:
+    """The settings of a part. node: the values of all keys by name. others: fields that are no keys, or not alone."""
+    told = {
+        one.name: _scaled(node[one.metadata[_KEY].name], one.metadata[_TIMES])
+        for one in fields(part)
+        if _KEY in one.metadata
+    }
+    return part(**{**told, **others})
+
+
+def _scaled(value: Any, times: int) -> Any:
+    return value if times == 1 else value * times
