@@ -5,10 +5,40 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_list, setting
+
 DAY_MS = 24 * 3_600_000
 UNIFORM, RANGE = "uniform", "range"  # server-side assignors (KIP-848)
 BIDIRECTIONAL, UPGRADE, DOWNGRADE, DISABLED = "bidirectional", "upgrade", "downgrade", "disabled"
 MIGRATION_POLICIES = (BIDIRECTIONAL, UPGRADE, DOWNGRADE, DISABLED)
+_MINUTE_MS = 60_000
+_ASSIGNOR_CLASS = "org.apache.kafka.coordinator.group.assignor."
+_ASSIGNORS = {
+    UNIFORM: UNIFORM,
+    RANGE: RANGE,
+    f"{_ASSIGNOR_CLASS}UniformAssignor": UNIFORM,
+    f"{_ASSIGNOR_CLASS}RangeAssignor": RANGE,
+}
+_LEAST_REGEX_REFRESH_MS = 10_000
+
+
+def _parse_assignors(text: str) -> tuple[str, ...]:
+    """Names of assignors, or the classes of Kafka that have these names."""
+    given = parse_list(text)
+    unknown = [name for name in given if name not in _ASSIGNORS]
+    if unknown or not given:
+        raise ValueError(f"{unknown[0] if unknown else text!r} is no assignor; there are {UNIFORM} and {RANGE}")
+    names = [_ASSIGNORS[name] for name in given]
+    if len({*names}) < len(names):
+        raise ValueError(f"{text!r} names an assignor twice")
+    return tuple(names)
+
+
+def _parse_policy(text: str) -> str:
+    policy = text.strip().lower()
+    if policy not in MIGRATION_POLICIES:
+        raise ValueError(f"{text!r} must be one of {', '.join(MIGRATION_POLICIES)}")
+    return policy
 
 
 class ConsumerSettings(NamedTuple):
@@ -26,19 +56,71 @@ class ConsumerGroupConfig:
     The limits are inclusive, and for what is set for a single group.
     """
 
-    session_timeout_ms: int = 45_000
-    min_session_timeout_ms: int = 45_000
-    max_session_timeout_ms: int = 60_000
-    heartbeat_interval_ms: int = 5_000
-    min_heartbeat_interval_ms: int = 5_000
-    max_heartbeat_interval_ms: int = 15_000
-    assignment_interval_ms: int = 1_000
-    min_assignment_interval_ms: int = 0
-    max_assignment_interval_ms: int = 15_000
-    max_size: int = 2**31 - 1
-    assignors: tuple[str, ...] = (UNIFORM, RANGE)  # the first one is for members that name none
-    migration_policy: str = BIDIRECTIONAL  # one of MIGRATION_POLICIES: between the protocols, while a group has members
-    regex_refresh_interval_ms: int = 600_000
+    session_timeout_ms: int = setting(
+        number(
+            "group.consumer.session.timeout.ms",
+            45_000,
+            1,
+            "A member of the consumer protocol is out after such a silence.",
+        )
+    )
+    min_session_timeout_ms: int = setting(
+        number("group.consumer.min.session.timeout.ms", 45_000, 1, "Shortest session time-out that one group may have.")
+    )
+    max_session_timeout_ms: int = setting(
+        number("group.consumer.max.session.timeout.ms", 60_000, 1, "Longest session time-out that one group may have.")
+    )
+    heartbeat_interval_ms: int = setting(
+        number("group.consumer.heartbeat.interval.ms", 5_000, 1, "Time between the heartbeats of a member.")
+    )
+    min_heartbeat_interval_ms: int = setting(
+        number("group.consumer.min.heartbeat.interval.ms", 5_000, 1, "Shortest interval that one group may have.")
+    )
+    max_heartbeat_interval_ms: int = setting(
+        number("group.consumer.max.heartbeat.interval.ms", 15_000, 1, "Longest interval that one group may have.")
+    )
+    assignment_interval_ms: int = setting(
+        number(
+            "group.consumer.assignment.interval.ms",
+            1_000,
+            0,
+            "Least time between two assignments of a group; changes of its members are collected meanwhile.",
+        )
+    )
+    min_assignment_interval_ms: int = setting(
+        number("group.consumer.min.assignment.interval.ms", 0, 0, "Shortest such time that one group may have.")
+    )
+    max_assignment_interval_ms: int = setting(
+        number("group.consumer.max.assignment.interval.ms", 15_000, 0, "Longest such time that one group may have.")
+    )
+    max_size: int = setting(
+        number("group.consumer.max.size", MAX_INT, 1, "Most members of a group of the consumer protocol.")
+    )
+    assignors: tuple[str, ...] = setting(
+        NodeKey(
+            name="group.consumer.assignors",
+            parse=_parse_assignors,
+            default=f"{UNIFORM},{RANGE}",
+            doc="The assignors that members may ask for; the first one is for those that ask for none.",
+        )
+    )
+    migration_policy: str = setting(
+        NodeKey(
+            name="group.consumer.migration.policy",
+            parse=_parse_policy,
+            default="bidirectional",
+            doc="Which groups with members may change their protocol: upgrade (from classic to consumer), downgrade, "
+            "bidirectional or disabled. Groups without members always may.",
+        )
+    )
+    regex_refresh_interval_ms: int = setting(
+        number(
+            "group.consumer.regex.refresh.interval.ms",
+            600_000,
+            _LEAST_REGEX_REFRESH_MS,
+            "How often the topics that a subscribed regular expression means are looked up again.",
+        )
+    )
 
     @property
     def settings(self) -> ConsumerSettings:
@@ -50,16 +132,51 @@ class ConsumerGroupConfig:
 class GroupConfig:
     """Times in ms, sizes in members or UTF-16 units, as Kafka counts them."""
 
-    min_session_timeout_ms: int = 6_000  # group.min.session.timeout.ms
-    max_session_timeout_ms: int = 1_800_000  # group.max.session.timeout.ms
-    initial_rebalance_delay_ms: int = 3_000  # group.initial.rebalance.delay.ms
-    max_size: int = 2**31 - 1  # group.max.size
-    max_groups: int = 100_000  # group.coordinator.max.groups: of one partition of __consumer_offsets
-    max_offsets: int = 1_000_000  # group.coordinator.max.offsets: of one group
-    max_waiting_calls: int = 100_000  # group.coordinator.max.waiting.calls: of one partition of __consumer_offsets
+    min_session_timeout_ms: int = setting(
+        number("group.min.session.timeout.ms", 6_000, 1, "Shortest session time-out that a member may ask for.")
+    )
+    max_session_timeout_ms: int = setting(
+        number("group.max.session.timeout.ms", 1_800_000, 1, "Longest session time-out that a member may ask for.")
+    )
+    initial_rebalance_delay_ms: int = setting(
+        number(
+            "group.initial.rebalance.delay.ms",
+            3_000,
+            0,
+            "How long the first rebalance of an empty group waits for more members; again while some come.",
+        )
+    )
+    max_size: int = setting(number("group.max.size", MAX_INT, 1, "Most members of a group."))
+    max_groups: int = setting(
+        number("group.coordinator.max.groups", 100_000, 1, "Most groups of one partition of __consumer_offsets.")
+    )
+    max_offsets: int = setting(
+        number("group.coordinator.max.offsets", 1_000_000, 1, "Most partitions for which one group commits offsets.")
+    )
+    max_waiting_calls: int = setting(
+        number(
+            "group.coordinator.max.waiting.calls",
+            100_000,
+            1,
+            "Most calls of one partition of __consumer_offsets that wait, for their records or for other members.",
+        )
+    )
     new_member_join_timeout_ms: int = 300_000  # not a setting in Kafka, either
-    metadata_max_bytes: int = 4_096  # offset.metadata.max.bytes
-    offsets_retention_ms: int = 7 * DAY_MS  # offsets.retention.minutes
-    offsets_retention_check_interval_ms: int = 600_000  # offsets.retention.check.interval.ms
-    offsets_commit_timeout_ms: int = 5_000  # offsets.commit.timeout.ms
+    metadata_max_bytes: int = setting(
+        number(
+            "offset.metadata.max.bytes", 4_096, 0, "Longest text that may be committed with an offset, in characters."
+        )
+    )
+    offsets_commit_timeout_ms: int = setting(
+        number(
+            "offsets.commit.timeout.ms", 5_000, 1, "A commit that is not on every in-sync replica by then is refused."
+        )
+    )
+    offsets_retention_ms: int = setting(
+        number("offsets.retention.minutes", 10_080, 1, "How long the offsets of an empty group are kept."),
+        times=_MINUTE_MS,
+    )
+    offsets_retention_check_interval_ms: int = setting(
+        number("offsets.retention.check.interval.ms", 600_000, 1, "Time between two looks for offsets to forget.")
+    )
     consumer: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)

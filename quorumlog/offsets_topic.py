@@ -7,15 +7,28 @@ from dataclasses import dataclass
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
+from quorumlog.node_settings import number, setting, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsTopicConfig:
     """By Kafka's names and with its defaults; `offsets.topic.` in front."""
 
-    num_partitions: int = 50
-    replication_factor: int = 3
-    segment_bytes: int = 104_857_600
+    num_partitions: int = setting(
+        number("offsets.topic.num.partitions", 50, 1, "Partitions of __consumer_offsets when it is made.")
+    )
+    replication_factor: int = setting(
+        number(
+            "offsets.topic.replication.factor",
+            3,
+            1,
+            "Replicas of __consumer_offsets when it is made; until there are so many brokers no group can be used.",
+            maximum=32_767,
+        )
+    )
+    segment_bytes: int = setting(
+        size("offsets.topic.segment.bytes", 104_857_600, 1 << 20, "Segment size of __consumer_offsets when it is made.")
+    )
 
     def creatable(self) -> CreatableTopic:
         """What an acknowledged commit is worth is decided here, whatever other topics are content with."""

@@ -7,16 +7,38 @@ from dataclasses import dataclass
 from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
+from quorumlog.node_settings import MAX_INT, number, setting, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionsTopicConfig:
     """By Kafka's names and with its defaults; `transaction.state.log.` in front."""
 
-    num_partitions: int = 50
-    replication_factor: int = 3
-    min_isr: int = 2
-    segment_bytes: int = 104_857_600
+    num_partitions: int = setting(
+        number("transaction.state.log.num.partitions", 50, 1, "Partitions of __transaction_state when it is made.")
+    )
+    replication_factor: int = setting(
+        number(
+            "transaction.state.log.replication.factor",
+            3,
+            1,
+            "Replicas of __transaction_state when it is made; until there are so many brokers no transaction can be "
+            "begun.",
+            maximum=32_767,
+        )
+    )
+    min_isr: int = setting(
+        number(
+            "transaction.state.log.min.isr",
+            2,
+            1,
+            "min.insync.replicas of __transaction_state when it is made, but not more than it has replicas.",
+            maximum=MAX_INT,
+        )
+    )
+    segment_bytes: int = setting(
+        size("transaction.state.log.segment.bytes", 104_857_600, 1 << 20, "Segment size of __transaction_state then.")
+    )
 
     def creatable(self) -> CreatableTopic:
         """What a decision is worth is decided here, whatever other topics are content with.

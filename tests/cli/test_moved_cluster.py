@@ -15,8 +15,7 @@ from quorumlog.testing.ports import NodePorts
 from quorumlog_cli.local.place import settle
 from quorumlog_cli.local.profile_of import select_local
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_server.config.config import load
-from quorumlog_server.config.config_file import read_config
+from quorumlog_server.config.config import load, read_config
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_storage.edge.disk import RealDisk
 

@@ -20,7 +20,7 @@ from quorumlog_cli.local.new_ports import give_ports, with_planned_ports
 from quorumlog_cli.local.place import settle
 from quorumlog_cli.offline.metadata_log import DIRECTORY
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_server.config.config_file import read_config
+from quorumlog_server.config.config import read_config
 
 COUNT = 3
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog.group_config import ConsumerGroupConfig
+from quorumlog.node_settings import parse_bytes
 from quorumlog.rpc.transport import Address
 from quorumlog.setting_types import INT
 from quorumlog.topic_config import TOPIC_CONFIGS
@@ -21,7 +22,6 @@ from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_server.config.listeners import parse_address
 from quorumlog_server.config.parts import broker_config, described, metadata_log_config
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_properties
-from quorumlog_server.config.values import parse_bytes
 
 MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 

@@ -9,7 +9,7 @@ from quorumlog.testing.layout import Layout, LayoutError
 
 def format_all(layout: Layout) -> None:
     """One secret for all nodes. Raises LayoutError."""
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
     from quorumlog_server.config.properties import ConfigError
     from quorumlog_server.directories.format_here import format_here
     from quorumlog_server.directories.secret import SECRET_BYTES, new_secret

@@ -19,7 +19,7 @@ from quorumlog_cli.local.new_ports import with_planned_ports
 from quorumlog_cli.profiles.profile import Profiles
 from quorumlog_cli.profiles.profile_file import read_user
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_server.config.config_file import read_config
+from quorumlog_server.config.config import read_config
 
 
 def settle(nodes: LocalNodes) -> str:

@@ -1,12 +1,13 @@
 """The typed form of a node's configuration, checked as a whole before anything is opened.
 
-`load` reads a file and the environment. The composition root uses only `NodeConfig`.
+`read_config` reads a file, `load` its text. The composition root uses only `NodeConfig`. Commands use it too, so it
+loads no part of a node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
@@ -14,6 +15,7 @@ from quorumlog.errors import ApiError
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.live_settings import connections_of_listener, key_of_listener
+from quorumlog.node_settings import NodeKey, parse_bytes, parse_int, part_of
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.topic_config import parse_text, validate_all, validate_words
@@ -21,7 +23,7 @@ from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_server.config.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of
-from quorumlog_server.config.group_keys import group_config, offsets_topic
+from quorumlog_server.config.group_keys import group_config
 from quorumlog_server.config.keys import COARSER, MOVED_VOTERS, NODE_KEYS, SIZES, all_keys, check_known
 from quorumlog_server.config.listeners import (
     GRPC,
@@ -37,10 +39,8 @@ from quorumlog_server.config.listeners import (
     resolve_listeners,
     with_grpc,
 )
-from quorumlog_server.config.node_key import NodeKey
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
-from quorumlog_server.config.transaction_keys import transaction_config, transactions_topic, verification
-from quorumlog_server.config.values import parse_bytes, parse_int
+from quorumlog_server.config.transaction_keys import transaction_config
 
 ROLES = ("broker", "controller")
 LOG_FORMATS = ("console", "json")
@@ -55,6 +55,7 @@ class NodeConfig:
     listeners: client listeners first, then internal ones; the last one serves the calls of all nodes.
     advertised: by listener name; port 0: the actual port.
     topic_defaults: by the topic's config names; only those that the file sets.
+    values: of all keys, as they are read, by the names of keys; parts take theirs from there (`part_of`).
     given: the flat keys that were set, as text.
     warnings: messages for the operator at the start.
     """
@@ -96,20 +97,9 @@ class NodeConfig:
     quorum_election_timeout_ms: int
     quorum_fetch_snapshot_max_bytes: int
     metadata_max_idle_interval_ms: int
-    auto_leader_rebalance_enable: bool
-    leader_imbalance_check_interval_seconds: int
-    leader_imbalance_per_broker_percentage: int
-    unclean_recovery_timeout_ms: int
-    controller_max_slice_work: int
-    controller_max_batch_records: int
-    broker_max_slice_work: int
     replica_lag_time_max_ms: int
     replica_fetch_wait_max_ms: int
-    replica_fetch_min_bytes: int
-    replica_fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
-    replica_fetch_response_max_bytes: int
-    replica_high_watermark_checkpoint_interval_ms: int
     log_flush_offset_checkpoint_interval_ms: int
     log_cleaner_enable: bool
     log_cleaner_threads: int
@@ -121,13 +111,7 @@ class NodeConfig:
     replica_alter_log_dirs_io_max_bytes_per_second: int
     num_replica_alter_log_dirs_threads: int | None
     log_retention_check_interval_ms: int
-    log_initial_task_delay_ms: int
     log_dir_failure_timeout_ms: int
-    log_index_check_interval_ms: int
-    log_index_check_max_bytes_per_second: int
-    log_tail_bytes: int
-    producer_id_expiration_ms: int
-    producer_id_expiration_check_interval_ms: int
     record_validation: str
     fetch_max_bytes: int
     socket_request_max_bytes: int
@@ -149,6 +133,7 @@ class NodeConfig:
     transactions: TransactionConfig
     transactions_topic: TransactionsTopicConfig
     verification: VerificationConfig
+    values: Mapping[str, Any]
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -211,107 +196,37 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
     roles = _roles(node["process.roles"])
     listeners, advertised = _listeners(node, broker="broker" in roles)
     log_dirs = node["log.dir"] if "log.dir" in values and "log.dirs" not in values else node["log.dirs"]
-    config = NodeConfig(
-        node_id=node["node.id"],
-        roles=roles,
-        listeners=listeners,
-        advertised=advertised,
-        voters=parse_voters(node["controller.quorum.voters"]),
-        bootstrap_servers=parse_servers(node["controller.quorum.bootstrap.servers"]),
-        moved_voters=parse_moved(node[MOVED_VOTERS]),
-        auto_join=node["controller.quorum.auto.join.enable"],
-        log_dirs=checked_directories(log_dirs),
-        cordoned_log_dirs=checked_cordoned(node["cordoned.log.dirs"], log_dirs),
-        metadata_log_dir=node["metadata.log.dir"] or log_dirs[0],
-        rack=node["broker.rack"],
-        topic_defaults=_topic_defaults(values, where),
-        quorum_fetch_timeout_ms=node["controller.quorum.fetch.timeout.ms"],
-        quorum_election_timeout_ms=node["controller.quorum.election.timeout.ms"],
-        quorum_fetch_snapshot_max_bytes=node["controller.quorum.fetch.snapshot.max.bytes"],
-        groups=group_config(node),
-        offsets_topic=offsets_topic(node),
-        transactions=transaction_config(node),
-        transactions_topic=transactions_topic(node),
-        verification=verification(node),
-        listener_max_connections=_of_listeners(values, where),
-        given=dict(values),
-        warnings=_warnings(values, listeners, is_controller="controller" in roles),
-        **{field: node[field.replace("_", ".")] for field in _PLAIN_FIELDS},
-    )
+    as_they_are = {one.name: node[key] for one in fields(NodeConfig) if (key := one.name.replace("_", ".")) in node}
+    found = {
+        "node_id": node["node.id"],
+        "roles": roles,
+        "listeners": listeners,
+        "advertised": advertised,
+        "voters": parse_voters(node["controller.quorum.voters"]),
+        "bootstrap_servers": parse_servers(node["controller.quorum.bootstrap.servers"]),
+        "moved_voters": parse_moved(node[MOVED_VOTERS]),
+        "auto_join": node["controller.quorum.auto.join.enable"],
+        "log_dirs": checked_directories(log_dirs),
+        "cordoned_log_dirs": checked_cordoned(node["cordoned.log.dirs"], log_dirs),
+        "metadata_log_dir": node["metadata.log.dir"] or log_dirs[0],
+        "rack": node["broker.rack"],
+        "topic_defaults": _topic_defaults(values, where),
+        "quorum_fetch_timeout_ms": node["controller.quorum.fetch.timeout.ms"],
+        "quorum_election_timeout_ms": node["controller.quorum.election.timeout.ms"],
+        "quorum_fetch_snapshot_max_bytes": node["controller.quorum.fetch.snapshot.max.bytes"],
+        "groups": group_config(node),
+        "offsets_topic": part_of(OffsetsTopicConfig, node),
+        "transactions": transaction_config(node),
+        "transactions_topic": part_of(TransactionsTopicConfig, node),
+        "verification": part_of(VerificationConfig, node),
+        "listener_max_connections": _of_listeners(values, where),
+        "values": node,
+        "given": dict(values),
+        "warnings": _warnings(values, listeners, is_controller="controller" in roles),
+    }
+    config = NodeConfig(**{**as_they_are, **found})
     _check(config)
     return config
-
-
-_PLAIN_FIELDS = (
-    "log_dir_stall_ms",
-    "num_recovery_threads_per_data_dir",
-    "log_open_files_max",
-    "log_index_bytes_max",
-    "log_dir_free_space_reserve_bytes",
-    "auto_create_topics_enable",
-    "num_partitions",
-    "default_replication_factor",
-    "broker_heartbeat_interval_ms",
-    "broker_session_timeout_ms",
-    "initial_broker_registration_timeout_ms",
-    "controlled_shutdown_enable",
-    "controlled_shutdown_timeout_ms",
-    "metadata_max_idle_interval_ms",
-    "auto_leader_rebalance_enable",
-    "leader_imbalance_check_interval_seconds",
-    "leader_imbalance_per_broker_percentage",
-    "unclean_recovery_timeout_ms",
-    "controller_max_slice_work",
-    "controller_max_batch_records",
-    "broker_max_slice_work",
-    "replica_lag_time_max_ms",
-    "replica_fetch_wait_max_ms",
-    "replica_fetch_min_bytes",
-    "replica_fetch_max_bytes",
-    "max_incremental_fetch_session_cache_slots",
-    "replica_fetch_response_max_bytes",
-    "metadata_log_segment_bytes",
-    "metadata_log_segment_ms",
-    "metadata_log_max_record_bytes_between_snapshots",
-    "metadata_log_max_snapshot_interval_ms",
-    "metadata_max_retention_bytes",
-    "metadata_max_retention_ms",
-    "metadata_retention_check_interval_ms",
-    "replica_high_watermark_checkpoint_interval_ms",
-    "log_flush_offset_checkpoint_interval_ms",
-    "log_cleaner_enable",
-    "log_cleaner_threads",
-    "log_cleaner_dedupe_buffer_size",
-    "log_cleaner_io_buffer_size",
-    "log_cleaner_io_buffer_load_factor",
-    "log_cleaner_io_max_bytes_per_second",
-    "log_cleaner_backoff_ms",
-    "replica_alter_log_dirs_io_max_bytes_per_second",
-    "num_replica_alter_log_dirs_threads",
-    "log_retention_check_interval_ms",
-    "log_initial_task_delay_ms",
-    "log_dir_failure_timeout_ms",
-    "log_index_check_interval_ms",
-    "log_index_check_max_bytes_per_second",
-    "log_tail_bytes",
-    "producer_id_expiration_ms",
-    "producer_id_expiration_check_interval_ms",
-    "record_validation",
-    "fetch_max_bytes",
-    "socket_request_max_bytes",
-    "queued_max_request_bytes",
-    "queued_max_internal_request_bytes",
-    "max_connections",
-    "max_connections_per_ip",
-    "max_connections_per_ip_overrides",
-    "connections_max_idle_ms",
-    "metrics_port",
-    "metrics_host",
-    "log_format",
-    "log_level",
-    "cluster_secret_in_clear",
-    "rpc_reflection",
-)
 
 
 def _value(key: NodeKey, values: Mapping[str, str], where: str) -> Any:
@@ -439,3 +354,22 @@ def _check(config: NodeConfig) -> None:
         raise ConfigError(f"log.format={config.log_format}: must be one of {', '.join(LOG_FORMATS)}")
     if config.log_level not in LOG_LEVELS:
         raise ConfigError(f"log.level={config.log_level}: must be one of {', '.join(LOG_LEVELS)}")
+
+
+def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:
+    """The file, changed by the environment, then by `KEY=VALUE` of the command line. Raises ConfigError."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    if not changes:
+        return load(path, text, environment)
+    values = flat_values(path, text, environment)
+    for change in changes:
+        key, found, value = change.partition("=")
+        if not found:
+            raise ConfigError(f"-X {change}: write KEY=VALUE")
+        check_only_in_file({key.strip(): value}, f"-X {change}")
+        values[key.strip()] = value.strip()
+    return from_values(values, f"{path} and -X")

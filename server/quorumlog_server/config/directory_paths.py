@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from quorumlog.node_settings import parse_list
 from quorumlog_server.config.properties import ConfigError
-from quorumlog_server.config.values import parse_list
 
 RELATIVE_TO = "paths.relative.to"
 TO_FILE, TO_PROCESS = "file", "process"

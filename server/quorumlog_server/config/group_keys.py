@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.group_config import GroupConfig
+from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
+from quorumlog.node_settings import NodeKey, keys_of, parse_int, parse_list, part_of
 from quorumlog.offsets_topic import OffsetsTopicConfig
-from quorumlog_server.config.consumer_group_keys import CONSUMER_GROUP_KEYS, consumer_group_config
-from quorumlog_server.config.node_key import MAX_INT, NodeKey, number, size
 from quorumlog_server.config.properties import ConfigError
-from quorumlog_server.config.values import parse_int, parse_list
 
-_MINUTE_MS = 60_000
 _NO_CODEC = 0  # Kafka's number
 _SERVED, _NOT_SERVED = ("classic", "consumer"), ("share", "streams")
 
@@ -38,36 +35,12 @@ def _parse_protocols(text: str) -> tuple[str, ...]:
     return given
 
 
-GROUP_KEYS = (
-    number("group.min.session.timeout.ms", 6_000, 1, "Shortest session time-out that a member may ask for."),
-    number("group.max.session.timeout.ms", 1_800_000, 1, "Longest session time-out that a member may ask for."),
-    number(
-        "group.initial.rebalance.delay.ms",
-        3_000,
-        0,
-        "How long the first rebalance of an empty group waits for more members; again while some come.",
-    ),
-    number("group.max.size", MAX_INT, 1, "Most members of a group."),
-    number("group.coordinator.max.groups", 100_000, 1, "Most groups of one partition of __consumer_offsets."),
-    number("group.coordinator.max.offsets", 1_000_000, 1, "Most partitions for which one group commits offsets."),
-    number(
-        "group.coordinator.max.waiting.calls",
-        100_000,
-        1,
-        "Most calls of one partition of __consumer_offsets that wait, for their records or for other members.",
-    ),
-    number("offset.metadata.max.bytes", 4_096, 0, "Longest text that may be committed with an offset, in characters."),
-    number("offsets.commit.timeout.ms", 5_000, 1, "A commit that is not on every in-sync replica by then is refused."),
-    number("offsets.retention.minutes", 10_080, 1, "How long the offsets of an empty group are kept."),
-    number("offsets.retention.check.interval.ms", 600_000, 1, "Time between two looks for offsets to forget."),
-    number("offsets.topic.num.partitions", 50, 1, "Partitions of __consumer_offsets when it is made."),
-    number(
-        "offsets.topic.replication.factor",
-        3,
-        1,
-        "Replicas of __consumer_offsets when it is made; until there are so many brokers no group can be used.",
-        maximum=32_767,
-    ),
+CONSUMER_GROUP_KEYS = keys_of(ConsumerGroupConfig)
+_PARTITIONS, _FACTOR, _SEGMENT_BYTES = keys_of(OffsetsTopicConfig)
+GROUP_KEYS = (  # in the order in which DescribeConfigs answers
+    *keys_of(GroupConfig),
+    _PARTITIONS,
+    _FACTOR,
     NodeKey(
         name="offsets.topic.compression.codec",
         parse=_parse_codec,
@@ -81,7 +54,7 @@ GROUP_KEYS = (
         doc="Protocols of groups: classic and consumer, always both; the feature group.version turns the second one "
         "off. share and streams may stand here, too, and are not served.",
     ),
-    size("offsets.topic.segment.bytes", 104_857_600, 1 << 20, "Segment size of __consumer_offsets when it is made."),
+    _SEGMENT_BYTES,
     *CONSUMER_GROUP_KEYS,
 )
 
@@ -90,25 +63,35 @@ def group_config(node: Mapping[str, Any]) -> GroupConfig:
     """node: the values of all keys by name. Raises ConfigError for values that contradict each other."""
     if node["group.min.session.timeout.ms"] > node["group.max.session.timeout.ms"]:
         raise ConfigError("group.min.session.timeout.ms is above group.max.session.timeout.ms; no member could join")
-    return GroupConfig(
-        min_session_timeout_ms=node["group.min.session.timeout.ms"],
-        max_session_timeout_ms=node["group.max.session.timeout.ms"],
-        initial_rebalance_delay_ms=node["group.initial.rebalance.delay.ms"],
-        max_size=node["group.max.size"],
-        max_groups=node["group.coordinator.max.groups"],
-        max_offsets=node["group.coordinator.max.offsets"],
-        max_waiting_calls=node["group.coordinator.max.waiting.calls"],
-        metadata_max_bytes=node["offset.metadata.max.bytes"],
-        offsets_retention_ms=node["offsets.retention.minutes"] * _MINUTE_MS,
-        offsets_retention_check_interval_ms=node["offsets.retention.check.interval.ms"],
-        offsets_commit_timeout_ms=node["offsets.commit.timeout.ms"],
-        consumer=consumer_group_config(node),
-    )
+    consumer = part_of(ConsumerGroupConfig, node)
+    _check(consumer)
+    return part_of(GroupConfig, node, consumer=consumer)
 
 
-def offsets_topic(node: Mapping[str, Any]) -> OffsetsTopicConfig:
-    return OffsetsTopicConfig(
-        num_partitions=node["offsets.topic.num.partitions"],
-        replication_factor=node["offsets.topic.replication.factor"],
-        segment_bytes=node["offsets.topic.segment.bytes"],
+def _check(config: ConsumerGroupConfig) -> None:
+    ranges = (
+        ("session.timeout.ms", config.min_session_timeout_ms, config.session_timeout_ms, config.max_session_timeout_ms),
+        (
+            "heartbeat.interval.ms",
+            config.min_heartbeat_interval_ms,
+            config.heartbeat_interval_ms,
+            config.max_heartbeat_interval_ms,
+        ),
+        (
+            "assignment.interval.ms",
+            config.min_assignment_interval_ms,
+            config.assignment_interval_ms,
+            config.max_assignment_interval_ms,
+        ),
     )
+    for name, low, value, high in ranges:
+        if not low <= value <= high:
+            raise ConfigError(
+                f"group.consumer.{name}={value} must lie between group.consumer.min.{name}={low} and "
+                f"group.consumer.max.{name}={high}"
+            )
+    if config.heartbeat_interval_ms >= config.session_timeout_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms={config.heartbeat_interval_ms} must be below "
+            f"group.consumer.session.timeout.ms={config.session_timeout_ms}, or no member stays alive"
+        )

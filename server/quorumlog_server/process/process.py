@@ -23,8 +23,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, AddressInUse
 from quorumlog.wire.apis import load_newest
 from quorumlog_quorum.raft.quorum_state import CorruptQuorumState
-from quorumlog_server.config.config import NodeConfig
-from quorumlog_server.config.config_file import read_config
+from quorumlog_server.config.config import NodeConfig, read_config
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.directories.directories import DirectoryProblem
 from quorumlog_server.edge.edges import Edges

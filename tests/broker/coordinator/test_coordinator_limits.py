@@ -14,8 +14,7 @@ from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, OffsetFet
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime import coordinators
-from quorumlog_server.config.consumer_group_keys import CONSUMER_GROUP_KEYS
-from quorumlog_server.config.group_keys import GROUP_KEYS
+from quorumlog_server.config.group_keys import CONSUMER_GROUP_KEYS, GROUP_KEYS
 from quorumlog_server.config.transaction_keys import TRANSACTION_KEYS
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster, commit

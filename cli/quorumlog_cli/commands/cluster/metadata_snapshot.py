@@ -97,6 +97,6 @@ def _place(place: Path | None, config: Path | None) -> Path:
         raise CliError(Exit.USAGE, "name a directory or a file, or a node's configuration with -c FILE")
     if place is not None:
         return place
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
 
     return Path(read_config(str(config), (), os.environ).metadata_log_dir)

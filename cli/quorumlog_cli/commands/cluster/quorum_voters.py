@@ -138,7 +138,7 @@ def _candidate(
 
 def _from_files(path: Path) -> tuple[NodeId, Uuid, Endpoint]:
     from quorumlog.messages.common import Endpoint
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
     from quorumlog_storage.directory.directory import read_meta
     from quorumlog_storage.edge.disk import RealDisk
 

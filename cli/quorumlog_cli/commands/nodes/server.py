@@ -47,7 +47,7 @@ def start(
 @config_app.command()
 def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
     """Check a whole configuration. Exit code 2 if a node would not start with it."""
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
 
     output.use(output_format)
     checked = read_config(str(config), (), os.environ)
@@ -62,7 +62,7 @@ def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None
 @config_app.command("show")
 def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
     """Show every setting as the node would read it from file, environment and defaults."""
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
 
     output.use(output_format)
     values = {name: _plain(value) for name, value in asdict(read_config(str(config), (), os.environ)).items()}

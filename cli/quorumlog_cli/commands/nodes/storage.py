@@ -193,7 +193,7 @@ def refetch_metadata(config: StoppedOption, output_format: OutputOption = Format
 
 
 def _read(path: Path) -> NodeConfig:
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
 
     return read_config(str(path), (), os.environ)
 

@@ -128,6 +128,6 @@ def incarnation_of(text: str) -> ClusterIncarnation:
 
 
 def _read(path: Path) -> NodeConfig:
-    from quorumlog_server.config.config_file import read_config
+    from quorumlog_server.config.config import read_config
 
     return read_config(str(path), (), os.environ)

@@ -1,0 +1,120 @@
+"""What a setting of a node is: its key, how its text is read, its default and limits.
+
+A part of a node says each of its settings once, as a field of its dataclass of settings (`setting`). What the file
+knows (`keys_of`) and what the part gets (`part_of`) follow from that.
+
+Every error of a parser is a sentence about the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
+_UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
+
+
+def parse_bool(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in ("true", "false"):
+        raise ValueError(f"{text!r} is neither true nor false")
+    return lowered == "true"
+
+
+def parse_int(text: str) -> int:
+    if not re.fullmatch(r"-?\d+", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def parse_float(text: str) -> float:
+    """A decimal number, with an exponent if need be."""
+    if not re.fullmatch(r"-?\d+(\.\d*)?([eE][+-]?\d+)?", text.strip(), re.ASCII):
+        raise ValueError(f"{text!r} is not a number")
+    return float(text)
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes: 1048576, 1MiB, 1 GB (units without the i are powers of ten)."""
+    match = _BYTES.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a size; write 1048576 or 1MiB")
+    return int(match[1]) * _UNIT[(match[2] or "").lower()]
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+MAX_INT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeKey:
+    """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only."""
+
+    name: str
+    parse: Callable[[str], Any]
+    default: str | None
+    doc: str
+    optional: bool = False
+    minimum: float | None = None
+    maximum: float | None = None
+
+
+def text(given: str) -> str:
+    return given.strip()
+
+
+def number(name: str, default: int, minimum: int, doc: str, maximum: int = MAX_INT) -> NodeKey:
+    return NodeKey(name=name, parse=parse_int, default=str(default), doc=doc, minimum=minimum, maximum=maximum)
+
+
+def size(name: str, default: int, minimum: int, doc: str, maximum: int = MAX_INT) -> NodeKey:
+    return NodeKey(name=name, parse=parse_bytes, default=str(default), doc=doc, minimum=minimum, maximum=maximum)
+
+
+def number_or_not(name: str, minimum: int, doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse_int, default=None, optional=True, doc=doc, minimum=minimum, maximum=MAX_INT)
+
+
+def maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
+
+
+_KEY, _TIMES = "key", "times"
+T = TypeVar("T", bound="DataclassInstance")
+
+
+def setting(key: NodeKey, *, times: int = 1) -> Any:
+    """A field of a part's settings that the file sets by `key`, whose default is its own.
+
+    times: how many of the field's unit are one of the key's.
+    """
+    default = None if key.default is None else _scaled(key.parse(key.default), times)
+    return field(default=default, metadata={_KEY: key, _TIMES: times})
+
+
+def keys_of(part: type[DataclassInstance]) -> tuple[NodeKey, ...]:
+    """The keys of a part's dataclass, in the order of its fields."""
+    return tuple(one.metadata[_KEY] for one in fields(part) if _KEY in one.metadata)
+
+
+def part_of(part: type[T], node: Mapping[str, Any], **others: Any) -> T:
+    """The settings of a part. node: the values of all keys by name. others: fields that are no keys, or not alone."""
+    told = {
+        one.name: _scaled(node[one.metadata[_KEY].name], one.metadata[_TIMES])
+        for one in fields(part)
+        if _KEY in one.metadata
+    }
+    return part(**{**told, **others})
+
+
+def _scaled(value: Any, times: int) -> Any:
+    return value if times == 1 else value * times
