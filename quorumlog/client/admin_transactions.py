@@ -11,6 +11,7 @@ from quorumlog.client.group_coordinator import GroupCoordinator
 from quorumlog.client.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
 from quorumlog.client.link import Link, check
 from quorumlog.client.offsets import by_leader
+from quorumlog.client.transactions.coordinators import TRANSACTION
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.produce import InitProducerIdRequest, InitProducerIdResponse
@@ -30,7 +31,6 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 
-TRANSACTION = 1  # Kafka's number for this type of coordinator
 OF_UNKNOWN_COORDINATOR = 0  # coordinator epoch of a marker for a transaction that no coordinator has ended before
 FENCING_TIMEOUT_MS = 60_000  # transaction.timeout.ms of a producer that is made only to fence another
 
