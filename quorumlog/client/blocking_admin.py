@@ -9,8 +9,13 @@ from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE, AsyncAdmin, NewTopic
 from quorumlog.client.admin_groups import GroupDescription
 from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
-from quorumlog.client.admin_transaction_ends import OpenProducer, Outcome, TransactionPlace
-from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
+from quorumlog.client.admin_transactions import (
+    OpenProducer,
+    Outcome,
+    TransactionDescription,
+    TransactionListing,
+    TransactionPlace,
+)
 from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.config_change import ConfigChange
 from quorumlog.client.export_partition import ExportedPart

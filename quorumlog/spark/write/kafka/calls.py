@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from quorumlog.client.admin_transaction_ends import OpenProducer, Outcome, TransactionPlace
+from quorumlog.client.admin_transactions import OpenProducer, Outcome, TransactionPlace
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.errors import QuorumlogError, RequestFailed, Unavailable
 from quorumlog.client.transactions.errors import FatalTransactionError, TransactionTimeout
