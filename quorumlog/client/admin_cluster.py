@@ -30,8 +30,11 @@ from quorumlog.messages.quorum import (
     TransferLeadershipResponse,
 )
 
+VOTER_MARGIN_MS = 5_000  # added to the time that the leader has, for the way
+REMOVE_VOTER_MS = 15_000
 
-class BrokerAdmin:
+
+class ClusterAdmin:
     """A part of `AsyncAdmin`, which makes the link."""
 
     options: CommonOptions
@@ -79,17 +82,6 @@ class BrokerAdmin:
                 check(response)
 
         await self._link.until(ask, self.options.default_api_timeout_ms)
-
-
-VOTER_MARGIN_MS = 5_000  # added to the time that the leader has, for the way
-REMOVE_VOTER_MS = 15_000
-
-
-class QuorumAdmin:
-    """A part of `AsyncAdmin`, which makes the link."""
-
-    options: CommonOptions
-    _link: Link
 
     async def describe_quorum(self, timeout_ms: int | None = None) -> DescribeQuorumResponse:
         """timeout_ms: None: default.api.timeout.ms."""

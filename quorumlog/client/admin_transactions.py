@@ -48,6 +48,11 @@ from quorumlog.rpc.transport import RpcError
 
 OF_UNKNOWN_COORDINATOR = 0  # coordinator epoch of a marker for a transaction that no coordinator has ended before
 FENCING_TIMEOUT_MS = 60_000  # transaction.timeout.ms of a producer that is made only to fence another
+IDS_PER_REQUEST = 1_000
+CALLS_AT_ONCE = 64
+MARKER_TIMEOUT_MS = 15_000  # of each look into a log
+SCAN_BYTES = 1 << 20  # of each fetch behind the last offset
+MAX_SCAN_BYTES = 256 << 20  # of a look; what has not come by then may come later
 
 
 class TransactionListing(NamedTuple):
@@ -60,6 +65,32 @@ class TransactionListing(NamedTuple):
 class TransactionDescription(NamedTuple):
     coordinator: NodeId
     transaction: DescribedTransaction
+
+
+class OpenProducer(NamedTuple):
+    """Whose transaction is to be ended."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+class TransactionPlace(NamedTuple):
+    """What a producer's only transaction has written to a partition. first, last: offsets, both inclusive."""
+
+    topic: str
+    partition: int
+    first: Offset
+    last: Offset
+
+
+class Outcome(Enum):
+    """UNKNOWN: the log has no trace of it any more, and never will have."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    OPEN = "open"
+    UNKNOWN = "unknown"
 
 
 class TransactionCoordinator(GroupCoordinator):
@@ -228,52 +259,6 @@ class TransactionAdmin:
         listed = await self.list_transactions(producer_ids=producer_ids)
         return {one.transaction.producer_id: one.transaction.transactional_id for one in listed}
 
-
-def _topics(partitions: Iterable[TopicPartition]) -> tuple[TransactionTopic, ...]:
-    topics: dict[str, list[int]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(index)
-    return tuple([TransactionTopic(name=name, partitions=tuple(indexes)) for name, indexes in topics.items()])
-
-
-IDS_PER_REQUEST = 1_000
-CALLS_AT_ONCE = 64
-MARKER_TIMEOUT_MS = 15_000  # of each look into a log
-SCAN_BYTES = 1 << 20  # of each fetch behind the last offset
-MAX_SCAN_BYTES = 256 << 20  # of a look; what has not come by then may come later
-
-
-class OpenProducer(NamedTuple):
-    """Whose transaction is to be ended."""
-
-    transactional_id: str
-    producer_id: int
-    producer_epoch: int
-
-
-class TransactionPlace(NamedTuple):
-    """What a producer's only transaction has written to a partition. first, last: offsets, both inclusive."""
-
-    topic: str
-    partition: int
-    first: Offset
-    last: Offset
-
-
-class Outcome(Enum):
-    """UNKNOWN: the log has no trace of it any more, and never will have."""
-
-    COMMITTED = "committed"
-    ABORTED = "aborted"
-    OPEN = "open"
-    UNKNOWN = "unknown"
-
-
-class TransactionEnds:
-    """A part of `AsyncAdmin`, which makes the link."""
-
-    _link: Link
-
     async def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, DescribedTransaction]:
         """By id; those that no coordinator knows are absent. Raises RequestFailed, RpcError, Unavailable."""
         missing = dict.fromkeys(transactional_ids)
@@ -418,6 +403,13 @@ class TransactionEnds:
         if len(found) < len(set(ids)):
             raise Unavailable("a broker named no coordinator for some transactional ids; ask again")
         return found
+
+
+def _topics(partitions: Iterable[TopicPartition]) -> tuple[TransactionTopic, ...]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return tuple([TransactionTopic(name=name, partitions=tuple(indexes)) for name, indexes in topics.items()])
 
 
 def _is_listed(answer: FetchPartitionResponse, producer_id: int, place: TransactionPlace) -> bool:
