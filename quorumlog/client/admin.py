@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quorumlog.client.admin_brokers import BrokerAdmin
+from quorumlog.client.admin_cluster import ClusterAdmin
 from quorumlog.client.admin_groups import GroupAdmin
 from quorumlog.client.admin_joint import JointAdmin
 from quorumlog.client.admin_logs import LogAdmin
 from quorumlog.client.admin_partitions import PartitionAdmin
-from quorumlog.client.admin_quorum import QuorumAdmin
-from quorumlog.client.admin_transaction_ends import TransactionEnds
 from quorumlog.client.admin_transactions import TransactionAdmin
 from quorumlog.client.config_batches import ConfigBatches
 from quorumlog.client.config_change import ConfigChange, alterable
@@ -76,13 +74,11 @@ class NewTopic:
 
 
 class AsyncAdmin(
-    BrokerAdmin,
-    QuorumAdmin,
+    ClusterAdmin,
     LogAdmin,
     PartitionAdmin,
     GroupAdmin,
     TransactionAdmin,
-    TransactionEnds,
     JointAdmin,
     Linked,
 ):

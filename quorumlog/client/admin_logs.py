@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from quorumlog.client.delete_records import delete_records
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.export_partition import ExportedPart, PartitionExport
 from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.import_topic import Source, TopicImport
 from quorumlog.client.link import Link, check
-from quorumlog.client.offsets import FoundOffset, resolve_offsets, resolve_ranges
+from quorumlog.client.offsets import FoundOffset, by_leader, resolve_offsets, resolve_ranges
 from quorumlog.client.ranges import RangeQuery, describe_ranges
-from quorumlog.client.replica_log_dirs import alter_replica_log_dirs
-from quorumlog.ids import NodeId, Uuid
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.messages.admin import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopic,
     BringLogDirOnlineRequest,
     BringLogDirOnlineResponse,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     LogDirDescription,
@@ -24,6 +31,98 @@ from quorumlog.messages.admin import (
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.imports import BeginImportResponse
 from quorumlog.rpc.transport import RpcError
+
+ALL_COMMITTED: Offset = -1  # as an offset: the high watermark
+
+
+async def delete_records(
+    link: Link, before: Mapping[TopicPartition, Offset], timeout_ms: int | None = None
+) -> dict[TopicPartition, Offset]:
+    """Returns the first remaining offset of each partition. Retries while leaders move; the request is idempotent.
+
+    Raises RequestFailed (with the last error at the deadline; other partitions may be done), Unavailable.
+    """
+    left: dict[TopicPartition, Offset] = {}
+
+    async def ask() -> None:
+        asked = {key: offset for key, offset in before.items() if key not in left}
+        for node_id, keys in (await by_leader(link, asked)).items():
+            request = _request(keys, before, link.options.request_timeout_ms)
+            response: DeleteRecordsResponse = await link.call_node(node_id, request)
+            check(response)
+            _collect(response, left)
+
+    await link.until(ask, timeout_ms or link.options.default_api_timeout_ms)
+    return left
+
+
+def _request(
+    keys: list[TopicPartition], before: Mapping[TopicPartition, Offset], timeout_ms: int
+) -> DeleteRecordsRequest:
+    """The broker's deadline comes before ours, so that its answer still reaches us."""
+    topics: dict[str, list[DeleteRecordsPartition]] = {}
+    for topic, partition in keys:
+        part = DeleteRecordsPartition(index=partition, offset=before[topic, partition])
+        topics.setdefault(topic, []).append(part)
+    return DeleteRecordsRequest(
+        topics=tuple(DeleteRecordsTopic(name=name, partitions=tuple(parts)) for name, parts in topics.items()),
+        timeout_ms=max(1, timeout_ms * 3 // 4),
+    )
+
+
+def _collect(response: DeleteRecordsResponse, left: dict[TopicPartition, Offset]) -> None:
+    """Takes the successful partitions, then raises RequestFailed for the first one that failed."""
+    failed: RequestFailed | None = None
+    for topic in response.topics:
+        for part in topic.partitions:
+            if part.error_code == ErrorCode.NONE:
+                left[topic.name, part.index] = part.low_watermark
+            else:
+                failed = failed or RequestFailed(ErrorCode(part.error_code), f"{topic.name}-{part.index}")
+    if failed is not None:
+        raise failed
+
+
+TIMEOUT_MS = 60_000  # a broker makes the directories of the copies before it answers
+
+
+async def alter_replica_log_dirs(link: Link, wanted: Mapping[tuple[str, int, NodeId], str]) -> None:
+    """See `LogAdmin.alter_replica_log_dirs`."""
+    await link.refresh([])
+    refused: list[RequestFailed] = []
+    for node_id in sorted({node_id for _, _, node_id in wanted}):
+        paths: dict[str, dict[str, list[int]]] = {}
+        for (topic, index, of_node), path in sorted(wanted.items()):
+            if of_node == node_id:
+                paths.setdefault(path, {}).setdefault(topic, []).append(index)
+        request = AlterReplicaLogDirsRequest(
+            dirs=tuple(
+                AlterReplicaLogDir(
+                    path=path,
+                    topics=tuple(
+                        AlterReplicaLogDirTopic(name=name, partitions=tuple(partitions))
+                        for name, partitions in topics.items()
+                    ),
+                )
+                for path, topics in paths.items()
+            )
+        )
+        response: AlterReplicaLogDirsResponse = await link.call_node(node_id, request, TIMEOUT_MS)
+        refused += _refused(node_id, response)
+    if refused:
+        raise refused[0]
+
+
+def _refused(node_id: NodeId, response: AlterReplicaLogDirsResponse) -> list[RequestFailed]:
+    if response.error_code:
+        return [RequestFailed(ErrorCode(response.error_code), response.error_message)]
+    return [
+        RequestFailed(ErrorCode(one.error_code), f"{topic.name}-{one.index} on broker {node_id}: {one.error_message}")
+        for topic in response.results
+        for one in topic.partitions
+        if one.error_code
+    ]
+
 
 LOG_DIR_TIMEOUT_MS = 60_000  # the controller has to know first that it is offline; then it is locked and read
 

@@ -1,4 +1,4 @@
-"""The blocking admin client."""
+"""Written by `proto/generate_blocking.py` from `AsyncAdmin`; change that one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.admin import TOPIC_RESOURCE, AsyncAdmin, NewTopic
+from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE, AsyncAdmin, NewTopic
 from quorumlog.client.admin_groups import GroupDescription
 from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
-from quorumlog.client.admin_transaction_ends import OpenProducer, Outcome, TransactionPlace
-from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
+from quorumlog.client.admin_transactions import (
+    OpenProducer,
+    Outcome,
+    TransactionDescription,
+    TransactionListing,
+    TransactionPlace,
+)
 from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.config_change import ConfigChange
 from quorumlog.client.export_partition import ExportedPart
@@ -22,7 +27,7 @@ from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.offsets import FoundOffset
 from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, NodeId, Offset, Uuid
+from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.admin import (
     DescribeFeaturesResponse,
     ExplainCompactionResponse,
@@ -30,7 +35,14 @@ from quorumlog.messages.admin import (
     ListedGroup,
     LogDirDescription,
 )
-from quorumlog.messages.cluster import ConfigDescription, CreateTopicResult, DescribeClusterResponse, TopicMetadata
+from quorumlog.messages.cluster import (
+    ConfigDescription,
+    CreateTopicResult,
+    DeleteTopicResult,
+    DescribeClusterResponse,
+    MetadataResponse,
+    TopicMetadata,
+)
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.messages.imports import BeginImportResponse
@@ -40,7 +52,7 @@ from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
 
 
 class Admin(Blocking):
-    """See AsyncAdmin."""
+    """`AsyncAdmin` without `await`."""
 
     _client: AsyncAdmin
 
@@ -58,6 +70,9 @@ class Admin(Blocking):
         exist_ok: bool = False,
         validate_only: bool = False,
     ) -> CreateTopicResult:
+        """See `NewTopic`. Raises RequestFailed: TOPIC_ALREADY_EXISTS unless exist_ok, INVALID_CONFIG,
+        INVALID_REPLICATION_FACTOR, INVALID_REPLICA_ASSIGNMENT...
+        """
         return self._thread.run(
             self._client.create_topic(
                 name,
@@ -71,96 +86,80 @@ class Admin(Blocking):
         )
 
     def create_topics(self, topics: Iterable[NewTopic], *, validate_only: bool = False) -> list[CreateTopicResult]:
+        """One result per topic; each carries its error. `retried_change.py` says how a retry treats topics that
+        exist.
+        """
         return self._thread.run(self._client.create_topics(list(topics), validate_only=validate_only))
 
     def delete_topic(self, name: str) -> None:
         self._thread.run(self._client.delete_topic(name))
 
+    def delete_topics(self, names: Iterable[str]) -> list[DeleteTopicResult]:
+        """One result per topic; each carries its error."""
+        return self._thread.run(self._client.delete_topics(list(names)))
+
+    def delete_topics_by_id(self, ids: Iterable[Uuid]) -> list[DeleteTopicResult]:
+        """As `delete_topics`. A request that comes late cannot delete a later topic of the same name."""
+        return self._thread.run(self._client.delete_topics_by_id(list(ids)))
+
     def list_topics(self) -> list[TopicMetadata]:
+        """All topics, sorted by name."""
         return self._thread.run(self._client.list_topics())
 
     def describe_topic(self, name: str) -> TopicMetadata:
         return self._thread.run(self._client.describe_topic(name))
 
     def describe_topics(self, names: Sequence[str]) -> list[TopicMetadata]:
-        """See `AsyncAdmin.describe_topics`."""
+        """One result per name, in their order, by one request; each carries its error."""
         return self._thread.run(self._client.describe_topics(names))
 
     def leader_of(self, name: str, partition: int) -> LeaderPlace | None:
-        """See `AsyncAdmin.leader_of`."""
+        """Who leads it, in the newest metadata that this client has seen; None: nobody, or unknown. Asks nobody."""
         return self._client.leader_of(name, partition)
 
     def topic_life(self, name: str) -> TopicLife:
-        """See `AsyncAdmin.topic_life`."""
+        """Which topic has the name, in the newest metadata that this client has seen. Asks nobody."""
         return self._client.topic_life(name)
 
     def learn(self, name: str, life: TopicLife) -> None:
-        """See `AsyncAdmin.learn`. Before the first call of this client."""
+        """Somebody else has heard of this topic: what brokers say that know only a former one does not count."""
         self._client.learn(name, life)
 
     def prove_cluster(self) -> None:
-        """See `AsyncAdmin.prove_cluster`."""
+        """Raises WrongCluster if the nodes that answer are not of the cluster that `cluster_id` names."""
         self._thread.run(self._client.prove_cluster())
 
-    def describe_cluster(self, *, include_partition_counts: bool = False) -> DescribeClusterResponse:
-        return self._thread.run(self._client.describe_cluster(include_partition_counts=include_partition_counts))
+    def metadata(self) -> MetadataResponse:
+        return self._thread.run(self._client.metadata())
 
-    def describe_broker_log_dirs(self, node_id: NodeId, timeout_ms: int | None = None) -> tuple[LogDirDescription, ...]:
-        """See `AsyncAdmin.describe_broker_log_dirs`."""
-        return self._thread.run(self._client.describe_broker_log_dirs(node_id, timeout_ms))
+    def recent_images(self, count: int = RECENT_IMAGES) -> dict[NodeId, dict[Offset, bytes]]:
+        """Of each broker in the metadata, the hashes of its newest metadata images by offset, at most `count`.
 
-    def unregister_broker(self, broker_id: NodeId, broker_epoch: int = -1) -> None:
-        """See `AsyncAdmin.unregister_broker`."""
-        self._thread.run(self._client.unregister_broker(broker_id, broker_epoch))
-
-    def recent_images(self) -> dict[NodeId, dict[Offset, bytes]]:
-        return self._thread.run(self._client.recent_images())
+        Brokers that agree have the same hash at the same offset.
+        """
+        return self._thread.run(self._client.recent_images(count))
 
     def explain_compaction(self, topic: str, partition: int) -> dict[NodeId, ExplainCompactionResponse]:
+        """Of each replica, by broker: what its cleaner does, or why it does nothing. An answer may hold an error.
+
+        Raises RequestFailed: UNKNOWN_TOPIC_OR_PARTITION.
+        """
         return self._thread.run(self._client.explain_compaction(topic, partition))
-
-    def describe_quorum(self, timeout_ms: int | None = None) -> DescribeQuorumResponse:
-        return self._thread.run(self._client.describe_quorum(timeout_ms))
-
-    def add_voter(self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int) -> None:
-        """See `AsyncAdmin.add_voter`."""
-        self._thread.run(self._client.add_voter(node_id, directory_id, endpoints, timeout_ms))
-
-    def remove_voter(self, node_id: NodeId, directory_id: Uuid) -> None:
-        """See `AsyncAdmin.remove_voter`."""
-        self._thread.run(self._client.remove_voter(node_id, directory_id))
-
-    def transfer_leadership(self, to_node_id: NodeId = NO_NODE) -> TransferLeadershipResponse:
-        return self._thread.run(self._client.transfer_leadership(to_node_id))
-
-    def import_topic(
-        self,
-        name: str,
-        sources: Sequence[Source],
-        replication: int = -1,
-        configs: Mapping[str, str] | None = None,
-        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
-    ) -> BeginImportResponse:
-        return self._thread.run(self._client.import_topic(name, sources, replication, configs, on_progress))
-
-    def export_partition(self, topic: str, index: int, take: Callable[[ExportedPart], None]) -> Uuid:
-        return self._thread.run(self._client.export_partition(topic, index, take))
-
-    def describe_features(self) -> DescribeFeaturesResponse:
-        return self._thread.run(self._client.describe_features())
-
-    def update_features(self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False) -> None:
-        self._thread.run(self._client.update_features(updates, validate_only=validate_only))
 
     def describe_configs(
         self, name: str, *, resource_type: int = TOPIC_RESOURCE, names: Sequence[str] = ()
     ) -> ConfigDescription:
+        """name: a topic; or a broker id (that broker is asked); or "" for the defaults of all brokers."""
         return self._thread.run(self._client.describe_configs(name, resource_type=resource_type, names=names))
 
     def describe_topics_configs(
         self, topics: Iterable[str], *, names: Sequence[str] = ()
     ) -> dict[str, ConfigDescription]:
-        return self._thread.run(self._client.describe_topics_configs(topics, names=names))
+        """The settings of many topics, TOPICS_AT_ONCE of them a request. names: only these settings; empty: all.
+
+        A topic that does not exist is left out. Raises RequestFailed for any other error of a topic.
+        """
+        return self._thread.run(self._client.describe_topics_configs(list(topics), names=names))
 
     def alter_configs(
         self,
@@ -170,79 +169,141 @@ class Admin(Blocking):
         resource_type: int = TOPIC_RESOURCE,
         validate_only: bool = False,
     ) -> None:
+        """Change these settings and keep the others. None sets the default again. name: as in `describe_configs`.
+
+        Calls made while others are under way share requests; those for one topic or group are carried out in
+        their order. Settings of one broker are sent alone, to that broker: it knows its file and checks them. If it is
+        silent, another one is asked.
+        Raises RequestFailed: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, BROKER_ID_NOT_REGISTERED.
+        """
         self._thread.run(
             self._client.alter_configs(name, changes, resource_type=resource_type, validate_only=validate_only)
         )
 
     def create_partitions(
-        self,
-        name: str,
-        count: int,
-        *,
-        assignment: Sequence[Sequence[int]] | None = None,
-        validate_only: bool = False,
+        self, name: str, count: int, *, assignment: Sequence[Sequence[int]] | None = None, validate_only: bool = False
     ) -> None:
+        """Raise a topic's partition count to `count`. assignment: broker ids of each new partition, the leader first.
+
+        Raises RequestFailed; INVALID_PARTITIONS also if a lost first try had added the partitions already.
+        """
         self._thread.run(
             self._client.create_partitions(name, count, assignment=assignment, validate_only=validate_only)
         )
 
+    def describe_cluster(
+        self, *, include_fenced_brokers: bool = True, include_partition_counts: bool = False
+    ) -> DescribeClusterResponse:
+        return self._thread.run(
+            self._client.describe_cluster(
+                include_fenced_brokers=include_fenced_brokers, include_partition_counts=include_partition_counts
+            )
+        )
+
+    def describe_broker_log_dirs(self, node_id: NodeId, timeout_ms: int | None = None) -> tuple[LogDirDescription, ...]:
+        """Of one broker that is not fenced. timeout_ms: None: request.timeout.ms. Raises RpcError, RequestFailed."""
+        return self._thread.run(self._client.describe_broker_log_dirs(node_id, timeout_ms))
+
+    def unregister_broker(self, broker_id: NodeId, broker_epoch: BrokerEpoch = -1) -> None:
+        """Let the cluster forget a broker that is gone for good. A running one registers again.
+
+        broker_epoch: of the registration that is meant; -1: whichever there is.
+        Raises RequestFailed: BROKER_ID_NOT_REGISTERED; STALE_BROKER_EPOCH if it has registered since.
+        """
+        self._thread.run(self._client.unregister_broker(broker_id, broker_epoch))
+
+    def describe_quorum(self, timeout_ms: int | None = None) -> DescribeQuorumResponse:
+        """timeout_ms: None: default.api.timeout.ms."""
+        return self._thread.run(self._client.describe_quorum(timeout_ms))
+
+    def add_voter(self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int) -> None:
+        """Make a controller a voter. endpoints: one of them with the name of the internal listener.
+
+        timeout_ms: how long the leader may wait until the node has copied the log. Raises RequestFailed.
+        """
+        self._thread.run(self._client.add_voter(node_id, directory_id, endpoints, timeout_ms))
+
+    def remove_voter(self, node_id: NodeId, directory_id: Uuid) -> None:
+        """Raises RequestFailed."""
+        self._thread.run(self._client.remove_voter(node_id, directory_id))
+
+    def transfer_leadership(self, to_node_id: NodeId = NO_NODE) -> TransferLeadershipResponse:
+        """Hand the leadership of the quorum over to this voter; NO_NODE: to the one that is ready first.
+
+        The response names who leads then. Raises RequestFailed: VOTER_NOT_FOUND; REQUEST_TIMED_OUT if the voter had
+        not caught up, and the old leader goes on; PREFERRED_LEADER_NOT_AVAILABLE if another voter was elected.
+        """
+        return self._thread.run(self._client.transfer_leadership(to_node_id))
+
+    def describe_features(self) -> DescribeFeaturesResponse:
+        """The levels in force, and which levels each node supports."""
+        return self._thread.run(self._client.describe_features())
+
+    def update_features(self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False) -> None:
+        """Carry out all updates or none. An update that was carried out already is no error, so a retry does no harm.
+
+        Raises RequestFailed: INVALID_UPDATE_VERSION, INVALID_REQUEST.
+        """
+        self._thread.run(self._client.update_features(updates, validate_only=validate_only))
+
+    def import_topic(
+        self,
+        name: str,
+        sources: Sequence[Source],
+        replication: int = -1,
+        configs: Mapping[str, str] | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> BeginImportResponse:
+        """Copy foreign logs into a new topic: source n into partition n. `import_topic.py` says what holds.
+
+        on_progress: bytes that replicas have taken, and that they will take in all. Raises RequestFailed: among others
+        TOPIC_ALREADY_EXISTS; OtherSource; Unavailable.
+        """
+        return self._thread.run(self._client.import_topic(name, sources, replication, configs, on_progress))
+
+    def export_partition(self, topic: str, index: int, take: Callable[[ExportedPart], None]) -> Uuid:
+        """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
+
+        take: called with each part in order, on the client's loop. Raises RequestFailed, Unavailable, ExportFailed.
+        """
+        return self._thread.run(self._client.export_partition(topic, index, take))
+
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
         return self._thread.run(self._client.delete_records(before))
 
     def describe_log_dirs(
         self, *, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
     ) -> dict[NodeId, tuple[LogDirDescription, ...]]:
-        """See `AsyncAdmin.describe_log_dirs`."""
+        """The log directories of every broker that is not fenced, by broker id.
+
+        timeout_ms: of each broker; None: request.timeout.ms. silent: is given why a broker has not answered, and that
+        one is left out; a dead broker is not fenced before its session ends, and one that has just started reads the
+        metadata first. Without it, raises RpcError and RequestFailed.
+        """
         return self._thread.run(self._client.describe_log_dirs(timeout_ms=timeout_ms, silent=silent))
 
-    def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, int], str]) -> None:
+    def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, NodeId], str]) -> None:
+        """Move replicas to other log directories of their brokers, or cancel their moves.
+
+        wanted: the path by topic, partition and broker. Returns once the moves have begun; `describe_log_dirs` shows
+        them. Raises RequestFailed for the first that was refused, after all were asked: LOG_DIR_NOT_FOUND,
+        KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
+        """
         self._thread.run(self._client.alter_replica_log_dirs(wanted))
 
-    def bring_log_dir_online(self, node_id: int, path: str) -> None:
+    def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
+        """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.
+
+        Raises RequestFailed: LOG_DIR_NOT_FOUND, INVALID_REQUEST where it is not offline, KAFKA_STORAGE_ERROR where it
+        stays so.
+        """
         self._thread.run(self._client.bring_log_dir_online(node_id, path))
-
-    def alter_partition_reassignments(
-        self, wanted: Mapping[TopicPartition, Sequence[NodeId] | None]
-    ) -> dict[TopicPartition, PartitionOutcome]:
-        return self._thread.run(self._client.alter_partition_reassignments(wanted))
-
-    def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, Reassignment]:
-        return self._thread.run(self._client.list_partition_reassignments(partitions))
-
-    def elect_leaders(
-        self, election: ElectionType = ElectionType.PREFERRED, partitions: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, PartitionOutcome]:
-        return self._thread.run(self._client.elect_leaders(election, partitions))
-
-    def list_groups(self, *, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
-        return self._thread.run(self._client.list_groups(states=states, types=types))
-
-    def describe_group(self, group_id: str) -> GroupDescription:
-        return self._thread.run(self._client.describe_group(group_id))
-
-    def delete_group(self, group_id: str) -> None:
-        self._thread.run(self._client.delete_group(group_id))
-
-    def group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
-    ) -> dict[TopicPartition, CommittedOffset]:
-        return self._thread.run(self._client.group_offsets(group_id, partitions, require_stable=require_stable))
-
-    def alter_group_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
-    ) -> dict[TopicPartition, ErrorCode]:
-        return self._thread.run(self._client.alter_group_offsets(group_id, offsets))
-
-    def delete_group_offsets(
-        self, group_id: str, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, ErrorCode]:
-        return self._thread.run(self._client.delete_group_offsets(group_id, partitions))
 
     def list_offsets(
         self, wanted: Mapping[TopicPartition, int], *, isolation_level: str = "read_uncommitted"
     ) -> dict[TopicPartition, FoundOffset]:
+        """Offsets for timestamps in ms, or for LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
         return self._thread.run(self._client.list_offsets(wanted, isolation_level=isolation_level))
 
     def list_offset_ranges(
@@ -252,16 +313,92 @@ class Admin(Blocking):
         *,
         isolation_level: str = "read_uncommitted",
     ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
-        return self._thread.run(self._client.list_offset_ranges(wanted, timeout_ms, isolation_level=isolation_level))
+        """EARLIEST and LATEST of each partition; all leaders are asked at once. timeout_ms: None: the default."""
+        return self._thread.run(
+            self._client.list_offset_ranges(list(wanted), timeout_ms, isolation_level=isolation_level)
+        )
 
     def describe_ranges(
-        self,
-        wanted: Mapping[TopicPartition, RangeQuery],
-        *,
-        isolation_level: str = "read_uncommitted",
+        self, wanted: Mapping[TopicPartition, RangeQuery], *, isolation_level: str = "read_uncommitted"
     ) -> dict[TopicPartition, tuple[OffsetRange, ...]]:
-        """See `AsyncAdmin.describe_ranges`."""
+        """How many bytes which offsets take, and where batches end: see `ranges.describe_ranges`."""
         return self._thread.run(self._client.describe_ranges(wanted, isolation_level=isolation_level))
+
+    def alter_partition_reassignments(
+        self, wanted: Mapping[TopicPartition, Sequence[NodeId] | None]
+    ) -> dict[TopicPartition, PartitionOutcome]:
+        """Begin to move partitions to these replicas, the preferred leader first. None: end the move under way.
+
+        Returns once they have begun: among others INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION,
+        NO_REASSIGNMENT_IN_PROGRESS for a cancellation. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.alter_partition_reassignments(wanted))
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, Reassignment]:
+        """The reassignments under way; of these partitions only, unless None. Raises RequestFailed, Unavailable."""
+        return self._thread.run(
+            self._client.list_partition_reassignments(list(partitions) if partitions is not None else None)
+        )
+
+    def elect_leaders(
+        self, election: ElectionType = ElectionType.PREFERRED, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, PartitionOutcome]:
+        """Elect leaders of these partitions, or of every one that needs it if None.
+
+        ELECTION_NOT_NEEDED: it is led so already. PREFERRED_LEADER_NOT_AVAILABLE: its first replica is not in sync.
+        ELIGIBLE_LEADERS_NOT_AVAILABLE: none can lead. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(
+            self._client.elect_leaders(election, list(partitions) if partitions is not None else None)
+        )
+
+    def list_groups(self, *, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
+        """The groups of all brokers, by name. states, types: only these, in any case (Stable...; classic, consumer).
+
+        Raises RequestFailed, RpcError if a broker has not answered in time: a list without its groups would be wrong.
+        """
+        return self._thread.run(self._client.list_groups(states=states, types=types))
+
+    def describe_group(self, group_id: str) -> GroupDescription:
+        """Raises RequestFailed, but not for a group that does not exist."""
+        return self._thread.run(self._client.describe_group(group_id))
+
+    def delete_group(self, group_id: str) -> None:
+        """With all its offsets. Raises RequestFailed: GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP while it has members."""
+        self._thread.run(self._client.delete_group(group_id))
+
+    def group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """What the group has committed, of all its partitions if None. A partition without an offset is not in it.
+
+        require_stable: wait for open transactions that may still change an offset. Raises RequestFailed.
+        """
+        return self._thread.run(
+            self._client.group_offsets(
+                group_id, list(partitions) if partitions is not None else None, require_stable=require_stable
+            )
+        )
+
+    def alter_group_offsets(
+        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Commit these offsets for a group without members; it is made if there is none. The error of each.
+
+        UNKNOWN_MEMBER_ID: the group has members. Raises RequestFailed for an error of all.
+        """
+        return self._thread.run(self._client.alter_group_offsets(group_id, offsets))
+
+    def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Forget these offsets. The error of each: GROUP_SUBSCRIBED_TO_TOPIC while a member reads it.
+
+        Raises RequestFailed for an error of all: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        """
+        return self._thread.run(self._client.delete_group_offsets(group_id, list(partitions)))
 
     def list_transactions(
         self,
@@ -271,6 +408,12 @@ class Admin(Blocking):
         duration_ms: int = -1,
         pattern: str | None = None,
     ) -> list[TransactionListing]:
+        """The transactional ids of all brokers, by name. states: as Kafka names them (Ongoing, PrepareCommit...).
+
+        duration_ms: only of transactions that are open for longer. pattern: RE2, for the whole id.
+        Raises RequestFailed: INVALID_REQUEST for a state that does not exist; RpcError if a broker has not answered in
+        time, since a list without its ids would be wrong.
+        """
         return self._thread.run(
             self._client.list_transactions(
                 states=states, producer_ids=producer_ids, duration_ms=duration_ms, pattern=pattern
@@ -278,43 +421,72 @@ class Admin(Blocking):
         )
 
     def describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        """Raises RequestFailed: TRANSACTIONAL_ID_NOT_FOUND."""
         return self._thread.run(self._client.describe_transaction(transactional_id))
-
-    def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, DescribedTransaction]:
-        return self._thread.run(self._client.describe_transactions(transactional_ids))
-
-    def end_transactions(self, producers: Sequence[OpenProducer], *, commit: bool) -> dict[str, ErrorCode]:
-        return self._thread.run(self._client.end_transactions(producers, commit=commit))
-
-    def transaction_outcome(self, producer_id: int, place: TransactionPlace) -> Outcome:
-        return self._thread.run(self._client.transaction_outcome(producer_id, place))
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker_id: NodeId | None = None
     ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
-        return self._thread.run(self._client.describe_producers(partitions, broker_id=broker_id))
+        """What each partition's leader, or the replica of this broker, knows of producers.
+
+        Raises RequestFailed: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica there).
+        """
+        return self._thread.run(self._client.describe_producers(list(partitions), broker_id=broker_id))
 
     def abort_transaction(
         self, partition: TopicPartition, producer_id: int, producer_epoch: int, coordinator_epoch: int = -1
     ) -> None:
+        """Write an abort marker to a partition whose transaction no coordinator ends any more. Nothing else is touched.
+
+        coordinator_epoch: as DescribeProducers says; -1: it knows none. Raises RequestFailed: TRANSACTION_COORDINATOR_
+        FENCED, INVALID_PRODUCER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+        """
         self._thread.run(self._client.abort_transaction(partition, producer_id, producer_epoch, coordinator_epoch))
 
     def fence_producer(self, transactional_id: str) -> tuple[int, int]:
+        """Take the id from its producer, which aborts its transaction. Returns the new producer id and epoch.
+
+        The id is made if it does not exist. Raises RequestFailed.
+        """
         return self._thread.run(self._client.fence_producer(transactional_id))
 
     def find_hanging_transactions(
         self, partitions: Iterable[TopicPartition], max_timeout_ms: int, *, now_ms: int, broker_id: NodeId | None = None
     ) -> list[HangingTransaction]:
+        """Transactions that no coordinator will end: open for longer than any may be, and not known to one.
+
+        max_timeout_ms: transaction.max.timeout.ms of the brokers. now_ms: ms since 1970.
+        """
         return self._thread.run(
-            self._client.find_hanging_transactions(partitions, max_timeout_ms, now_ms=now_ms, broker_id=broker_id)
+            self._client.find_hanging_transactions(list(partitions), max_timeout_ms, now_ms=now_ms, broker_id=broker_id)
         )
 
+    def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, DescribedTransaction]:
+        """By id; those that no coordinator knows are absent. Raises RequestFailed, RpcError, Unavailable."""
+        return self._thread.run(self._client.describe_transactions(list(transactional_ids)))
+
+    def end_transactions(self, producers: Sequence[OpenProducer], *, commit: bool) -> dict[str, ErrorCode]:
+        """By id, what its coordinator said. Each is asked once; a retriable code also stands for no answer: it may have
+        been carried out. Raises RequestFailed, RpcError, Unavailable if nobody was asked."""
+        return self._thread.run(self._client.end_transactions(producers, commit=commit))
+
+    def transaction_outcome(self, producer_id: int, place: TransactionPlace) -> Outcome:
+        """How the only transaction that this producer ever had has ended, as this partition's log tells.
+
+        Once nothing is open up to its last offset, the leader's list of aborted transactions tells. Before that, or
+        where its records are gone, the producer's marker behind them does. Raises RequestFailed, RpcError, Unavailable.
+        """
+        return self._thread.run(self._client.transaction_outcome(producer_id, place))
+
     def list_joint_groups(self) -> list[ListedJointGroup]:
-        """See `AsyncAdmin.list_joint_groups`."""
+        """See `joint_groups`."""
         return self._thread.run(self._client.list_joint_groups())
 
     def abort_joint_batch(self, group_id: str, location: str, sequence: int) -> AbortJointResponse:
+        """Abort what is open of a batch, whatever its runs. Nothing is done to one that is decided. Raises
+        RequestFailed."""
         return self._thread.run(self._client.abort_joint_batch(group_id, location, sequence))
 
     def forget_joint_group(self, group_id: str) -> None:
+        """Its next writer begins anew. Raises RequestFailed: JOINT_GROUP_OPEN, GROUP_ID_NOT_FOUND."""
         self._thread.run(self._client.forget_joint_group(group_id))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
-from quorumlog.client.loop_thread import LoopThread
-from quorumlog.client.transactions.scope import TransactionScope
+from quorumlog.client.blocking_base import LoopThread
+from quorumlog.client.transactions.driver import TransactionScope
 
 
 class BlockingTransaction:

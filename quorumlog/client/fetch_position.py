@@ -3,21 +3,51 @@
 Rules: a position belongs to one life of its topic: to a topic id (KIP-516). It moves only by whole batches received in
 order. Records of the first batch that lie below the position are dropped on decoding. The position carries
 `last_epoch`, so that a leader can tell a reader that the records it read were truncated later (KIP-320).
+
+Of a read_committed consumer (KIP-98): the leader gives batches below the last stable offset only, and names the
+aborted transactions among them: a producer and a first offset. From there on the producer's transactional batches did
+not happen, until its next abort marker. Control batches are never delivered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from quorumlog.client.committed import committed_batches
 from quorumlog.client.metadata_cache import NO_ID
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import AbortedTransaction
-from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_headers, verify_crc
+from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_batch, iter_headers, verify_crc
+from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.legacy import in_format_2
+
+
+def committed_batches(
+    records: Buffer, found: Iterable[BatchHeader], aborted: Sequence[AbortedTransaction]
+) -> list[BatchHeader]:
+    """Of the batches `found` in `records`, in their order, those that count. Raises CorruptRecords."""
+    waiting = sorted(aborted, key=lambda one: one.first_offset, reverse=True)
+    live: set[int] = set()  # producers in the middle of an aborted transaction
+    kept = []
+    for header in found:
+        while waiting and waiting[-1].first_offset <= header.last_offset:
+            live.add(waiting.pop().producer_id)
+        if header.is_control:
+            if header.producer_id in live and _is_abort(records, header):
+                live.discard(header.producer_id)
+        elif not (header.is_transactional and header.producer_id in live):
+            kept.append(header)
+    return kept
+
+
+def _is_abort(records: Buffer, header: BatchHeader) -> bool:
+    for record in iter_batch(records, header):
+        marker = decode_control(record.key, record.value)
+        return isinstance(marker, EndTxnMarker) and not marker.committed
+    return False
+
 
 TopicPartition = tuple[str, int]
 ASSUMED_BYTES = 128.0  # of a record, before one is known; less is never asked for

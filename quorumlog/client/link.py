@@ -1,6 +1,8 @@
 """A client's link to the cluster: bootstrap, metadata, one connection per broker, calls with retries.
 
-A shell shared by producer, consumer and admin. It works with any transport.
+A shell shared by producer, consumer and admin. It works with any transport. A client that means one cluster asks each
+node for its cluster's id before anything else: an address is no proof, since another cluster may take the ports of one
+that has stopped. Calls to one node keep their order.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from quorumlog.client.errors import (
@@ -19,7 +22,6 @@ from quorumlog.client.errors import (
     Unavailable,
     WrongCluster,
 )
-from quorumlog.client.link_proof import Proofs
 from quorumlog.client.metadata_cache import MetadataCache
 from quorumlog.client.options import CommonOptions, parse_bootstrap
 from quorumlog.clock import Clock
@@ -27,6 +29,53 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, NotServed, RpcError, Transport
+
+
+@dataclass(slots=True)
+class _Proof:
+    """waiting: calls that were begun before the proof was there, and have not been sent."""
+
+    is_proven: bool = False
+    waiting: int = 0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Proofs:
+    """Of the addresses that a client has used. wanted: the id of the cluster that is meant."""
+
+    def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
+        self._by_address: dict[Address, _Proof] = {}
+
+    def call(self, connection: Connection, request: Any, timeout_ms: int) -> Awaitable[Any]:
+        """Like `Connection.call`. Raises WrongCluster before `request` is sent to a node of another cluster."""
+        proof = self._by_address.setdefault(connection.address, _Proof())
+        if proof.is_proven and not proof.waiting:
+            return connection.call(request, timeout_ms)
+        proof.waiting += 1
+        return self._call_once_proven(proof, connection, request, timeout_ms)
+
+    async def _call_once_proven(self, proof: _Proof, connection: Connection, request: Any, timeout_ms: int) -> Any:
+        try:
+            async with proof.lock:  # first come, first served
+                if not proof.is_proven:
+                    await self._prove(connection, timeout_ms)
+                    proof.is_proven = True
+        finally:
+            proof.waiting -= 1
+        return await connection.call(request, timeout_ms)
+
+    async def _prove(self, connection: Connection, timeout_ms: int) -> None:
+        """A node that says no id is believed, as before there were ids in its answers."""
+        try:
+            response: MetadataResponse = await connection.call(
+                MetadataRequest(all_topics=False, allow_auto_topic_creation=False), timeout_ms
+            )
+        except RpcError as error:
+            raise NotDelivered(str(error)) from error  # the request itself was not sent
+        if response.cluster_id and response.cluster_id != self._wanted:
+            raise WrongCluster(str(connection.address), response.cluster_id, self._wanted)
+
 
 NODE_TIMEOUT_MS = 1_000  # of a node that is asked what every node can answer; doubled in each round over the nodes
 UNKNOWN_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})

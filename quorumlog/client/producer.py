@@ -31,10 +31,8 @@ from quorumlog.client.partitioning import StickyPartitioner, TableTurns
 from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
 from quorumlog.client.sender import Sender
 from quorumlog.client.topic_limit import NO_LIMIT, BatchLimit, ask_limit
-from quorumlog.client.transactions.begun import BegunTransaction
-from quorumlog.client.transactions.driver import TransactionDriver
+from quorumlog.client.transactions.driver import BegunTransaction, TransactionDriver, TransactionScope
 from quorumlog.client.transactions.machine import TransactionMachine
-from quorumlog.client.transactions.scope import TransactionScope
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quorumlog.client.consumer import AsyncConsumer
     from quorumlog.client.joint import AsyncJoint
     from quorumlog.client.producer import AsyncProducer
-    from quorumlog.client.transactions.begun import BegunTransaction
+    from quorumlog.client.transactions.driver import BegunTransaction
 
 T = TypeVar("T")
 Connect = Callable[[str], Transport]  # of a kind, as `make_transport`

@@ -26,7 +26,7 @@ from quorumlog.client.joint_errors import (
     refused,
 )
 from quorumlog.client.producer import AsyncProducer
-from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.client.transactions.driver import BegunTransaction
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import FindCoordinatorRequest, FindCoordinatorResponse
 from quorumlog.messages.joint import (

@@ -16,7 +16,7 @@ from transactional_cluster import TransactionalCluster
 from quorumlog.client.errors import ConfigError, RecordTooLarge
 from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.producer import AsyncProducer
-from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.client.transactions.driver import BegunTransaction
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
     ProducerFenced,

@@ -107,8 +107,8 @@ NOT_OF_THE_SWARM = (
     "quorum/quorumlog_quorum/controller/requests/imports.py",
     "quorum/quorumlog_quorum/controller/requests/unregister_broker.py",  # only an operator's command forgets a broker
     "quorum/quorumlog_quorum/offline/lost_majority.py",  # only an operator's command recovers a lost majority
-    "quorumlog/client/committed.py",  # its readers do not leave out aborted transactions
-    "quorumlog/client/link_proof.py",  # its clients name no cluster
+    "quorumlog/client/fetch_position.py",  # its readers do not leave out aborted transactions
+    "quorumlog/client/link.py",  # its clients name no cluster
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
     "broker/quorumlog_broker/fetch/chunk_stream.py",  # its readers stream at its end only, when nothing fails

@@ -12,7 +12,7 @@ import pytest
 from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
 from quorumlog.client.real_edges import make_rng
-from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.client.transactions.driver import BegunTransaction
 from quorumlog.messages.joint import AbortJointRequest, BeginJointRequest
 from quorumlog.spark.write.options import parse_write_options
 from quorumlog.spark.write.sending.sender import MAX_UNDER_WAY, TOPIC_WAIT_S, AttemptEnded, ClusterSender

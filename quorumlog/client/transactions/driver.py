@@ -1,9 +1,15 @@
-"""Carries out what the transaction machine asks for: calls, waits, repetitions, deadlines."""
+"""Carries out what the transaction machine asks for: calls, waits, repetitions, deadlines.
+
+`async with producer.transaction():` is a `TransactionScope`: it commits at the end of the block, and aborts on an
+exception. A `BegunTransaction` is open already when its producer is made: somebody else has begun it, and ends it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import NamedTuple
 
 from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
 from quorumlog.client.errors import ConfigError, NoProtocol, QuorumlogError, RequestFailed
@@ -11,7 +17,6 @@ from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.group_offsets import check_offset
 from quorumlog.client.link import Link
 from quorumlog.client.numbering import Identity
-from quorumlog.client.transactions.begun import BegunTransaction
 from quorumlog.client.transactions.coordinators import Coordinators
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
@@ -24,6 +29,16 @@ from quorumlog.client.transactions.verdicts import Verdict
 from quorumlog.errors import ErrorCode
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import NotDelivered, NotServed, RpcError
+
+
+class BegunTransaction(NamedTuple):
+    """transaction_version: level of the feature with which it was begun; from 2 on leaders add its partitions."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    transaction_version: int
+
 
 SOON_MS = 10  # the first wait for the transaction before; it is doubled each time, up to the back-off
 CLOSE_ABORT_MS = 5_000  # how long `close` waits for an abort; afterwards the transaction times out
@@ -250,3 +265,44 @@ def _check_offsets(offsets: Mapping[TopicPartition, int], group: GroupMetadata) 
         raise ConfigError("send_offsets needs the group's id: pass consumer.group_metadata()")
     for key, offset in offsets.items():
         check_offset(key, offset)
+
+
+class TransactionScope:
+    """One transaction. A block that has ended it by itself, with `commit` or `abort`, is left as it is."""
+
+    def __init__(self, driver: TransactionDriver) -> None:
+        self._driver = driver
+        self._serial = -1
+
+    async def __aenter__(self) -> None:
+        await self._driver.begin()
+        self._serial = self._driver.machine.serial
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.end(error)
+
+    async def end(self, error: BaseException | None) -> None:
+        """Raises what `commit` raises. An error of the block is never replaced by one of the abort."""
+        if not self._is_open:
+            return
+        if error is not None:
+            await self._abort(error)
+            return
+        try:
+            await self._driver.commit()
+        except TransactionFailed as failed:
+            await self._abort(failed)
+            raise
+
+    @property
+    def _is_open(self) -> bool:
+        machine = self._driver.machine
+        return machine.serial == self._serial and machine.phase in (Phase.OPEN, Phase.COMMITTING)
+
+    async def _abort(self, error: BaseException) -> None:
+        try:
+            await self._driver.abort()
+        except QuorumlogError as failed:
+            error.add_note(f"the transaction could not be aborted, so it is left to time out: {failed}")

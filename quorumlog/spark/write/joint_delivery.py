@@ -21,7 +21,7 @@ from quorumlog.client.joint_errors import (
     Superseded,
 )
 from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
-from quorumlog.client.transactions.begun import BegunTransaction
+from quorumlog.client.transactions.driver import BegunTransaction
 from quorumlog.messages.joint import (
     AbortJointRequest,
     AbortJointResponse,

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.admin import BROKER_RESOURCE
-from quorumlog.client.admin_transaction_ends import OpenProducer
+from quorumlog.client.admin_transactions import OpenProducer
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
 from quorumlog.client.hanging import MAX_TIMEOUT_MS
