@@ -104,7 +104,7 @@ def test_a_request_to_an_elected_controller_waits_until_it_is_active() -> None:
     bench = Bench()
     bench.transport.answer = bench.alive
     bench.do(lambda: bench.service.on_leader_change(1, 1, CONTROLLER))
-    asked = bench.measuring.start(bench.ask(registration(1)))
+    asked = bench.start(bench.ask(registration(1)))
     bench.wait(200)
     assert not asked.done()
     bench.do(lambda: bench.driver.lead(1))
@@ -114,7 +114,7 @@ def test_a_request_to_an_elected_controller_waits_until_it_is_active() -> None:
 def test_a_request_to_an_elected_controller_waits_no_longer_than_its_leadership() -> None:
     bench = Bench()
     bench.do(lambda: bench.service.on_leader_change(1, 1, CONTROLLER))
-    asked = bench.measuring.start(bench.ask(registration(1)))
+    asked = bench.start(bench.ask(registration(1)))
     bench.do(lambda: bench.service.on_leader_change(2, 2, CONTROLLER))
     bench.wait(1)
     assert asked.done(), "at once, not when its time is over"
@@ -124,7 +124,7 @@ def test_a_request_to_an_elected_controller_waits_no_longer_than_its_leadership(
 def test_a_request_waits_a_bounded_time_for_the_activation() -> None:
     bench = Bench()
     bench.do(lambda: bench.service.on_leader_change(1, 1, CONTROLLER))
-    asked = bench.measuring.start(bench.ask(registration(1)))
+    asked = bench.start(bench.ask(registration(1)))
     bench.wait(WAIT_MAX_MS + 1)
     assert asked.done() and refusal(bench, asked).code is ErrorCode.NOT_CONTROLLER
 

@@ -36,7 +36,7 @@ def leader(bench: Bench) -> Bench:
 
 def test_a_controller_that_is_not_active_names_the_active_one(bench: Bench) -> None:
     assert refusal(bench, bench.ask(registration(1))).code is ErrorCode.NOT_CONTROLLER
-    bench.do(lambda: bench.quorum.loader.on_leader_change(2, 4, CONTROLLER))
+    bench.do(lambda: bench.loader.on_leader_change(2, 4, CONTROLLER))
     assert "node 2 at c:1" in refusal(bench, bench.ask(registration(1))).message
 
 

@@ -120,12 +120,12 @@ class Fencing:
 def fencing() -> Iterator[Fencing]:
     """Broker 1 is proven dead; the others send a heartbeat every few milliseconds."""
     bench = LargeBench()
-    bench.measuring.turns.clear()
+    bench.turns.clear()
     bench.deltas.clear()
     bench.transport.answer = lambda address: Refused() if address.port == 9001 else bench.alive(address)
     bench.do(bench.streams[1].close)
     first, rounds, answered = bench.driver.end_offset, 0, 0
-    while not bench.quorum.loader.image.brokers[1].fenced:
+    while not bench.loader.image.brokers[1].fenced:
         waiting = bench.beat(2, 3)
         bench.wait(ROUND_MS)
         if bench.driver.end_offset > first:
@@ -158,7 +158,7 @@ def test_no_turn_does_more_than_its_share(fencing: Fencing) -> None:
     assert sum(fencing.batches) > REPLICAS and max(fencing.batches) <= MAX_RECORDS_PER_SLICE
     assert max(bench.deltas) <= MAX_RECORDS_PER_DELTA + MAX_RECORDS_PER_SLICE
     assert bench.driver.max_ahead <= MAX_RECORDS_AHEAD + MAX_RECORDS_PER_SLICE
-    turns = sorted(bench.measuring.turns)
+    turns = sorted(bench.turns)
     print(
         f"{len(turns)} turns, p99 {turns[len(turns) * 99 // 100]:.1f} ms, max {turns[-1]:.1f} ms of processor time; "
         f"{sum(turns) / REPLICAS * 1_000:.0f} us a replica"

@@ -108,8 +108,8 @@ def test_the_error_of_lost_leadership_is_that_of_the_table(
     bench = make()
     bench.run(bench.ask(topics("t")))
     bench.driver.auto_commit = False
-    bench.measuring.start(bench.ask(topics("v")))  # a record to wait for
-    waiting = bench.measuring.start(bench.ask(request_of(bench)))
+    bench.start(bench.ask(topics("v")))  # a record to wait for
+    waiting = bench.start(bench.ask(request_of(bench)))
     assert not waiting.done()
     bench.do(bench.driver.lose)
     assert refusal(bench, waiting).code is code
@@ -122,7 +122,7 @@ def test_an_answer_is_waited_for_as_long_as_the_table_says(
     bench = make()
     bench.run(bench.ask(topics("t")))
     bench.driver.auto_commit = False
-    bench.measuring.start(bench.ask(topics("v")))
+    bench.start(bench.ask(topics("v")))
     start_ms = bench.clock.now_ms()
     assert refusal(bench, bench.ask(request_of(bench))).code is ErrorCode.REQUEST_TIMED_OUT
     assert bench.clock.now_ms() - start_ms == limit_ms
@@ -162,7 +162,7 @@ def begin_long_fencing(bench: Bench) -> None:
 def test_a_heartbeat_that_waits_for_the_fencing_of_its_broker_renews_the_session(make: Make) -> None:
     bench = make()
     begin_long_fencing(bench)
-    waiting = bench.measuring.start(bench.ask(bench.heartbeat(1)))
+    waiting = bench.start(bench.ask(bench.heartbeat(1)))
     session = bench.service._core.sessions
     assert not waiting.done() and session.is_valid(1, bench.clock.now_ms() + 2 * SESSION_MS), "it waits here"
     bench.driver.auto_commit = True
@@ -173,7 +173,7 @@ def test_a_heartbeat_that_waits_for_the_fencing_of_its_broker_renews_the_session
 def test_a_registration_whose_caller_is_gone_is_not_begun(make: Make) -> None:
     bench = make()
     begin_long_fencing(bench)
-    waiting = bench.measuring.start(bench.ask(registration(1, 1)))
+    waiting = bench.start(bench.ask(registration(1, 1)))
     waiting.cancel()
     bench.wait(1)
     bench.driver.auto_commit = True
@@ -186,7 +186,7 @@ def test_a_registration_whose_caller_is_gone_is_not_begun(make: Make) -> None:
 def test_a_resigned_controller_drops_operations_under_way_and_answers_waiting_callers(make: Make) -> None:
     bench = make()
     begin_long_fencing(bench)
-    waiting = bench.measuring.start(bench.ask(registration(1, 1)))
+    waiting = bench.start(bench.ask(registration(1, 1)))
     bench.do(bench.driver.lose)
     assert refusal(bench, waiting).code is ErrorCode.NOT_CONTROLLER
     end = bench.driver.end_offset
@@ -210,7 +210,7 @@ def begin_long_assignment(bench: Bench) -> None:
     """Begin an assignment of broker 1; it stops after its first slices, because nothing is committed any more."""
     bench.driver.auto_commit = False
     create = bench.ask(topics("t", timeout_ms=60_000))
-    bench.measuring.start(create)
+    bench.start(create)
     topic = bench.service.tip.topic("t")
     assert topic is not None
     count = MAX_RECORDS_AHEAD + 200
@@ -219,6 +219,6 @@ def begin_long_assignment(bench: Bench) -> None:
         for number in range(count)
     )
     epoch = bench.service.tip.brokers[1].broker_epoch
-    bench.measuring.start(
+    bench.start(
         bench.ask(AssignReplicasToDirectoriesRequest(broker_id=1, broker_epoch=epoch, assignments=wanted))
     )
