@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 
 from quorumlog.broker_config import BROKER_NAMES, DECIDED_TOGETHER
-from quorumlog.node_settings import keys_of
-from quorumlog_server.config import parts
 
 ROOT = Path(__file__).parents[2]
 PARTS = ROOT / "server" / "quorumlog_server" / "config" / "parts.py"
@@ -18,16 +16,12 @@ KEYS = {"broker_session_timeout_ms": "broker.session.timeout.ms", "internal_list
 
 
 def read_by(functions: tuple[str, ...]) -> set[str]:
-    """Fields of NodeConfig, and the keys that parts get by their declarations, written like such fields."""
+    """Fields of NodeConfig."""
     tree = ast.parse(PARTS.read_text())
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in functions]
     assert len(found) == len(functions)
     attributes = [node for one in found for node in ast.walk(one) if isinstance(node, ast.Attribute)]
-    read = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "config"}
-    calls = [node for one in found for node in ast.walk(one) if isinstance(node, ast.Call)]
-    declared = [ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "part_of"]
-    keys = {key.name.replace(".", "_") for name in declared for key in keys_of(getattr(parts, name))}
-    return (read - {"values"}) | keys
+    return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "config"}
 
 
 def test_the_table_names_every_setting_that_both_read() -> None:

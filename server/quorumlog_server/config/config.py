@@ -55,7 +55,6 @@ class NodeConfig:
     listeners: client listeners first, then internal ones; the last one serves the calls of all nodes.
     advertised: by listener name; port 0: the actual port.
     topic_defaults: by the topic's config names; only those that the file sets.
-    values: of all keys, as they are read, by the names of keys; parts take theirs from there (`part_of`).
     given: the flat keys that were set, as text.
     warnings: messages for the operator at the start.
     """
@@ -97,9 +96,20 @@ class NodeConfig:
     quorum_election_timeout_ms: int
     quorum_fetch_snapshot_max_bytes: int
     metadata_max_idle_interval_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
+    unclean_recovery_timeout_ms: int
+    controller_max_slice_work: int
+    controller_max_batch_records: int
+    broker_max_slice_work: int
     replica_lag_time_max_ms: int
     replica_fetch_wait_max_ms: int
+    replica_fetch_min_bytes: int
+    replica_fetch_max_bytes: int
     max_incremental_fetch_session_cache_slots: int
+    replica_fetch_response_max_bytes: int
+    replica_high_watermark_checkpoint_interval_ms: int
     log_flush_offset_checkpoint_interval_ms: int
     log_cleaner_enable: bool
     log_cleaner_threads: int
@@ -111,7 +121,13 @@ class NodeConfig:
     replica_alter_log_dirs_io_max_bytes_per_second: int
     num_replica_alter_log_dirs_threads: int | None
     log_retention_check_interval_ms: int
+    log_initial_task_delay_ms: int
     log_dir_failure_timeout_ms: int
+    log_index_check_interval_ms: int
+    log_index_check_max_bytes_per_second: int
+    log_tail_bytes: int
+    producer_id_expiration_ms: int
+    producer_id_expiration_check_interval_ms: int
     record_validation: str
     fetch_max_bytes: int
     socket_request_max_bytes: int
@@ -133,7 +149,6 @@ class NodeConfig:
     transactions: TransactionConfig
     transactions_topic: TransactionsTopicConfig
     verification: VerificationConfig
-    values: Mapping[str, Any]
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -220,7 +235,6 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         "transactions_topic": part_of(TransactionsTopicConfig, node),
         "verification": part_of(VerificationConfig, node),
         "listener_max_connections": _of_listeners(values, where),
-        "values": node,
         "given": dict(values),
         "warnings": _warnings(values, listeners, is_controller="controller" in roles),
     }

@@ -20,24 +20,14 @@ from quorumlog.live_settings import (
     RECOVERY_THREADS_MAX,
     key_of_listener,
 )
-from quorumlog.node_settings import (
-    MAX_INT,
-    NodeKey,
-    keys_of,
-    parse_bool,
-    parse_bytes,
-    parse_float,
-    parse_int,
-    parse_list,
-)
+from quorumlog.node_settings import MAX_INT, NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog.node_settings import maybe as _maybe
 from quorumlog.node_settings import number as _number
 from quorumlog.node_settings import number_or_not as _number_or_not
 from quorumlog.node_settings import size as _bytes
 from quorumlog.node_settings import text as _text
 from quorumlog.topic_config import MAX_LONG, parse_text
-from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_server.config.balance_keys import BALANCE_KEYS
 from quorumlog_server.config.directory_paths import RELATIVE_TO, TO_PROCESS
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, foreign
 from quorumlog_server.config.group_keys import GROUP_KEYS
@@ -57,8 +47,7 @@ def _addresses(text: str) -> str:
     return text
 
 
-_of_controller, _of_replicas = keys_of(ControllerConfig), keys_of(ReplicationConfig)
-_KEYS = (  # in the order in which DescribeConfigs answers
+_KEYS = (
     NodeKey(
         name="node.id", parse=parse_int, default=None, minimum=0, maximum=MAX_INT, doc="This node's id, 0 or more."
     ),
@@ -226,8 +215,25 @@ _KEYS = (  # in the order in which DescribeConfigs answers
     _number("controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."),
     _bytes("controller.quorum.fetch.snapshot.max.bytes", 1 << 20, 1, "Most bytes of a snapshot in one answer."),
     _number("metadata.max.idle.interval.ms", 500, 0, "Write a no-op record after this long without others; 0: never."),
-    *_of_controller[:2],
-    *_of_replicas[:8],
+    _number(
+        "controller.max.slice.work", 5_000, 1, "Partitions that a controller handles before a pause. Not in Kafka."
+    ),
+    _number("controller.max.batch.records", 10_000, 1, "Records in one batch of metadata; more are a transaction."),
+    _number("broker.max.slice.work", 100, 1, "Replicas that a broker changes before a pause. Not in Kafka."),
+    _number("replica.lag.time.max.ms", 30_000, 1, "A replica that is behind for longer leaves the in-sync set."),
+    _number("replica.fetch.wait.max.ms", 500, 0, "How long a follower's fetch waits for data."),
+    _number("replica.fetch.min.bytes", 1, 0, "Bytes that a follower's fetch waits for."),
+    _bytes("replica.fetch.max.bytes", 1 << 20, 1, "Largest share of one partition in a follower's fetch."),
+    _bytes("replica.fetch.response.max.bytes", 10 << 20, 1, "Largest response to a follower's fetch."),
+    _number(
+        "replica.high.watermark.checkpoint.interval.ms", 5_000, 100, "Time between two notes of the high watermarks."
+    ),
+    _number(
+        "log.flush.offset.checkpoint.interval.ms",
+        60_000,
+        100,
+        "Time between two notes of the recovery points, of partitions and of the metadata log.",
+    ),
     NodeKey(
         name="log.cleaner.enable", parse=parse_bool, default="true", doc="Compact logs of `cleanup.policy=compact`."
     ),
@@ -268,7 +274,10 @@ _KEYS = (  # in the order in which DescribeConfigs answers
         1,
         "Moves between log directories that copy at the same time. Default: one for each directory.",
     ),
-    *_of_replicas[8:10],
+    _number(
+        "log.retention.check.interval.ms", 300_000, 1, "Time between two checks for segments that a topic lets go."
+    ),
+    _number("log.initial.task.delay.ms", 30_000, 0, "Time from the start to the first of these checks."),
     _number(
         "log.dir.failure.timeout.ms",
         30_000,
@@ -276,7 +285,22 @@ _KEYS = (  # in the order in which DescribeConfigs answers
         "A broker stops if the controller has not learned for so long that one of its log directories has failed.",
         MAX_LONG,
     ),
-    *_of_replicas[10:],
+    _number(
+        "log.index.check.interval.ms",
+        86_400_000,
+        -1,
+        "Time between two checks of all closed segments and their indexes in the background; -1: none. Not in Kafka.",
+        maximum=MAX_LONG,
+    ),
+    _bytes(
+        "log.index.check.max.bytes.per.second",
+        4 << 20,
+        1,
+        "Most bytes that this check reads in a second, in each log directory. Not in Kafka.",
+    ),
+    _bytes("log.tail.bytes", 64 << 20, 0, "Memory for the newest batches of all partitions. Not in Kafka."),
+    _number("producer.id.expiration.ms", 86_400_000, 1, "A partition forgets a producer that is silent for this long."),
+    _number("producer.id.expiration.check.interval.ms", 600_000, 1, "Time between two looks for such producers."),
     NodeKey(
         name="record.validation",
         parse=_text,
@@ -309,7 +333,7 @@ _KEYS = (  # in the order in which DescribeConfigs answers
         "nodes are upgraded. Not in Kafka.",
     ),
     NodeKey(name="rpc.reflection", parse=parse_bool, default="false", doc="Serve gRPC reflection. Not in Kafka."),
-    *_of_controller[2:],
+    *BALANCE_KEYS,
     *GROUP_KEYS,
     *TRANSACTION_KEYS,
 )

@@ -9,7 +9,7 @@ from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.node_settings import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list, part_of
+from quorumlog.node_settings import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog.setting_types import BOOLEAN, DOUBLE, INT, LIST, STRING, TOLD, number_type
 from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.cleaning.config import CleanerConfig
@@ -89,13 +89,17 @@ def snapshot_config(config: NodeConfig) -> SnapshotConfig:
 
 
 def controller_config(config: NodeConfig, supported: tuple[FeatureRange, ...] = SUPPORTED) -> ControllerConfig:
-    return part_of(
-        ControllerConfig,
-        config.values,
+    return ControllerConfig(
         internal_listener=config.internal_listener.name,
         broker_session_timeout_ms=config.broker_session_timeout_ms,
         metadata_max_idle_interval_ms=config.metadata_max_idle_interval_ms,
         metadata_rest_interval_ms=rest.no_ops_ms(config),
+        auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
+        leader_imbalance_check_interval_seconds=config.leader_imbalance_check_interval_seconds,
+        leader_imbalance_per_broker_percentage=config.leader_imbalance_per_broker_percentage,
+        unclean_recovery_timeout_ms=config.unclean_recovery_timeout_ms,
+        max_slice_work=config.controller_max_slice_work,
+        max_batch_records=config.controller_max_batch_records,
         supported=supported,
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,
@@ -195,10 +199,23 @@ def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:
 
 
 def _replication(config: NodeConfig) -> ReplicationConfig:
-    return part_of(
-        ReplicationConfig,
-        config.values,
+    return ReplicationConfig(
+        replica_lag_time_max_ms=config.replica_lag_time_max_ms,
+        max_slice_work=config.broker_max_slice_work,
+        fetch_wait_max_ms=config.replica_fetch_wait_max_ms,
         fetch_rest_max_ms=rest.fetch_waits_ms(config),
+        fetch_min_bytes=config.replica_fetch_min_bytes,
+        fetch_max_bytes=config.replica_fetch_max_bytes,
+        fetch_response_max_bytes=config.replica_fetch_response_max_bytes,
+        high_watermark_checkpoint_interval_ms=config.replica_high_watermark_checkpoint_interval_ms,
+        recovery_checkpoint_interval_ms=config.log_flush_offset_checkpoint_interval_ms,
+        tail_bytes=config.log_tail_bytes,
+        retention_check_interval_ms=config.log_retention_check_interval_ms,
+        initial_task_delay_ms=config.log_initial_task_delay_ms,
+        index_check_interval_ms=config.log_index_check_interval_ms,
+        index_check_bytes_per_s=config.log_index_check_max_bytes_per_second,
+        producer_id_expiration_ms=config.producer_id_expiration_ms,
+        producer_id_expiration_check_interval_ms=config.producer_id_expiration_check_interval_ms,
         cordoned_directories=frozenset(config.cordoned_log_dirs),
         free_space_reserve_bytes=config.log_dir_free_space_reserve_bytes,
         looks_inside_batches=config.record_validation == "full",

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorumlog.messages.common import FeatureRange
-from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_bool, setting
 from quorumlog_quorum.metadata.features import SUPPORTED
 
 MAX_PARTITIONS_PER_REQUEST = 10_000  # of CreateTopics and CreatePartitions, summed: an atomic change
@@ -29,49 +28,6 @@ class ControllerConfig:
     max_slice_work: of an operation in one turn, in partitions looked at, some 2 us each (draft.py).
     """
 
-    max_slice_work: int = setting(
-        number(
-            "controller.max.slice.work", 5_000, 1, "Partitions that a controller handles before a pause. Not in Kafka."
-        )
-    )
-    max_batch_records: int = setting(
-        number("controller.max.batch.records", 10_000, 1, "Records in one batch of metadata; more are a transaction.")
-    )
-    auto_leader_rebalance_enable: bool = setting(
-        NodeKey(
-            name="auto.leader.rebalance.enable",
-            parse=parse_bool,
-            default="true",
-            doc="The controller gives leaderships back to the preferred replicas, which are the first ones.",
-        )
-    )
-    leader_imbalance_check_interval_seconds: int = setting(
-        number(
-            "leader.imbalance.check.interval.seconds",
-            300,
-            1,
-            "Time between two such passes over all partitions.",
-            MAX_INT,
-        )
-    )
-    leader_imbalance_per_broker_percentage: int = setting(
-        number(
-            "leader.imbalance.per.broker.percentage",
-            10,
-            0,
-            "Most of a broker's preferred leaderships that may be elsewhere, in percent, before it gets them back.",
-            100,
-        )
-    )
-    unclean_recovery_timeout_ms: int = setting(
-        number(
-            "unclean.recovery.timeout.ms",
-            300_000,
-            0,
-            "With `unclean.recovery.strategy=Balanced`: longest wait for the last known leader.",
-            MAX_INT,
-        )
-    )
     internal_listener: str = "INTERNAL"  # inter.broker.listener.name: where brokers are probed
     broker_session_timeout_ms: int = 9_000
     metadata_max_idle_interval_ms: int = 500
@@ -81,7 +37,13 @@ class ControllerConfig:
     default_replication_factor: int = 1
     min_insync_replicas: int = 1  # becomes a cluster-wide setting in the log when the first controller is active
     decided_together: Mapping[str, str] = field(default_factory=dict)
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_seconds: int = 300
+    leader_imbalance_per_broker_percentage: int = 10  # above it the broker's preferred leaderships are given back
     probe_timeout_ms: int = 500
+    unclean_recovery_timeout_ms: int = 300_000  # longest wait for the last known leader, with strategy Balanced
+    max_slice_work: int = 5_000
+    max_batch_records: int = 10_000
     max_batch_bytes: int = 8 << 20
     supported: tuple[FeatureRange, ...] = SUPPORTED
     first_level: int | None = None
