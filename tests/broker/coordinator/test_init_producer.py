@@ -31,7 +31,7 @@ def worn(world: TransactionWorld, *, epoch: int = LAST_EPOCH) -> tuple[int, int]
 @pytest.fixture
 def quick(world: TransactionWorld, monkeypatch: pytest.MonkeyPatch) -> TransactionWorld:
     """Epochs run out at 3."""
-    for module in ("table", "states", "init_producer", "end", "partitions"):
+    for module in ("state.table", "state.states", "init_producer", "end", "partitions"):
         monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 3)
     return world
 

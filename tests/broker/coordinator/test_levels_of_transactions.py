@@ -109,7 +109,7 @@ def test_what_a_client_is_told_does_not_depend_on_the_level(
     state: str, request_: str, client: str, last_epoch: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if last_epoch is not None:
-        for module in ("table", "states", "init_producer", "end", "partitions"):
+        for module in ("state.table", "state.states", "init_producer", "end", "partitions"):
             monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", last_epoch)
     for fails_over in (False, True):
         told = partial(answers, state=state, request=request_, version=CLIENTS[client], fails_over=fails_over)

@@ -140,7 +140,7 @@ def test_a_transaction_is_no_larger_than_a_record() -> None:
 
 
 def test_the_last_epoch_up_is_no_producers(world: TransactionWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("table", "states", "init_producer", "end", "partitions"):
+    for module in ("state.table", "state.states", "init_producer", "end", "partitions"):
         monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 0)
     world.version = 0
     producer = world.started()

@@ -533,7 +533,7 @@ class Run:
 
 def run(seed: int, monkeypatch: pytest.MonkeyPatch) -> Run:
     if seed % 2:  # epochs run out soon
-        for module in ("table", "states", "init_producer", "end", "partitions"):
+        for module in ("state.table", "state.states", "init_producer", "end", "partitions"):
             monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 4)
     found = Run(seed)
     for _ in range(STEPS):

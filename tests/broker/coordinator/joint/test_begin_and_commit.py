@@ -254,7 +254,7 @@ def test_ids_of_others_are_looked_at_up_to_a_limit_and_each_once(monkeypatch: py
 def test_an_epoch_that_runs_out_gets_another_producer_id_at_the_begin(
     world: JointWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("table", "states", "joint.begin"):
+    for module in ("state.table", "state.states", "joint.begin"):
         monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 2)
     producers = []
     for sequence in range(6):

@@ -150,7 +150,7 @@ class Joint(RuleBasedStateMachine):
     @initialize(last_epoch=st.sampled_from([2, 1_000]), ids_last_ms=SHORT_OR_LONG, groups_last_ms=SHORT_OR_LONG)
     def start(self, last_epoch: int, ids_last_ms: int, groups_last_ms: int) -> None:
         self.patch = pytest.MonkeyPatch()
-        for module in ("table", "states", "joint.begin"):
+        for module in ("state.table", "state.states", "joint.begin"):
             self.patch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", last_epoch)
         self.patch.setattr("quorumlog_broker.coordinator.transactions.joint.preparing.PREPARES_A_TURN", 2)
         self.patch.setattr("quorumlog_broker.coordinator.transactions.joint.commit.CHILDREN_A_STEP", 1)
