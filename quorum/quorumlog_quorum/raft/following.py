@@ -9,11 +9,11 @@ from __future__ import annotations
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.quorum import FetchSnapshotResponse, QuorumFetchRequest, QuorumFetchResponse
-from quorumlog_quorum.raft.confirming import NONE_TOLD
 from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import AppendFetched, ProbeLeader
 from quorumlog_quorum.raft.log_state import EpochSpan
 from quorumlog_quorum.raft.outbox import InFlightRequest
+from quorumlog_quorum.raft.read_rounds import NONE_TOLD
 from quorumlog_quorum.raft.roles import FetchState, Follower, Prospective, Unattached
 from quorumlog_quorum.raft.snapshot_fetching import fetch_snapshot_if_due, on_snapshot_offered, on_snapshot_response
 from quorumlog_storage.rules.fetch_rule import Diverging, truncation_point

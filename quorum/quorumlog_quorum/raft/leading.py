@@ -29,10 +29,10 @@ from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, Epoch, NodeId, Offset, U
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import EpochEndOffset, SnapshotId
 from quorumlog.messages.quorum import BeginQuorumEpochRequest, QuorumFetchRequest, QuorumFetchResponse
-from quorumlog_quorum.raft.confirming import ReadRounds
 from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import AppendLeaderChange, AppendValues, LeadershipClaimed, ReadForFetch
 from quorumlog_quorum.raft.events import AppendRequested, NotLeader, RecordsRead
+from quorumlog_quorum.raft.read_rounds import ReadRounds
 from quorumlog_quorum.raft.replicas import Replica, Replicas
 from quorumlog_quorum.raft.roles import Leader, ParkedFetch
 from quorumlog_quorum.raft.voters import VoterKey

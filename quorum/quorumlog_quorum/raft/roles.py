@@ -11,8 +11,8 @@ from enum import Enum
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.quorum import FetchSnapshotRequest
-from quorumlog_quorum.raft.confirming import NONE_TOLD, ReadRounds
 from quorumlog_quorum.raft.leading import MarkPace
+from quorumlog_quorum.raft.read_rounds import NONE_TOLD, ReadRounds
 from quorumlog_quorum.raft.reconfiguring import VoterChange
 from quorumlog_quorum.raft.replicas import Replicas
 from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet

@@ -8,10 +8,10 @@ import pytest
 from raft_samples import begin, fetch, fetched, follower, leader, names, role_of, sends, unattached
 
 from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse
-from quorumlog_quorum.raft.confirming import NONE_TOLD, UNKNOWN
 from quorumlog_quorum.raft.effects import LeadershipConfirmed, RaftEffect, Reply
 from quorumlog_quorum.raft.events import ConfirmationRequested, TimerFired
 from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.read_rounds import NONE_TOLD, UNKNOWN
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
 

@@ -15,7 +15,6 @@ from quorumlog.messages.quorum import (
     TransferLeadershipResponse,
     VoteRequest,
 )
-from quorumlog_quorum.raft.confirming import NONE_TOLD
 from quorumlog_quorum.raft.effects import HandOverBegun, LeadershipClaimed, RaftEffect, Reply, ShutdownFinished
 from quorumlog_quorum.raft.events import (
     AppendRequested,
@@ -28,6 +27,7 @@ from quorumlog_quorum.raft.events import (
     TimerFired,
 )
 from quorumlog_quorum.raft.raft import Raft
+from quorumlog_quorum.raft.read_rounds import NONE_TOLD
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
 
