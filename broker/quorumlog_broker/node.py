@@ -393,7 +393,7 @@ class Broker:
 
     def _on_controller_change(self) -> None:
         """Where the log has no place for this broker's ranges, the new active controller learns them from a
-        registration: it must know them to raise the level (quorumlog_quorum/controller/engine/announced.py)."""
+        registration: it must know them to raise the level (quorumlog_quorum/controller/engine/controller_state.py)."""
         image = self._subscription.image
         known = image.offset > 0 and self._subscription.active_controller is not None
         if known and not has_field(RegisterBrokerRecord, "features", image.metadata_version):

@@ -25,7 +25,7 @@ from quorumlog_quorum.snapshots import (
     damaged_name,
     snapshot_path,
 )
-from quorumlog_quorum.snapshots.removing import free_deleted, set_deleted
+from quorumlog_quorum.snapshots.retention import free_deleted, set_deleted
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.writer.writer import CallJob, Outcome
 

@@ -61,7 +61,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "quorum/quorumlog_quorum/node/driver.py:Driver.leader",
         "quorum/quorumlog_quorum/metadata/image.py:Image.state_hash_bytes",
         "quorum/quorumlog_quorum/metadata/loader.py:MetadataLoader.high_watermark",
-        "quorum/quorumlog_quorum/metadata/delta_lists.py:DeltaLists.changed_topics",
+        "quorum/quorumlog_quorum/metadata/delta.py:Delta.changed_topics",
         "quorum/quorumlog_quorum/metadata/delta.py:Delta.metadata_version",
         "storage/quorumlog_storage/log/log.py:Log.size_bytes",
         "storage/quorumlog_storage/log/log.py:Log.append",

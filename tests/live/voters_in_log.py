@@ -13,7 +13,7 @@ from quorumlog.testing.nodes import format_layout
 from quorumlog.testing.ports import HOST
 from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
 from quorumlog_quorum.raft import MAX_LEVEL, Voter, VoterSet
-from quorumlog_quorum.raft.voter_records import record_of
+from quorumlog_quorum.raft.voters import record_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
 from quorumlog_storage.directory.directory import read_meta
 from quorumlog_storage.edge.disk import RealDisk

@@ -36,8 +36,7 @@ from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY
 from quorumlog_quorum.metadata.loader import MetadataLoader
-from quorumlog_quorum.metadata.records_of import records_of
-from quorumlog_quorum.metadata.snapshot_records import slices_of
+from quorumlog_quorum.metadata.snapshot_records import records_of, slices_of
 from quorumlog_quorum.offline.lost_majority import INTENT_NAME, SKIPPED_PRODUCER_IDS, RecoveryRefused
 from quorumlog_quorum.offline.metadata_survey import MetadataGap, survey
 from quorumlog_quorum.raft.quorum_state import QuorumState, encode_quorum_state, read_quorum_state

@@ -61,7 +61,7 @@ def _listed(layout: Layout) -> list[tuple[int, str]]:
     """Each voter's id with each of its addresses, HOST:PORT, that the log of a node names."""
     from quorumlog_cli.offline.metadata_log import DIRECTORY
     from quorumlog_quorum.offline.metadata_survey import survey
-    from quorumlog_quorum.raft.voter_records import set_of
+    from quorumlog_quorum.raft.voters import set_of
     from quorumlog_storage.edge.disk import RealDisk
 
     found = set()

@@ -31,7 +31,7 @@ from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.raft import QuorumState, Raft, RaftRole, VoterKey, VoterSet
-from quorumlog_quorum.raft.voter_records import have_overlapping_majorities, set_of
+from quorumlog_quorum.raft.voters import have_overlapping_majorities, set_of
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 

@@ -16,7 +16,7 @@ from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.quorum import FetchSnapshotRequest, QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
-from quorumlog_quorum.node.late_timer import GRACE_MS
+from quorumlog_quorum.node.raft_loop import GRACE_MS
 from quorumlog_quorum.raft import RaftRole
 
 _CONTACTS = [

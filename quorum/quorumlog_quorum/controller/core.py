@@ -28,9 +28,8 @@ from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
 from quorumlog_quorum.controller.requests.heartbeat import renew_session
 from quorumlog_quorum.controller.requests.requests import RULES
 from quorumlog_quorum.controller.sweeps.balance import BalanceTimer, balance_leaders
-from quorumlog_quorum.controller.sweeps.elect_longest import elect_longest
 from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence_lost_broker
-from quorumlog_quorum.controller.sweeps.unclean_elections import UncleanElections
+from quorumlog_quorum.controller.sweeps.unclean_elections import UncleanElections, elect_longest
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image
 

@@ -19,7 +19,7 @@ from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_quorum.disk.membership_scan import members_of
 from quorumlog_quorum.raft import AppendControl, AppendFetched, AppendLeaderChange, AppendValues, EpochSpan
 from quorumlog_quorum.snapshots import SnapshotId
-from quorumlog_quorum.snapshots.removing import raise_log_start
+from quorumlog_quorum.snapshots.retention import raise_log_start
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.offset_files import OffsetFile
 from quorumlog_storage.log.log_view import OffsetOutOfRange

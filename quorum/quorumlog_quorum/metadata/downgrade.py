@@ -35,8 +35,8 @@ from quorumlog.messages.metadata_records import (
 from quorumlog_quorum.metadata.features import IMPORT_LEVEL
 from quorumlog_quorum.metadata.frame import MetadataRecord, differs_between, has_field
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.records_of import broker_record
 from quorumlog_quorum.metadata.registration import IMPORTING
+from quorumlog_quorum.metadata.snapshot_records import broker_record
 
 
 def _none(_image: Image, _level: int = 0) -> Iterator[MetadataRecord]:

@@ -14,8 +14,7 @@ from typing import TypeVar
 from immutables import Map
 
 from quorumlog.slices import Sliced
-from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.delta_lists import Touched
+from quorumlog_quorum.metadata.delta import Delta, Touched
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 

@@ -2,12 +2,21 @@
 
 Effects wait in one queue. PersistQuorumState holds the queue until the state is on disk. Every other effect is started
 at once, and its completion is an event. Nothing is decided here.
+
+The effects of the core, performed one after another, and never past one that must be durable first.
+
+A timer that gives received messages time to be handled when it fires much too late.
+
+After a stall (a stopped process, a pause of the machine) the event loop finds overdue timers and received messages at
+the same time. If the timer went first, a follower would start an election after every pause, although the leader's
+answer is already in its socket.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
@@ -17,8 +26,6 @@ from quorumlog_quorum.disk.metadata_log import MetadataLog
 from quorumlog_quorum.node.announcements import Announcements
 from quorumlog_quorum.node.candidate_probe import CandidateProbe
 from quorumlog_quorum.node.death_proof import DeathProof
-from quorumlog_quorum.node.effect_queue import EffectQueue
-from quorumlog_quorum.node.late_timer import LateTimer
 from quorumlog_quorum.node.open_asks import OpenAsks
 from quorumlog_quorum.node.peers import Peers
 from quorumlog_quorum.raft import (
@@ -68,7 +75,106 @@ from quorumlog_quorum.raft import (
 from quorumlog_quorum.snapshot_service.served_snapshots import ServedSnapshots
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId
+from quorumlog_storage.writer.worker import WorkerFull
 from quorumlog_storage.writer.writer import Outcome
+
+RETRY_MS = 5  # until an effect that met a full worker queue is tried again
+
+
+class EffectQueue:
+    """`hold` stops the queue before the next effect until `release`. Performing an effect may call any method."""
+
+    def __init__(self, perform: Callable[[RaftEffect], None], on_error: Callable[[Exception], None]) -> None:
+        """perform: starts one effect; raises WorkerFull if it did nothing and must be tried again later.
+
+        on_error: called with any other exception of `perform`. It may call `stop`; else the next effect follows.
+        """
+        self._perform, self._on_error = perform, on_error
+        self._waiting: deque[RaftEffect] = deque()
+        self._held = False
+        self._running = False
+        self._stopped = False
+
+    def add(self, effects: Iterable[RaftEffect]) -> None:
+        """Queue these effects behind those that wait."""
+        self._waiting.extend(effects)
+        self._run()
+
+    def hold(self) -> None:
+        self._held = True
+
+    def release(self) -> None:
+        self._held = False
+        self._run()
+
+    def stop(self) -> None:
+        """Perform nothing more."""
+        self._stopped = True
+
+    def _run(self) -> None:
+        """Not entered twice: an effect may cause events, and they more effects, which then wait for their turn."""
+        if self._running:
+            return
+        self._running = True
+        try:
+            while self._waiting and not self._held and not self._stopped:
+                self._perform_next()
+        finally:
+            self._running = False
+
+    def _perform_next(self) -> None:
+        effect = self._waiting.popleft()
+        try:
+            self._perform(effect)
+        except WorkerFull:
+            self._waiting.appendleft(effect)
+            self.hold()
+            asyncio.get_running_loop().call_later(RETRY_MS / 1000, self.release)
+        except Exception as error:
+            self._on_error(error)
+
+
+STALL_MS = 100  # a timer that is later than this waits once more ...
+GRACE_MS = 20  # ... this long
+
+
+class LateTimer:
+    """Has one deadline at a time; a new one replaces it."""
+
+    def __init__(self, clock: Clock, on_due: Callable[[], None]) -> None:
+        self._clock, self._on_due = clock, on_due
+        self._handle: asyncio.TimerHandle | None = None
+        self._grace_until_ms: int | None = None
+
+    def set(self, deadline_ms: int | None) -> None:
+        """None: no deadline. A grace period that has begun keeps its end."""
+        self.cancel()
+        if deadline_ms is None:
+            return
+        now_ms = self._clock.now_ms()
+        if deadline_ms > now_ms:
+            self._grace_until_ms = None  # a message has moved the deadline: the grace period has served
+        due_ms = max(deadline_ms, self._grace_until_ms or deadline_ms)
+        delay_ms = max(0, due_ms - now_ms)
+        self._handle = asyncio.get_running_loop().call_later(delay_ms / 1000, self._fire, deadline_ms)
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _fire(self, deadline_ms: int) -> None:
+        self._handle = None
+        now_ms = self._clock.now_ms()
+        if now_ms < deadline_ms:  # the loop's clock and ours round differently
+            self.set(deadline_ms)
+        elif now_ms - deadline_ms > STALL_MS and self._grace_until_ms is None:
+            self._grace_until_ms = now_ms + GRACE_MS
+            self.set(deadline_ms)
+        else:
+            self._grace_until_ms = None
+            self._on_due()
+
 
 LAST_VOTE_MS = 200  # a leader that has resigned stays so long at most to vote for its successor
 ON_DISK = (

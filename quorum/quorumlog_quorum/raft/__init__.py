@@ -74,8 +74,7 @@ from quorumlog_quorum.raft.membership import MAX_LEVEL, MIN_LEVEL, Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
-from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
+from quorumlog_quorum.raft.voters import BOOTSTRAP, MembershipRecord, Voter, VoterKey, VoterSet
 
 __all__ = [
     "AppendControl",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorumlog.ids import NodeId
 from quorumlog.messages.common import Endpoint, NodeEndpoint
 from quorumlog_quorum.raft.membership import Membership
-from quorumlog_quorum.raft.voter_history import STATIC_LEVEL, VoterHistory
+from quorumlog_quorum.raft.voters import STATIC_LEVEL, VoterHistory
 
 
 class Addresses:

@@ -52,9 +52,8 @@ from quorumlog_quorum.raft.roles import (
     VoteRound,
     is_legal,
 )
-from quorumlog_quorum.raft.snapshot_download import SnapshotDownload
-from quorumlog_quorum.raft.voter_history import MembershipRecord, VoterHistory
-from quorumlog_quorum.raft.voters import VoterKey, VoterSet
+from quorumlog_quorum.raft.snapshot_fetching import SnapshotDownload
+from quorumlog_quorum.raft.voters import MembershipRecord, VoterHistory, VoterKey, VoterSet
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 

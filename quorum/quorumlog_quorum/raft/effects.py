@@ -36,7 +36,7 @@ from quorumlog.messages.quorum import (
 )
 from quorumlog_quorum.raft.log_state import EpochSpan
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.voter_history import MembershipRecord
+from quorumlog_quorum.raft.voters import MembershipRecord
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 VoterRequest = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog_quorum.raft.voter_history import MembershipRecord
+from quorumlog_quorum.raft.voters import MembershipRecord
 from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 from quorumlog.ids import NodeId
 from quorumlog.messages.common import Endpoint
-from quorumlog_quorum.raft.voter_history import DYNAMIC_LEVEL, STATIC_LEVEL, MembershipRecord
-from quorumlog_quorum.raft.voters import Voter, VoterKey
+from quorumlog_quorum.raft.voters import DYNAMIC_LEVEL, STATIC_LEVEL, MembershipRecord, Voter, VoterKey
 
 FIRST_BOOTSTRAP_ID: NodeId = -2  # the first bootstrap server is called -2, the next one -3, until it is known who it is
 MIN_LEVEL, MAX_LEVEL = STATIC_LEVEL, DYNAMIC_LEVEL  # of kraft.version in this software

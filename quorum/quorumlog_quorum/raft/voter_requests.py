@@ -20,7 +20,7 @@ from quorumlog_quorum.raft.effects import VoterRequest, VoterResponse
 from quorumlog_quorum.raft.membership import MAX_LEVEL, MIN_LEVEL
 from quorumlog_quorum.raft.outbox import InFlightRequest
 from quorumlog_quorum.raft.roles import Follower, StandingState
-from quorumlog_quorum.raft.voter_history import DYNAMIC_LEVEL
+from quorumlog_quorum.raft.voters import DYNAMIC_LEVEL
 
 
 def ask_if_due(core: Core, now_ms: int) -> None:

@@ -17,7 +17,7 @@ from quorumlog_quorum.disk.metadata_log import MetadataLog
 from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, StoredSnapshot, snapshots_to_drop
-from quorumlog_quorum.snapshots.removing import free_deleted, set_deleted
+from quorumlog_quorum.snapshots.retention import free_deleted, set_deleted
 from quorumlog_storage.writer.writer import Outcome
 
 

@@ -7,16 +7,19 @@ retention.
 from __future__ import annotations
 
 from quorumlog_quorum.snapshots.codec import SnapshotCheck, SnapshotEncoder, SnapshotHeading, values_of
-from quorumlog_quorum.snapshots.listing import Listing, list_snapshots, order, outdated
 from quorumlog_quorum.snapshots.names import (
+    Listing,
     damaged_name,
     deleted_name,
+    list_snapshots,
+    order,
+    outdated,
     parse_damaged_name,
     parse_snapshot_name,
     part_name,
     snapshot_name,
 )
-from quorumlog_quorum.snapshots.part_file import PartFile
+from quorumlog_quorum.snapshots.part_file import PartFile, write_snapshot
 from quorumlog_quorum.snapshots.reader import (
     CorruptSnapshot,
     SnapshotReader,
@@ -25,7 +28,6 @@ from quorumlog_quorum.snapshots.reader import (
     verify_snapshot,
 )
 from quorumlog_quorum.snapshots.retention import SnapshotRetention, StoredSnapshot, snapshots_to_drop
-from quorumlog_quorum.snapshots.write import write_snapshot
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 __all__ = [

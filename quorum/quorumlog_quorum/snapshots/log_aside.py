@@ -11,7 +11,7 @@ import contextlib
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, iter_headers
-from quorumlog_quorum.snapshots.listing import list_snapshots
+from quorumlog_quorum.snapshots.names import list_snapshots
 from quorumlog_storage.directory.offset_files import (
     LOG_STARTS,
     LOST_OFFSETS,

@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorumlog.ids import Offset
-from quorumlog_quorum.snapshots.listing import list_snapshots, order, outdated
-from quorumlog_quorum.snapshots.names import damaged_name, snapshot_name
+from quorumlog_quorum.snapshots.names import damaged_name, list_snapshots, order, outdated, snapshot_name
 from quorumlog_quorum.snapshots.reader import CorruptSnapshot, snapshot_path, verify_snapshot
 from quorumlog_quorum.snapshots.retention import StoredSnapshot
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog

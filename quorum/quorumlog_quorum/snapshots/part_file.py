@@ -3,12 +3,16 @@
 Each call is one bounded piece of work for the worker of the metadata log. A crash leaves a `.part`, which the next
 start removes, or the finished snapshot, never a half of one under its final name: the bytes are synced before the
 rename, and the name is synced after it.
+
+Writes a snapshot in one call: for tools and for the bootstrap snapshot, where no event loop waits.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Sequence
 
+from quorumlog_quorum.snapshots.codec import SnapshotEncoder, SnapshotHeading
 from quorumlog_quorum.snapshots.names import part_name, snapshot_name
 from quorumlog_storage.files.disk import Buffer, Disk, FileMissing, write_fully
 from quorumlog_storage.rules.fetch_rule import SnapshotId
@@ -53,3 +57,20 @@ class PartFile:
         self._file.close()
         with contextlib.suppress(FileMissing):
             self._disk.unlink(self.path)
+
+
+def write_snapshot(
+    disk: Disk, directory: str, heading: SnapshotHeading, values: Iterable[Sequence[bytes]], unique: str = "0"
+) -> str:
+    """values: those of one batch each. Durable when it returns the file's path. Raises DiskError.
+
+    unique: letters and digits, as for `part_name`.
+    """
+    part = PartFile(disk, directory, heading.id, unique)
+    encoder = SnapshotEncoder(heading)
+    part.create()
+    part.append(encoder.begin())
+    for batch in values:
+        part.append(encoder.values(batch))
+    part.append(encoder.end())
+    return part.freeze()

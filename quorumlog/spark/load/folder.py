@@ -7,6 +7,13 @@
 
 A range always has the same name, so a load that is repeated cannot add a second file with the same records. Readers of
 Parquet skip what begins with `_`, and what is under way there does not end in .parquet.
+
+What the folder of a load remembers in JSON: plans and commits. Pure.
+
+A plan says what load N reads, before anything is written; a commit says what it has written. Both name who wrote them
+(`token`), the load's id, the cluster, the topics' ids, and the position behind it, in the form of a stream's checkpoint
+(`stream_offset`). Source of the idea: Kafka 0.7 stored the offsets of its Hadoop load beside the data, so a task that
+failed could begin again without repeating a record.
 """
 
 from __future__ import annotations

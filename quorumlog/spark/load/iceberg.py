@@ -1,4 +1,14 @@
-"""Snapshots of an Iceberg table that are too old to be kept, by the table's own properties and those of its branches.
+"""The table of a folder, in the format of Apache Iceberg (`pyiceberg`, no Spark): one commit of it for each load.
+
+The load's id and number, and what commit-N.json says, are properties of the table, which its one commit sets together
+with its snapshot, since snapshots expire: the same commit takes those away that are too old (`expiring`). Of two
+commits that build on the same state of the table the catalog (`iceberg_folder`) takes one. The library's own tries are
+off: they would add the same files to what another has done.
+
+The files are those of every load, without a copy: their columns are found by name (`schema.name-mapping.default`), and
+topic and day, which are in no file, by the partition that the manifest gives for each file.
+
+Snapshots of an Iceberg table that are too old to be kept, by the table's own properties and those of its branches.
 
 Each state of a table's metadata lists all of its snapshots, and a load makes one more of both. Without an end to it
 200 loads leave a state of some 150 KB. A table that a load has made names an age, and one that has no such property

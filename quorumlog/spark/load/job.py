@@ -1,4 +1,7 @@
-"""What a load asks of the cluster: the partitions with their ends, and the offsets of a time."""
+"""A load as a Spark job: one task for each range of the plan.
+
+What a load asks of the cluster: the partitions with their ends, and the offsets of a time.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 It lies in the cluster that has the copies, so that each later mirror from there knows, whatever aliases it has. Of a
 topic to which records have come home, it says between which offsets these lie: what they are among may be a large log.
+
+Heartbeats and checkpoints, as KIP-382 has them and its tools read them. Pure.
+
+A checkpoint says where a group is on the target: key (group, topic, partition), value (offset on the source, offset on
+the target, metadata). A heartbeat says when the mirror lived: key (source, target), value (time). A text is its length
+in two bytes and UTF-8; a value begins with its version, 0.
 """
 
 from __future__ import annotations

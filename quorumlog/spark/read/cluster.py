@@ -1,4 +1,10 @@
-"""The connector's requests to the cluster, through the blocking clients: the offsets to read, and their batches."""
+"""The connector's requests to the cluster, through the blocking clients: the offsets to read, and their batches.
+
+Asks the cluster for what a plan needs, and asks again where it did not answer, as Spark's Kafka source does.
+
+Every try begins with a new client: the old one may hold on to brokers that are gone. A mistake of the user is told at
+once.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,10 @@
 Spark compares the schema of the first batch with its own, down to nullability and the names of list items, so Spark's
 own function always makes the Arrow schema. Only the requested columns are built. Loaded by workers only: pyarrow and
 numpy take longer to import than Spark takes to plan.
+
+Keys and values as typed columns: text, or the numbers of Kafka's IntegerSerializer and LongSerializer.
+
+Whole columns at a time: the buffers are reinterpreted, and only a column with a bad field is looked at row by row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,15 @@
-"""What waits for its next use, for a while. Pure: the time is given."""
+"""Connections that a Spark worker keeps for its next tasks. They are all that outlives a task.
+
+A task has a client of its own. So it begins without a position, a buffer, or knowledge of topics and leaders, and what
+it is told does not depend on the tasks before it. But its client borrows connections, and gives them back when it is
+closed. A connection is closed, and not kept, if a call failed on it, if its task ended with an error or was cut off, if
+it is not connected any more, or if an answer is still to come. Streams of chunks are given up: brokers hold nothing.
+
+All of it happens on the loop of the blocking clients, of which each process has its own: nothing crosses a fork.
+Decision 110 has the reasons.
+
+What waits for its next use, for a while. Pure: the time is given.
+"""
 
 from __future__ import annotations
 

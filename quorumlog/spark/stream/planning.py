@@ -1,4 +1,10 @@
-"""How much of what is there a batch of a stream takes. Pure. The rules are those of Spark's Kafka source.
+"""Plans the batches of a stream: where one ends, and what its tasks read. Pure.
+
+A partition that the position does not name is new, and is read from offset 0 (Spark's rule, so that nothing is skipped
+between two batches). Records that are gone are lost by name: those below the log's start, those of a topic that was
+deleted, and those of one that was made again under the same name, which is told by its id.
+
+How much of what is there a batch of a stream takes. Pure. The rules are those of Spark's Kafka source.
 
 maxOffsetsPerTrigger is shared out in proportion to what each partition has. A partition that has records gets at least
 one of them, so that a small one is not starved; a batch is therefore at most the limit plus one for each partition.

@@ -1,4 +1,8 @@
-"""Which form of exactly-once writes a cluster takes: joint transactions, or decisions in a topic of an Apache Kafka."""
+"""Exactly once, whichever cluster it is: by joint transactions on one of ours, by decisions in a topic on an Apache
+Kafka. The cluster says which by its first answer, and nobody remembers it for another writer.
+
+Which form of exactly-once writes a cluster takes: joint transactions, or decisions in a topic of an Apache Kafka.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Which query a checkpoint is of, as its file `metadata` says. The driver of a stream is not told."""
+"""Exactly once, whatever the cluster: what a task and the driver do with a batch, and how both know which one it is.
+
+A task with rows begins an attempt before it sends the first one, and the driver decides which attempts commit. A batch
+that is decided already is counted and not sent. What a task tells has its batch, because a stream's driver is not told
+of which query it is.
+
+Which query a checkpoint is of, as its file `metadata` says. The driver of a stream is not told.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog_broker.replicas.reconciler import PARTITIONS_PER_STEP, Changes, changes_of, strays
-from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.delta_lists import Touched
+from quorumlog_quorum.metadata.delta import Delta, Touched
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import UNASSIGNED

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
-from quorumlog_quorum.controller.requests.config_changes import APPEND, DELETE, SET, SUBTRACT, changed_values
+from quorumlog_quorum.controller.requests.alter_configs import APPEND, DELETE, SET, SUBTRACT, changed_values
 from tests.parts import few
 
 TOPIC, BROKER, GROUP = 2, 4, 32

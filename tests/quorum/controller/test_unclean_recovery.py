@@ -23,7 +23,7 @@ from quorumlog_quorum.controller.partitions.unclean_recovery import (
     LogEnd,
     Recoveries,
 )
-from quorumlog_quorum.controller.requests.config_changes import SET
+from quorumlog_quorum.controller.requests.alter_configs import SET
 from quorumlog_quorum.metadata.registration import RECOVERING
 from tests.parts import few
 

@@ -18,8 +18,7 @@ from quorumlog_quorum.metadata.downgrade import obstacles
 from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
-from quorumlog_quorum.metadata.records_of import records_of
-from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, slices_of
+from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, records_of, slices_of
 
 GOLDEN: list[tuple[MetadataRecord, str]] = [
     (

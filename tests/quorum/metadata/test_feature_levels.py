@@ -14,7 +14,7 @@ from quorumlog_quorum.metadata.dump import describe_image
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, SUPPORTED, uncovered
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, broker_hash
-from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.snapshot_records import records_of
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 

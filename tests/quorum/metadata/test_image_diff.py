@@ -22,7 +22,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
 from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP, delta_between, delta_from_empty
-from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.snapshot_records import records_of
 from tests.parts import few
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)

@@ -11,7 +11,7 @@ from quorumlog_quorum.metadata.downgrade import obstacles
 from quorumlog_quorum.metadata.features import METADATA_VERSION
 from quorumlog_quorum.metadata.frame import ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
-from quorumlog_quorum.metadata.records_of import records_of
+from quorumlog_quorum.metadata.snapshot_records import records_of
 
 RECORD = ClusterIncarnationRecord(number=1, id=uuid(9))
 

@@ -24,8 +24,8 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.dump import describe_image, describe_record
 from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
-from quorumlog_quorum.metadata.records_of import records_of
 from quorumlog_quorum.metadata.registration import PartitionRegistration
+from quorumlog_quorum.metadata.snapshot_records import records_of
 from tests.parts import few
 
 TOPIC = TopicRecord(name="t", topic_id=uuid(1))

@@ -18,7 +18,7 @@ from quorumlog.messages.quorum import (
 )
 from quorumlog_quorum.disk.metadata_directory import JOINED_NAME
 from quorumlog_quorum.raft import MAX_LEVEL, Membership, RaftRole, Voter, VoterSet
-from quorumlog_quorum.raft.voter_records import record_of
+from quorumlog_quorum.raft.voters import record_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
 
 CLIENT: Any = SimpleNamespace(peer=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
-from quorumlog_quorum.node.late_timer import GRACE_MS, STALL_MS, LateTimer
+from quorumlog_quorum.node.raft_loop import GRACE_MS, STALL_MS, LateTimer
 
 
 class Stage:

@@ -52,9 +52,7 @@ from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
-from quorumlog_quorum.raft.voter_records import record_of
-from quorumlog_quorum.raft.voters import VoterSet
+from quorumlog_quorum.raft.voters import BOOTSTRAP, MembershipRecord, VoterSet, record_of
 
 
 def acknowledge(raft: Raft, *node_ids: int, now_ms: int = 10) -> list:

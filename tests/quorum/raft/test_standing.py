@@ -54,9 +54,7 @@ from quorumlog_quorum.raft.outbox import InFlightRequest
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
-from quorumlog_quorum.raft.voter_history import MembershipRecord
-from quorumlog_quorum.raft.voter_records import record_of
-from quorumlog_quorum.raft.voters import VoterSet
+from quorumlog_quorum.raft.voters import MembershipRecord, VoterSet, record_of
 
 LEADER = 2
 

@@ -12,8 +12,7 @@ from quorumlog_quorum.raft.effects import PersistQuorumState
 from quorumlog_quorum.raft.events import Started
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.roles import RaftRole, Resigned, Unattached, is_legal
-from quorumlog_quorum.raft.voter_history import VoterHistory
-from quorumlog_quorum.raft.voters import VoterKey, VoterSet
+from quorumlog_quorum.raft.voters import VoterHistory, VoterKey, VoterSet
 from quorumlog_storage.rules.epochs import EpochStart
 
 U, P, C, L, F, R = (

@@ -10,15 +10,19 @@ from hypothesis import strategies as st
 
 from quorumlog.messages.common import Endpoint
 from quorumlog.records.control import KRaftVersion, Voters
-from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord, VoterHistory
-from quorumlog_quorum.raft.voter_records import (
+from quorumlog_quorum.raft.voters import (
+    BOOTSTRAP,
+    MembershipRecord,
+    Voter,
+    VoterHistory,
+    VoterKey,
+    VoterSet,
     have_overlapping_majorities,
     record_of,
     set_of,
     with_voter,
     without_voter,
 )
-from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
 
 LEVEL_1 = KRaftVersion(1)
 

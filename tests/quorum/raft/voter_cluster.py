@@ -22,9 +22,16 @@ from quorumlog_quorum.raft.events import CandidateProbed, FoundCandidate, Reques
 from quorumlog_quorum.raft.log_state import EpochSpan
 from quorumlog_quorum.raft.membership import FIRST_BOOTSTRAP_ID, Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.voter_history import BOOTSTRAP, MembershipRecord
-from quorumlog_quorum.raft.voter_records import have_overlapping_majorities, record_of, set_of
-from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
+from quorumlog_quorum.raft.voters import (
+    BOOTSTRAP,
+    MembershipRecord,
+    Voter,
+    VoterKey,
+    VoterSet,
+    have_overlapping_majorities,
+    record_of,
+    set_of,
+)
 
 LEVEL_1 = -2  # the value of an entry that holds KRaftVersion 1
 FIRST_SET = -10  # the value of the first set; the next one is one below

@@ -30,9 +30,7 @@ from quorumlog_quorum.raft.log_state import LogState
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
-from quorumlog_quorum.raft.voter_history import MembershipRecord
-from quorumlog_quorum.raft.voter_records import record_of, set_of
-from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
+from quorumlog_quorum.raft.voters import MembershipRecord, Voter, VoterKey, VoterSet, record_of, set_of
 from quorumlog_storage.rules.epochs import EpochStart
 
 LISTENER = "INTERNAL"

@@ -1,4 +1,10 @@
-"""What an active controller knows beside the log: nothing of it survives a change of leadership."""
+"""What an active controller knows beside the log: nothing of it survives a change of leadership.
+
+Which levels of features nodes support, as they have told the active controller; lost with its leadership.
+
+Below metadata.version 3 the log has no place for a controller's ranges, and below 2 none for a broker's. Each node
+tells every controller that becomes active. So the level can be raised from where the log cannot say who supports it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,34 @@ from typing import TYPE_CHECKING
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Offset, Uuid
-from quorumlog_quorum.controller.engine.announced import Announced
+from quorumlog.messages.common import FeatureRange
 from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.pending import Pending
 from quorumlog_quorum.controller.engine.sessions import Sessions
 from quorumlog_quorum.controller.partitions.unclean_recovery import Recoveries
-from quorumlog_quorum.metadata.registration import is_reserved_directory
+from quorumlog_quorum.metadata.registration import BrokerRegistration, ControllerRegistration, is_reserved_directory
 
 if TYPE_CHECKING:
     from random import Random
+
+
+@dataclass(slots=True)
+class Announced:
+    """controllers: the newest process of each. `brokers`: the incarnation of each, with its ranges."""
+
+    controllers: dict[NodeId, ControllerRegistration] = field(default_factory=dict)
+    brokers: dict[NodeId, tuple[Uuid, tuple[FeatureRange, ...]]] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        self.controllers.clear()
+        self.brokers.clear()
+
+    def ranges_of(self, broker: BrokerRegistration) -> tuple[FeatureRange, ...]:
+        """In the order of names; empty if neither the log nor the broker has told them."""
+        incarnation, ranges = self.brokers.get(broker.broker_id, (b"", ()))
+        if broker.features or incarnation != broker.incarnation_id:
+            return broker.features
+        return ranges
 
 
 @dataclass(slots=True, kw_only=True)

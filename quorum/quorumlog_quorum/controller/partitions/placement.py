@@ -5,6 +5,8 @@ inside a rack the ring of brokers turns by one for each round over the racks, an
 turn. So leaders and replicas are spread evenly over equal racks, also while a rack is down, and the followers of one
 leader differ. Fenced brokers are taken only where the active ones are too few, and never first: the first replica is
 the leader. Brokers whose directories are all cordoned are never taken. Sources: KIP-36, KIP-1066.
+
+A new partition: what its replicas must be, and its first record.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.ids import NodeId
-from quorumlog_quorum.controller.partitions.election import Brokers
+from quorumlog.ids import NodeId, Uuid
+from quorumlog.messages.metadata_records import PartitionRecord
+from quorumlog_quorum.controller.partitions.election import Brokers, default_directory
 from quorumlog_quorum.metadata.registration import BrokerRegistration
 
 if TYPE_CHECKING:
@@ -115,3 +118,33 @@ def _place(racks: list[_Rack], start: int, turn: int, replication_factor: int) -
                 taken.append(broker_id)
     assert len(taken) == replication_factor, "the number of brokers was checked"
     return tuple(taken)
+
+
+def check_replicas(brokers: Brokers, index: int, replicas: tuple[NodeId, ...]) -> None:
+    """Check the replicas that a request assigns to a partition. Raises ApiError(INVALID_REPLICA_ASSIGNMENT)."""
+    if not replicas or len(set(replicas)) < len(replicas):
+        raise bad_assignment(f"partition {index} needs one or more different brokers, has {list(replicas)}")
+    for broker_id in replicas:
+        if broker_id not in brokers:
+            raise bad_assignment(f"partition {index}: broker {broker_id} is not registered")
+        if brokers[broker_id].is_cordoned:
+            raise bad_assignment(f"partition {index}: broker {broker_id} has only cordoned log directories")
+    if not any(brokers[broker_id].takes_replicas for broker_id in replicas):
+        raise bad_assignment(f"partition {index}: all of {list(replicas)} are fenced or shutting down")
+
+
+def bad_assignment(reason: str) -> ApiError:
+    return ApiError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+
+
+def partition_record(brokers: Brokers, topic_id: Uuid, index: int, replicas: tuple[NodeId, ...]) -> PartitionRecord:
+    """The ISR is the replicas that are active, in their order; the first of them leads. At least one must be active."""
+    isr = tuple(broker_id for broker_id in replicas if brokers[broker_id].takes_replicas)
+    return PartitionRecord(
+        partition=index,
+        topic_id=topic_id,
+        replicas=replicas,
+        isr=isr,
+        leader=isr[0],
+        directories=tuple(default_directory(brokers[broker_id]) for broker_id in replicas),
+    )

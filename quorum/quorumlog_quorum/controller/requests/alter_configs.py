@@ -4,12 +4,14 @@ Each resource is changed as a whole or refused alone. A lower `min.insync.replic
 is large enough then needs no ELR any more (KIP-966). Their records come first, so that each prefix of the records is
 a sound state. A higher one is written at once, and counts for an ISR that is too small only once its leader commits by
 it, too (alter_partition.py). A setting that allows more elections is written first; a separate operation holds them.
+
+What the operations of one request make of a resource's settings. Pure.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from immutables import Map
 
@@ -18,6 +20,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_settings import GROUP_SETTINGS, check_together
 from quorumlog.ids import Uuid
 from quorumlog.messages.admin import (
+    AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResult,
     IncrementalAlterConfigsRequest,
@@ -25,11 +28,10 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.slices import Sliced
-from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, validate_all, validate_words
+from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind, validate, validate_all, validate_words, words
 from quorumlog.topic_name import validate_topic_name
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import topic_rules
-from quorumlog_quorum.controller.requests.config_changes import APPEND, SUBTRACT, changed_values
 from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions
 from quorumlog_quorum.controller.sweeps.raised_durability import is_raised, note_raised
 from quorumlog_quorum.metadata.image import (
@@ -40,6 +42,76 @@ from quorumlog_quorum.metadata.image import (
     ConfigResource,
     Image,
 )
+
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3  # Kafka's numbers of operations
+
+
+def changed_values(
+    before: Mapping[str, str],
+    inherited: Mapping[str, str],
+    changes: Collection[AlterableConfig],
+    name_of: Callable[[str], str],
+    keys: Mapping[str, ConfigKey] = TOPIC_CONFIGS,
+) -> dict[str, str]:
+    """The resource's own values after the changes, which are still to be judged. Raises ApiError: INVALID_REQUEST;
+    INVALID_CONFIG for what is no list, or not known where it is taken away.
+
+    before: the resource's own values. inherited: the value that APPEND and SUBTRACT start from where the resource has
+    none; if that is missing too, the default.
+    name_of: the name under which a key is kept. keys: those that the resource may have.
+    """
+    after = dict(before)
+    counts = Counter(name_of(change.name) for change in changes)
+    for name, count in counts.items():
+        if count > 1:
+            raise ApiError(ErrorCode.INVALID_REQUEST, f"{name} is in the request twice")
+    for change in changes:
+        _apply(after, inherited, name_of(change.name), change, keys)
+    return after
+
+
+def _apply(
+    after: dict[str, str],
+    inherited: Mapping[str, str],
+    name: str,
+    change: AlterableConfig,
+    keys: Mapping[str, ConfigKey],
+) -> None:
+    if change.operation == DELETE:
+        if name not in after:
+            _require_known(name, keys)
+        after.pop(name, None)
+        return
+    if change.operation not in (SET, APPEND, SUBTRACT):
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"operation {change.operation}: must be 0, 1, 2 or 3")
+    if change.value is None:
+        raise ApiError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value; delete takes it back")
+    if change.operation == SET:
+        after[name] = change.value
+        return
+    _require_list(name, change, keys)
+    now = after.get(name, inherited.get(name, keys[name].default))
+    after[name] = _list_after(now, change.value, add=change.operation == APPEND)
+
+
+def _require_known(name: str, keys: Mapping[str, ConfigKey]) -> None:
+    if name not in keys:
+        validate(name, "", keys)  # its error names the most similar key
+
+
+def _require_list(name: str, change: AlterableConfig, keys: Mapping[str, ConfigKey]) -> None:
+    _require_known(name, keys)
+    if keys[name].kind not in (Kind.CHOICES, Kind.LIST):
+        raise ApiError(ErrorCode.INVALID_CONFIG, f"{change.name} is no list: set it, or delete it")
+
+
+def _list_after(now: str, named: str, *, add: bool) -> str:
+    held = words(now)
+    if add:
+        return ",".join(dict.fromkeys([*held, *words(named)]))
+    gone = words(named)
+    return ",".join(word for word in held if word not in gone)
+
 
 MIN_ISR = "min.insync.replicas"
 OF_ELECTIONS = (MIN_ISR, "unclean.leader.election.enable", "unclean.recovery.strategy")

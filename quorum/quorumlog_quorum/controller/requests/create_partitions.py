@@ -20,8 +20,13 @@ from quorumlog.messages.admin import (
 from quorumlog_quorum.controller.engine.config import MAX_PARTITIONS_PER_REQUEST
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import Brokers
-from quorumlog_quorum.controller.partitions.new_partition import bad_assignment, check_replicas, partition_record
-from quorumlog_quorum.controller.partitions.placement import in_order, place_replicas
+from quorumlog_quorum.controller.partitions.placement import (
+    bad_assignment,
+    check_replicas,
+    in_order,
+    partition_record,
+    place_replicas,
+)
 from quorumlog_quorum.controller.partitions.reassignment import present
 from quorumlog_quorum.metadata.image import Image, TopicImage
 from quorumlog_quorum.metadata.registration import IMPORTING

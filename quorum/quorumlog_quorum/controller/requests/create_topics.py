@@ -27,8 +27,13 @@ from quorumlog_quorum.controller.engine.config import MAX_PARTITIONS_PER_REQUEST
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import Brokers
-from quorumlog_quorum.controller.partitions.new_partition import bad_assignment, check_replicas, partition_record
-from quorumlog_quorum.controller.partitions.placement import in_order, place_replicas
+from quorumlog_quorum.controller.partitions.placement import (
+    bad_assignment,
+    check_replicas,
+    in_order,
+    partition_record,
+    place_replicas,
+)
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.topic_settings import Layers
 

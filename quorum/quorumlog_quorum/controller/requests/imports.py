@@ -29,7 +29,7 @@ from quorumlog.messages.imports import (
 from quorumlog.messages.metadata_records import ProducerIdsRecord, TopicRecord
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import Brokers, Wish, partition_change
-from quorumlog_quorum.controller.partitions.new_partition import partition_record
+from quorumlog_quorum.controller.partitions.placement import partition_record
 from quorumlog_quorum.controller.requests.create_topics import (
     add_settings,
     assigned_placement,

@@ -46,7 +46,7 @@ from quorumlog_quorum.metadata.features import (
 )
 from quorumlog_quorum.metadata.frame import differs_between, has_field, is_written_at
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.records_of import broker_record, controller_record
+from quorumlog_quorum.metadata.snapshot_records import broker_record, controller_record
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3  # Kafka's numbers
 KAFKAS_OWN = "Kafka's metadata.version"  # as quorumlog/wire/features.py names it

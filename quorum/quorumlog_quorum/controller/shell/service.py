@@ -32,8 +32,7 @@ from quorumlog_quorum.controller.requests.requests import RULES, Deadline, Rule
 from quorumlog_quorum.controller.shell.activation_wait import ActivationWait
 from quorumlog_quorum.controller.shell.broker_liveness import BrokerLiveness
 from quorumlog_quorum.controller.shell.call import Call
-from quorumlog_quorum.controller.shell.commit_waiters import Answer, CommitWaiters
-from quorumlog_quorum.controller.shell.confirmed_reads import ConfirmedReads
+from quorumlog_quorum.controller.shell.commit_waiters import Answer, CommitWaiters, ConfirmedReads
 from quorumlog_quorum.controller.shell.log_end_calls import LogEndCalls
 from quorumlog_quorum.controller.shell.runner import MetadataDriver, OperationRunner
 from quorumlog_quorum.metadata.delta import Delta

@@ -1,4 +1,7 @@
-"""The topic of decisions: made where it is missing, trusted only as it must be, and read to its end."""
+"""Carries out the steps of the core: calls of the cluster, and what their errors mean to it.
+
+The topic of decisions: made where it is missing, trusted only as it must be, and read to its end.
+"""
 
 from __future__ import annotations
 

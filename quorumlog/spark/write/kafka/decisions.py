@@ -1,4 +1,8 @@
-"""Transactional ids of a group. Pure.
+"""A group's decision, as the record of the topic holds it: key the group, value JSON. Pure.
+
+Compaction keeps the last record of a group only, so it holds all that a later start needs.
+
+Transactional ids of a group. Pure.
 
 `quorumlog-spark-sink:<group>:<sequence>:<run>:<token>` is an attempt's, `quorumlog-spark-driver:<group>` the driver's.
 A group's name is written so that it holds no ":", which ends the prefix: the ids of `a` are never those of `a-b`.

@@ -1,7 +1,11 @@
-"""What a driver's process keeps of its runs: a run becomes its group's driver once, so a second object must find it.
+"""Exactly once to an Apache Kafka, as the sink uses it: `Delivery` by decisions in a topic (decision 115).
+
+What a driver's process keeps of its runs: a run becomes its group's driver once, so a second object must find it.
 
 Spark makes a writer anew for each batch, and calls its `commit` and `abort` in one process that lives as long as the
 query; `stop` can call `abort` while `commit` still runs.
+
+The producer of a task's attempt: as `ClusterSender`, in a transaction that it leaves open for the driver to end.
 """
 
 from __future__ import annotations

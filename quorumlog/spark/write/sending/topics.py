@@ -2,6 +2,8 @@
 
 What a row may not have is refused here, before any row of its batch is sent: a topic that cannot be, a header without
 a key, a partition that is not there, a time that no record may have.
+
+Rows that Spark hands over one by one, gathered into Arrow batches. Below Spark 4.1 a stream comes so.
 """
 
 from __future__ import annotations
