@@ -219,6 +219,4 @@ def begin_long_assignment(bench: Bench) -> None:
         for number in range(count)
     )
     epoch = bench.service.tip.brokers[1].broker_epoch
-    bench.start(
-        bench.ask(AssignReplicasToDirectoriesRequest(broker_id=1, broker_epoch=epoch, assignments=wanted))
-    )
+    bench.start(bench.ask(AssignReplicasToDirectoriesRequest(broker_id=1, broker_epoch=epoch, assignments=wanted)))
