@@ -52,7 +52,7 @@ from quorumlog_quorum.raft.roles import (
     VoteRound,
     is_legal,
 )
-from quorumlog_quorum.raft.snapshot_fetching import SnapshotDownload
+from quorumlog_quorum.raft.snapshot_download import SnapshotDownload
 from quorumlog_quorum.raft.voters import MembershipRecord, VoterHistory, VoterKey, VoterSet
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 

@@ -4,25 +4,17 @@
   counts only once it passes the epoch's first record: records of an earlier epoch are not committed by counting
   replicas (Raft 5.4.2, KIP-595).
 - A fetch is answered at once with an error, a divergence, records or a higher high watermark; else it is parked. While
-  changes follow each other closely, a high watermark waits for the next records, for a few milliseconds (below).
+  changes follow each other closely, a high watermark waits for the next records, for a few milliseconds
+  (high_watermark_pacing.py).
 - Voters get records as soon as they are written, because a commit waits for them. Observers wait for the commit and get
   records and high watermark in one answer: a hundred brokers take no part in a commit's time, and get half the answers.
   They are answered in rounds. A change that stands alone is told at once; of changes that follow each other, a round
   tells all since the last one, and the more observers there are, the fewer rounds.
 - The driver reads the records. The answer is sent only if this node still leads then: its log can have been truncated
   otherwise.
-
-When a parked fetch is answered for a new high watermark alone.
-
-Where changes follow each other closely, the records of the next one are about to come. They carry the high watermark,
-and each answer without records costs every follower a message more. So a fetch then waits for them, and no longer than
-`mark_hold_ms` after its arrival: a follower's image is late by so much at most. A change that stands alone, or is one
-of the first few, is told at once.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, NO_NODE, ZERO_UUID, Epoch, NodeId, Offset, Uuid
@@ -37,29 +29,6 @@ from quorumlog_quorum.raft.replicas import Replica, Replicas
 from quorumlog_quorum.raft.roles import Leader, ParkedFetch
 from quorumlog_quorum.raft.voters import VoterKey
 from quorumlog_storage.rules.fetch_rule import BOOTSTRAP, Diverging, OutOfRange, Records, TakeSnapshot, fetch_answer
-
-RUN = 8  # commits, each at most `GAP_MS` after the one before it: from then on they follow each other closely
-GAP_MS = 20
-
-
-@dataclass(slots=True)
-class MarkPace:
-    """How closely the commits of one leader follow each other."""
-
-    newest: Offset = -1  # the high watermark
-    raised_ms: int = 0  # when it rose last
-    run: int = 0  # commits without a gap so far
-
-    def note(self, high_watermark: Offset, now_ms: int) -> None:
-        if high_watermark > self.newest:
-            self.run = self.run + 1 if now_ms - self.raised_ms <= GAP_MS else 1
-            self.newest, self.raised_ms = high_watermark, now_ms
-
-    @property
-    def holds(self) -> bool:
-        """Whether the newest high watermark waits for the next records."""
-        return self.run >= RUN
-
 
 NEVER_AWAITED = 1 << 62  # as a read round: no read waits for the fetches of observers
 

@@ -9,38 +9,31 @@
 - A leader that removes itself leads on without counting itself until its removal is committed. Then it resigns.
 - The directory id is the memory of a voter. The same node on another directory has forgotten its votes and its
   acknowledgements, so it is added only after its former self was removed.
-
-One change of the voters, from its request to its answer. A leader works on one at a time.
-
-add:     probe -> catch-up -> commit          remove, update, upgrade:     commit
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import ZERO_UUID, Epoch, NodeId, Offset, format_uuid
+from quorumlog.ids import ZERO_UUID, format_uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import (
     AddRaftVoterRequest,
-    AddRaftVoterResponse,
     RemoveRaftVoterRequest,
-    RemoveRaftVoterResponse,
     UpdateRaftVoterRequest,
-    UpdateRaftVoterResponse,
 )
 from quorumlog.messages.quorum import (
     VoterChange as DescribedChange,
 )
 from quorumlog.records.control import KRaftVersion, Voters
 from quorumlog_quorum.raft.core import Core
-from quorumlog_quorum.raft.effects import KRaftVersionAnswered, ProbeCandidate, Reply, VoterRequest, VoterResponse
+from quorumlog_quorum.raft.effects import ProbeCandidate, VoterRequest
 from quorumlog_quorum.raft.events import CandidateProbed, FoundCandidate, UpgradeRequested
 from quorumlog_quorum.raft.membership import MAX_LEVEL, MIN_LEVEL
 from quorumlog_quorum.raft.resigning import resign
 from quorumlog_quorum.raft.roles import Leader
+from quorumlog_quorum.raft.voter_change import ChangeKind, ChangePhase, VoterChange, answer_to, kind_of
 from quorumlog_quorum.raft.voters import (
     DYNAMIC_LEVEL,
     Voter,
@@ -51,67 +44,6 @@ from quorumlog_quorum.raft.voters import (
     with_voter,
     without_voter,
 )
-
-
-class ChangeKind(Enum):
-    ADD = "add"
-    REMOVE = "remove"
-    UPDATE = "update"
-    UPGRADE = "upgrade"  # of kraft.version
-
-
-class ChangePhase(Enum):
-    PROBE = "probe"  # the candidate is asked who it is
-    CATCH_UP = "catch-up"  # it copies the log as an observer
-    COMMIT = "commit"  # the new set is in the log and in force, and waits for its majority
-
-
-@dataclass(slots=True)
-class VoterChange:
-    number: int
-    kind: ChangeKind
-    key: VoterKey
-    deadline_ms: int
-    token: int | None  # of the request; None once it is answered
-    phase: ChangePhase = ChangePhase.PROBE
-    ack_when_committed: bool = True
-    voter: Voter | None = None  # that is added
-    end_offset: Offset = -1  # in the last phase: exclusive end of its records
-
-    def answered(self) -> None:
-        self.token = None
-
-    def found(self, voter: Voter) -> None:
-        self.phase, self.voter = ChangePhase.CATCH_UP, voter
-
-    def appended(self, end_offset: Offset) -> None:
-        self.phase, self.end_offset = ChangePhase.COMMIT, end_offset
-
-
-KIND_OF: dict[type, ChangeKind] = {
-    AddRaftVoterRequest: ChangeKind.ADD,
-    RemoveRaftVoterRequest: ChangeKind.REMOVE,
-    UpdateRaftVoterRequest: ChangeKind.UPDATE,
-}
-_RESPONSES: dict[ChangeKind, type[VoterResponse]] = {
-    ChangeKind.ADD: AddRaftVoterResponse,
-    ChangeKind.REMOVE: RemoveRaftVoterResponse,
-    ChangeKind.UPDATE: UpdateRaftVoterResponse,
-}
-
-
-def kind_of(request: VoterRequest) -> ChangeKind:
-    return KIND_OF[type(request)]
-
-
-def answer_to(
-    kind: ChangeKind, token: int, code: ErrorCode, text: str, leader_id: NodeId, epoch: Epoch
-) -> Reply | KRaftVersionAnswered:
-    """leader_id: -1 if none is known."""
-    if kind is ChangeKind.UPGRADE:
-        return KRaftVersionAnswered(token, code, text)
-    response = _RESPONSES[kind](error_code=code, error_message=text, leader_id=leader_id, leader_epoch=epoch)
-    return Reply(token, response)
 
 
 class Refused(Exception):

@@ -10,8 +10,8 @@ from quorumlog.ids import Epoch, NodeId
 from quorumlog.messages.common import NodeEndpoint
 from quorumlog.messages.quorum import FetchSnapshotResponse, QuorumFetchResponse, TransferLeadershipResponse
 from quorumlog_quorum.raft.effects import LeadershipConfirmed, RaftEffect, Reply
-from quorumlog_quorum.raft.reconfiguring import answer_to
 from quorumlog_quorum.raft.roles import Leader
+from quorumlog_quorum.raft.voter_change import answer_to
 
 
 class Refusals(NamedTuple):

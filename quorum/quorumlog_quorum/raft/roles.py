@@ -11,10 +11,10 @@ from enum import Enum
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.quorum import FetchSnapshotRequest
-from quorumlog_quorum.raft.leading import MarkPace
+from quorumlog_quorum.raft.high_watermark_pacing import MarkPace
 from quorumlog_quorum.raft.read_rounds import NONE_TOLD, ReadRounds
-from quorumlog_quorum.raft.reconfiguring import VoterChange
 from quorumlog_quorum.raft.replicas import Replicas
+from quorumlog_quorum.raft.voter_change import VoterChange
 from quorumlog_quorum.raft.voters import Voter, VoterKey, VoterSet
 
 
@@ -174,7 +174,7 @@ class ParkedFetch:
     max_bytes: int
     high_watermark: Offset
     deadline_ms: int
-    alone_ms: int  # until then a high watermark may wait for records (leading.py)
+    alone_ms: int  # until then a high watermark may wait for records (high_watermark_pacing.py)
     read_round: int  # the newest that its sender knows
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorumlog_quorum.raft.core import Core
-from quorumlog_quorum.raft.reconfiguring import ChangePhase
 from quorumlog_quorum.raft.roles import Candidate, FetchState, Follower, Leader, Prospective, Resigned, Unattached
+from quorumlog_quorum.raft.voter_change import ChangePhase
 from quorumlog_quorum.raft.voter_requests import ask_at_ms
 
 

@@ -1,6 +1,6 @@
-"""The voters of the quorum: one set of them, the records that hold it, and the sets of the log by offset (KIP-853).
+"""The voters of the quorum: one set of them.
 
-With kraft.version 0 the set is static (`controller.quorum.voters`). With 1 it is in the metadata log.
+With kraft.version 0 the set is static (`controller.quorum.voters`). With 1 it is in the metadata log (voter_history).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from quorumlog_quorum.raft.events import (
     RecordsRead,
     TimerFired,
 )
-from quorumlog_quorum.raft.leading import GAP_MS, RUN, MarkPace
+from quorumlog_quorum.raft.high_watermark_pacing import GAP_MS, RUN, MarkPace
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import Leader
 from quorumlog_storage.rules.epochs import EpochStart
