@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar, Protocol, TypeVar
 
 _BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
 _UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
@@ -89,7 +86,15 @@ def maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
 
 
 _KEY, _TIMES = "key", "times"
-T = TypeVar("T", bound="DataclassInstance")
+
+
+class PartSettings(Protocol):
+    """Any dataclass, as type checkers know it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+T = TypeVar("T", bound=PartSettings)
 
 
 def setting(key: NodeKey, *, times: int = 1) -> Any:
@@ -101,7 +106,7 @@ def setting(key: NodeKey, *, times: int = 1) -> Any:
     return field(default=default, metadata={_KEY: key, _TIMES: times})
 
 
-def keys_of(part: type[DataclassInstance]) -> tuple[NodeKey, ...]:
+def keys_of(part: type[PartSettings]) -> tuple[NodeKey, ...]:
     """The keys of a part's dataclass, in the order of its fields."""
     return tuple(one.metadata[_KEY] for one in fields(part) if _KEY in one.metadata)
 

@@ -1,7 +1,7 @@
 """No leader goes on accepting changes without its majority (KIP-595, check quorum).
 
 write-without-a-quorum: a leader takes a change later than 1.5 fetch time-outs after it last heard of a majority of the
-voters. A process that was stopped takes what had arrived while it stood still, before its timers fire (late_timer.py).
+voters. A process that was stopped takes what had arrived while it stood still, before its timers fire (raft_loop.py).
 """
 
 from __future__ import annotations
