@@ -96,7 +96,6 @@ _DECISIONS = (
     "the_brokers_limit_and_a_time_that_is_too_short",
 )
 _DEATH = "test_load_protocol.py dies between any two steps, and three of these deaths are in the rest"
-_DECIDED = "test_write_once.py has what tasks and drivers do, and one of these ends is in the rest"
 _SCENARIO = "`./dev nightly` runs all scenarios of `./dev live`"
 _KEYS = "tests/library/test_topic_config.py takes each key of Kafka's"
 _PLAN = "test_streaming.py plans any batches and restarts without Spark"
@@ -200,11 +199,7 @@ NIGHTLY: dict[str, str] = {  # tests, by what their names begin with, and where 
     "tests/spark/test_spark_once.py::test_a_sink_topic_that_is": "test_write_once.py has both of its batches",
     "tests/spark/test_spark_once.py::test_a_thousand_tasks": "test_write_once.py has batches of more tasks than one",
     "tests/spark/test_spark_once.py::test_two_writes_of": "test_a_batch_that_is_written_again names its batches, too",
-    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[before]": _DECIDED,
-    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[sent]": _DECIDED,
-    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[raises]": _DECIDED,
-    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[stops]": _DECIDED,
-    "tests/spark/test_spark_once_kills.py::test_a_driver_that_ends_around_a_decision[writes]": _DECIDED,
+    "tests/spark/test_spark_once_kills.py": "tests/faults/test_pipeline.py kills drivers around their decisions",
     "tests/spark/test_spark_standalone.py": "local masters read in processes of their own, too",
     "tests/spark/test_spark_streams.py::test_two_streams": _PLAN,
     "tests/spark/test_spark_streams.py::test_a_stream_that_is_joined": _PLAN,
