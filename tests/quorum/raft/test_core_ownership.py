@@ -21,9 +21,7 @@ from quorumlog_quorum.raft.raft import Raft
 
 PACKAGE = Path(quorumlog_quorum.raft.__file__).parent
 MODULES = sorted(PACKAGE.glob("*.py"))
-SHELLS = [
-    PACKAGE.parent / "node" / f"{name}.py" for name in ("driver", "raft_loop", "announcements", "peers")
-]
+SHELLS = [PACKAGE.parent / "node" / f"{name}.py" for name in ("driver", "raft_loop", "announcements", "peers")]
 MUTATORS = frozenset(
     {"append", "appendleft", "add", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft", "remove"}
     | {"setdefault", "sort", "update", "__setattr__", "__setitem__"}
