@@ -10,13 +10,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.peers.kafka_tools import SLF4J_VERSION, VERSION, Kafka, Unavailable, alone, fetch_jars, get_kafka
+from bench.peers.kafka_tools import (
+    SLF4J_VERSION,
+    VERSION,
+    Kafka,
+    Unavailable,
+    alone,
+    fetch_jars,
+    get_kafka,
+    maven_project,
+)
 from bench.peers.python_environment import is_complete, make_environment
 
 __all__ = ["Unavailable", "get_jars", "get_python"]
 
 CACHE = Path(__file__).resolve().parents[1] / "out" / "applications"
-JAR = "<dependency><groupId>{0}</groupId><artifactId>{1}</artifactId><version>{2}</version></dependency>"
 
 
 def get_python(cache: Path, name: str, requirements: Sequence[str]) -> Path:
@@ -38,18 +46,5 @@ def get_jars(cache: Path, name: str, artifacts: Sequence[str]) -> Kafka:
     wanted.append(("org.slf4j", "slf4j-simple", SLF4J_VERSION))
     with alone(cache / "lock"):
         if not jars.is_dir():
-            fetch_jars(cache, jars, _pom(name, wanted), f"{', '.join(artifacts)} {VERSION}")
+            fetch_jars(cache, jars, maven_project(name, wanted), f"{', '.join(artifacts)} {VERSION}")
     return Kafka(java, jars)
-
-
-def _pom(name: str, wanted: Sequence[tuple[str, str, str]]) -> str:
-    dependencies = "\n".join(JAR.format(*row) for row in wanted)
-    return f"""\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>quorumlog</groupId><artifactId>{name}</artifactId><version>1</version><packaging>pom</packaging>
-  <dependencies>
-{dependencies}
-  </dependencies>
-</project>
-"""

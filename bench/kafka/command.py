@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench.kafka.command", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="dev bench kafka", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument(
         "--quick", action="store_true", help="little data and one round, to check that it works; no goals"

@@ -51,27 +51,6 @@ STORAGE = "kafka.tools.StorageTool"
 SERVER = "kafka.Kafka"
 MEASURING = (PRODUCER_PERF, CONSUMER_PERF)
 
-POM = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>quorumlog</groupId>
-  <artifactId>kafka-peer</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>%(version)s</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>kafka-tools</artifactId><version>%(version)s</version>
-    </dependency>
-    <dependency>
-      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>%(slf4j)s</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
-
 
 class Unavailable(Exception):
     """Kafka cannot run on this machine. The message says what is missing."""
@@ -149,7 +128,12 @@ def get_kafka(folder: Path = FOLDER, version: str = VERSION) -> Kafka:
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "lock"):
         if not jars.is_dir():
-            fetch_jars(folder, jars, POM % {"version": version, "slf4j": SLF4J_VERSION}, f"Kafka {version}")
+            wanted = [
+                ("org.apache.kafka", "kafka_2.13", version),
+                ("org.apache.kafka", "kafka-tools", version),
+                ("org.slf4j", "slf4j-simple", SLF4J_VERSION),
+            ]
+            fetch_jars(folder, jars, maven_project("kafka-peer", wanted), f"Kafka {version}")
     return Kafka(java, jars)
 
 
@@ -167,6 +151,24 @@ def properties_text(values: Mapping[str, object]) -> str:
 def _java() -> str | None:
     home = os.environ.get("JAVA_HOME")
     return shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+
+
+def maven_project(name: str, wanted: Sequence[tuple[str, str, str]]) -> str:
+    """Maven's project of this name. wanted: group, artifact and version of each jar that it needs."""
+    rows = "\n".join(
+        f"    <dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+        "</dependency>"
+        for group, artifact, version in wanted
+    )
+    return f"""\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>quorumlog</groupId><artifactId>{name}</artifactId><version>1</version><packaging>pom</packaging>
+  <dependencies>
+{rows}
+  </dependencies>
+</project>
+"""
 
 
 def fetch_jars(folder: Path, jars: Path, pom: str, what: str) -> None:

@@ -14,6 +14,7 @@ from bench.peers.kafka_tools import (
     alone,
     fetch_jars,
     get_kafka,
+    maven_project,
     properties_text,
 )
 
@@ -21,26 +22,6 @@ MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 INTERNAL = (
     "checkpoints.topic", "heartbeats.topic", "offset-syncs.topic", "offset.storage", "status.storage", "config.storage",
 )  # fmt: skip
-POM = """\
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>quorumlog</groupId>
-  <artifactId>mirror-peer</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>connect-mirror</artifactId><version>%(version)s</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.kafka</groupId><artifactId>connect-runtime</artifactId><version>%(version)s</version>
-    </dependency>
-    <dependency>
-      <groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>%(slf4j)s</version>
-    </dependency>
-  </dependencies>
-</project>
-"""
 
 
 def get_mirror_maker(folder: Path = FOLDER) -> Kafka:
@@ -49,7 +30,12 @@ def get_mirror_maker(folder: Path = FOLDER) -> Kafka:
     jars = _jars(folder)
     with alone(folder / "lock"):
         if not jars.is_dir():
-            fetch_jars(folder, jars, POM % {"version": VERSION, "slf4j": SLF4J_VERSION}, f"MirrorMaker 2 {VERSION}")
+            wanted = [
+                ("org.apache.kafka", "connect-mirror", VERSION),
+                ("org.apache.kafka", "connect-runtime", VERSION),
+                ("org.slf4j", "slf4j-simple", SLF4J_VERSION),
+            ]
+            fetch_jars(folder, jars, maven_project("mirror-peer", wanted), f"MirrorMaker 2 {VERSION}")
     return Kafka(java, jars)
 
 
