@@ -1,6 +1,6 @@
-"""The turn of the core of a partition of `__consumer_offsets`.
+"""The turn of the core of a partition of `__consumer_offsets`, and what the timers of groups are about.
 
-What the timers of groups are about. Each kind has its name in it: equal tuples of two kinds would be one timer.
+Each kind of timer has its name in it: equal tuples of two kinds would be one timer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names in a folder that a topic is loaded into. Pure.
+"""The folder that a topic is loaded into: its names, and the plans and commits that it remembers in JSON. Pure.
 
     topic=orders/p=3/00000000000000120000-00000000000000180000.parquet     one range of offsets, its end exclusive
     dt=2026-11-20/topic=orders/p=3/...                                     with a folder for each day
@@ -7,8 +7,6 @@
 
 A range always has the same name, so a load that is repeated cannot add a second file with the same records. Readers of
 Parquet skip what begins with `_`, and what is under way there does not end in .parquet.
-
-What the folder of a load remembers in JSON: plans and commits. Pure.
 
 A plan says what load N reads, before anything is written; a commit says what it has written. Both name who wrote them
 (`token`), the load's id, the cluster, the topics' ids, and the position behind it, in the form of a stream's checkpoint

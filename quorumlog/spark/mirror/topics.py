@@ -1,10 +1,10 @@
-"""Which topics a mirror takes, and what they are called on the target (KIP-382). Pure.
+"""Which topics a mirror takes, what they are called on the target (KIP-382), and what they need there. Pure.
 
 A topic of the source is one of three kinds. Its own: it goes under the target's name for it. One that holds copies of
 the target's records: it goes home. One that holds copies of a third cluster's records is left out: that cluster is
 mirrored from itself, and a chain of mirrors would copy each record several times (KAFKA-9914).
 
-What a topic of the target needs to hold the source's records as they are. Pure.
+Settings of the target's topics are such that it holds the source's records as they are.
 """
 
 from __future__ import annotations

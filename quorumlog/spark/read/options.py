@@ -3,14 +3,8 @@
 Spark passes every name in lower case. An unknown name raises an error that names the nearest option, so that a typo
 does not go unnoticed. A name that Kafka's source knows but this one does not support yet is refused as such.
 
-Sorts the options of a read or a write: the connector's own, and the client's under `kafka.` or `quorumlog.`.
-
-Spark passes every name in lower case. An unknown name raises an error that names the nearest option, so that a typo
-does not go unnoticed.
-
-Options of `table`: what a cluster tells of itself, or its files, in place of a topic's records.
-
-Options of `readFrom=files`: which log directories are read in place of a cluster, and how far.
+`OptionNames` sorts the names of a read or a write. `table` asks what a cluster tells of itself, or its files, in place
+of a topic's records; `readFrom=files` says which log directories are read in place of a cluster, and how far.
 """
 
 from __future__ import annotations

@@ -4,12 +4,10 @@ Rules: the ranges of a plan never overlap, and cover everything requested except
 was requested by number and lies outside the log: below its start (retention) or beyond its end (the topic was created
 again, or truncated). A gap between two offsets inside the log is never a loss. Source: Spark's Kafka guide.
 
-Cuts the ranges of a plan into more tasks. Pure.
-
-The arithmetic is that of Spark's Kafka source (its options minPartitions and maxRecordsPerPartition), so that the same
-options give the same number of tasks: a range that is small beside the others stays whole, and is left out of the
-proportion by which the others are cut. Cuts by bytes (maxBytesPerPartition, our own) lie between batches, so that no
-two tasks decode the same one; they come before the others.
+Then the ranges are cut into more tasks. The arithmetic is that of Spark's Kafka source (its options minPartitions and
+maxRecordsPerPartition), so that the same options give the same number of tasks: a range that is small beside the others
+stays whole, and is left out of the proportion by which the others are cut. Cuts by bytes (maxBytesPerPartition, our
+own) lie between batches, so that no two tasks decode the same one; they come before the others.
 """
 
 from __future__ import annotations

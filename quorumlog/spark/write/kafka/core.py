@@ -2,19 +2,15 @@
 
 What a driver knows of its group is in `Run`, from its start to its end. One call at a time: the shell sees to it.
 
-What a writer of an Apache Kafka is told. Refusals have the codes of joint transactions: RequestFailed.
+`check` says what a group's last decision says to a batch. The coordinator of joint transactions has the same checks in
+the same order (decision 112); a test compares them. The order is part of the contract: a copied checkpoint must hear
+that it is a copy, not that its sequence was decided. Refusals have the codes of joint transactions: RequestFailed.
 
-What a group's last decision says to a batch. Pure.
-
-The coordinator of joint transactions has the same checks in the same order (decision 112); a test compares them. The
-order is part of the contract: a copied checkpoint must hear that it is a copy, not that its sequence was decided.
-
-Ends the transactions of a decision, whoever meets it. Pure.
-
-The first child decides for all: it is ended before the others. If it was aborted by time, nothing has committed and
-nothing will: the others are aborted, and the batch can be decided anew. Its fate is one and the same for everybody who
-looks, so two that do this at once never work against each other. The first is the one whose time is over first, so a
-mixture needs a process that dies between the first end and the last, and nobody who comes back in time.
+Whoever meets a decision ends its transactions. The first child decides for all: it is ended before the others. If it
+was aborted by time, nothing has committed and nothing will: the others are aborted, and the batch can be decided anew.
+Its fate is one and the same for everybody who looks, so two that do this at once never work against each other. The
+first is the one whose time is over first, so a mixture needs a process that dies between the first end and the last,
+and nobody who comes back in time.
 """
 
 from __future__ import annotations
