@@ -14,6 +14,7 @@ from bench.peers.kafka_peer import KafkaPeer
 from bench.peers.kafka_tools import VERSION, Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
+from quorumlog.testing.waiting import wait_until
 
 
 class Served(Protocol):
@@ -41,6 +42,19 @@ class KafkaCluster:
             with suppress(FileNotFoundError):  # the cleaner has renamed it meanwhile
                 total += file.stat().st_size
         return total
+
+
+MARKERS_S = 60.0
+
+
+def await_markers(client: Cluster) -> None:
+    """Until committed records are readable.
+
+    Kafka answers EndTxn once its coordinator has the decision; the markers go to the partitions behind that answer.
+    """
+    admin = client.admin
+    decided = ["PrepareCommit", "PrepareAbort"]
+    wait_until(lambda: not admin.list_transactions(states=decided), MARKERS_S, "the markers of what was decided")
 
 
 WAIT_MS = 120_000  # for a virtual machine that starts beside Spark

@@ -15,6 +15,7 @@ from quorumlog.spark.mirror.job import BatchDone, Mirror, Request, Told
 from quorumlog.spark.mirror.origin import HEADER
 from quorumlog.spark.mirror.sides import MirrorSide
 from quorumlog.spark.write.options import EXACTLY_ONCE
+from tests.spark.kafka_server import await_markers
 
 
 @dataclass
@@ -51,6 +52,7 @@ def mirror_once(spark: Any, source: str, target: str, checkpoint: Path | str, **
 
 
 def records(client: Cluster, topic: str) -> list[Any]:
+    await_markers(client)
     return list(client.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed"))
 
 

@@ -23,7 +23,7 @@ from quorumlog.spark.read.options import METADATA_RECORDS, parse_table_options
 from quorumlog.spark.read.pins import Pins
 from quorumlog.spark.read.tables import SCHEMAS, TableReader
 from quorumlog.testing.waiting import wait_until
-from tests.spark.kafka_server import client_of, kafka_server
+from tests.spark.kafka_server import await_markers, client_of, kafka_server
 from tests.spark.query import WAIT_S, Query
 
 NIGHT = {"writeId": "night", "writeVersion": "7"}
@@ -202,6 +202,7 @@ def write_once(frame: Any, servers: str, topic: str, **more: str) -> None:
 
 
 def committed(kafka: Cluster, topic: str) -> Counter[int]:
+    await_markers(kafka)
     found = kafka.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
     return Counter(int(record.value or b"-1") for record in found)
 

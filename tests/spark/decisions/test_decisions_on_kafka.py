@@ -33,7 +33,7 @@ from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit
 from tests.spark.decisions.world import PARTITIONS, TIMEOUT_MS, batch, values_of, write
-from tests.spark.kafka_server import client_of, kafka_server
+from tests.spark.kafka_server import await_markers, client_of, kafka_server
 
 SCRIPT_TIMEOUT_S = 180.0
 WAIT_S = 60.0  # for a transaction that has timed out, and for markers
@@ -72,6 +72,7 @@ def delivery(servers: str, *, timeout_ms: int = TIMEOUT_MS, **more: object) -> K
 
 
 def readable(kafka: Cluster, topic: str) -> list[bytes]:
+    await_markers(kafka)
     found = kafka.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
     return sorted(one.value or b"" for one in found)
 

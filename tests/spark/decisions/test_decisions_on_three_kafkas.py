@@ -17,7 +17,7 @@ from quorumlog.spark.write.kafka.delivery import KafkaDelivery, Runs
 from quorumlog.spark.write.kafka.steps import Commit, Describe, End, Step, TakeOver, Write
 from quorumlog.testing.waiting import wait_until
 from tests.spark.decisions.world import PARTITIONS, TIMEOUT_MS, batch, values_of, write
-from tests.spark.kafka_server import client_of
+from tests.spark.kafka_server import await_markers, client_of
 
 NODES = 3
 WAIT_S = 120.0
@@ -100,6 +100,7 @@ def test_a_node_is_killed_while_a_batch_is_decided(peer: KafkaPeer) -> None:
             assert killed, f"no {kind.__name__} in a commit"
             peer.restart(killed[0])
         print(f"{again} of {len(STRUCK)} batches needed another start")
+        await_markers(kafka)
         found = kafka.consumer(topic, start="earliest", stop="latest", isolation_level="read_committed")
         want = [value for number in range(len(STRUCK)) for task in range(2) for value in values_of(number, task)]
         assert sorted(one.value or b"" for one in found) == sorted(want)
