@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,19 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "others" / "file").touch()
     with pytest.raises(ConfigError, match="has files, and none of a mirror"):
         open_checkpoint(str(tmp_path / "others"), None).read()  # type: ignore[arg-type]
+
+
+def test_what_is_kept_in_a_folder_survives_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file before it has its name, the folder behind, and each new folder in the one above it."""
+    real, synced = os.fsync, list[str]()
+
+    def fsync(handle: int) -> None:
+        synced.append(os.path.relpath(os.readlink(f"/proc/self/fd/{handle}"), tmp_path))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    open_checkpoint(str(tmp_path / "new" / "c"), None).keep(TEXT)  # type: ignore[arg-type]
+    assert synced == [".", "new", "new/c/mirror.new", "new/c"]
 
 
 def test_a_mirror_that_died_before_its_first_file_had_its_name(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
+from quorumlog.spark.durable import make_folders, sync
 from quorumlog.spark.load.folder import UNDER_WAY
 
 SWEPT_AFTER_S = 24 * 3600  # a loader that is slower than another one may still write there
@@ -128,8 +129,8 @@ class DirectoryStore:
     def put_file(self, name: str, local: Path, *, replaces: bool) -> bool:
         target = self._path(name)
         with self._explained():
-            self._make_folders(target.parent)
-            _sync(local)
+            make_folders(target.parent)
+            sync(local)
             if replaces:
                 os.replace(local, target)
             else:
@@ -137,7 +138,7 @@ class DirectoryStore:
                     os.link(local, target)
                 except FileExistsError:
                     return False
-            _sync(target.parent)
+            sync(target.parent)
         return True
 
     @contextmanager
@@ -168,13 +169,6 @@ class DirectoryStore:
     def _path(self, name: str) -> Path:
         return Path(self.root) / name
 
-    def _make_folders(self, folder: Path) -> None:
-        if folder.is_dir():
-            return
-        self._make_folders(folder.parent)
-        folder.mkdir(exist_ok=True)
-        _sync(folder.parent)
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Raises NoLinks, StoreRefused in place of what the system says."""
@@ -203,14 +197,6 @@ def _age_s(folder: Path) -> float:
         return time.time() - folder.stat().st_mtime
     except FileNotFoundError:
         return 0.0
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _remove(folder: Path) -> None:

@@ -7,12 +7,12 @@ there each version has a name of its own, and the newest whole one counts.
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from quorumlog.client.errors import ConfigError
+from quorumlog.spark.durable import make_folders, sync
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,19 +67,13 @@ class FolderCheckpoint:
         return None
 
     def keep(self, text: str) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self._folder)
         file = self._folder / FILE
         beside = _beside(file)
-        with beside.open("w") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
+        beside.write_text(text)
+        sync(beside)
         beside.replace(file)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        sync(self._folder)
 
 
 def _beside(file: Path) -> Path:
