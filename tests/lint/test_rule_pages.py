@@ -66,7 +66,7 @@ def _is_killed_by_one_of(rule: Rule, mutant: Mutant) -> bool:
     if mutant.kind != "test":
         return True
     path, _, test = mutant.where.partition("[")[0].partition("::")
-    return any((mark.path, test or mark.test) == (path, mark.test) for mark in all_marks() if mark.rule == rule.mark)
+    return any(mark.path == path and test in ("", mark.test) for mark in all_marks() if mark.rule == rule.mark)
 
 
 # --- how sources and marks are read ---
