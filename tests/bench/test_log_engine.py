@@ -8,6 +8,7 @@ import pytest
 
 from bench.log import log_engine
 from bench.log.log_engine import BATCHES_PER_TURN, append, make_batch, read, recover, written_log
+from tests.rules import rule
 
 
 def test_both_sides_of_each_row_move_the_same_bytes(tmp_path: Path) -> None:
@@ -20,6 +21,7 @@ def test_both_sides_of_each_row_move_the_same_bytes(tmp_path: Path) -> None:
     assert read(path).size == recover(path, 0).size == 3 * BATCHES_PER_TURN * len(batch)
 
 
+@rule("storage 1.32")
 def test_an_object_per_record_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = log_engine.allocated_in_a_turn(tmp_path, 1024)
     assert log_engine.allocated_in_a_turn(tmp_path, 100) <= few * log_engine.ALLOCATED_GOAL

@@ -27,6 +27,7 @@ from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.files.names import log_name
 from quorumlog_storage.segment.batch import stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 TIME_MS = 1_700_000_000_000
 TOPIC_ID = bytes([5]) * 16
@@ -88,6 +89,7 @@ def test_verify_a_directory_or_one_log_in_it(data: Path, below: str, capsys: pyt
     assert state_of(data) == before
 
 
+@rule("storage 12.1")
 def test_verify_tells_the_place_of_each_fault(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damage(first_segment(data))
     assert main(["log", "verify", str(data), "-o", "json"]) == Exit.DATA_INVALID
@@ -100,6 +102,7 @@ def test_verify_tells_the_place_of_each_fault(data: Path, capsys: pytest.Capture
     assert f"fault  batch-checksum: {first_segment(data)} at byte {fault['position']}" in capsys.readouterr().out
 
 
+@rule("storage 12.1")
 def test_verify_names_a_file_that_it_may_not_read(
     data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +131,7 @@ def test_verify_compares_the_directories_of_several_nodes(tmp_path: Path, capsys
     assert main(["log", "verify", "--replicas", *copies]) == Exit.DONE
 
 
+@rule("storage 12.2")
 def test_a_directory_in_use_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lock = os.open(data / ".lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
@@ -177,6 +181,7 @@ USAGE = [
 ]
 
 
+@rule("storage 12.4")
 @pytest.mark.parametrize(("words", "code"), USAGE)
 def test_bad_usage(data: Path, words: list[str], code: Exit, capsys: pytest.CaptureFixture[str]) -> None:
     (data / "empty").mkdir()
@@ -189,6 +194,7 @@ def test_bad_usage(data: Path, words: list[str], code: Exit, capsys: pytest.Capt
 # --- the others ---
 
 
+@rule("storage 12.4")
 def test_segments(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["log", "segments", str(data / "t-0"), "-o", "json"]) == Exit.DONE
     found = json.loads(capsys.readouterr().out)
@@ -215,6 +221,7 @@ def test_index_shows_and_checks_each_entry(data: Path, capsys: pytest.CaptureFix
     assert said[0] == f"{path}: 1 fault" and "index-offset: expected 5, the last offset" in said[1] and len(said) == 2
 
 
+@rule("storage 12.4")
 @pytest.mark.parametrize("records", [[], ["--records"]])
 def test_hexdump_covers_every_byte_of_a_batch(
     data: Path, records: list[str], capsys: pytest.CaptureFixture[str]
@@ -276,6 +283,7 @@ def test_grep_names_what_it_could_not_search(data: Path, capsys: pytest.CaptureF
     assert "key: key-30" in captured.out and "wrong checksum" in captured.err
 
 
+@rule("storage 12.4")
 def test_dump_of_every_kind_of_file(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["log", "dump", str(data / "t-0"), "-o", "json"]) == Exit.DONE
     kinds = {document["kind"] for document in documents(capsys)}

@@ -10,6 +10,7 @@ from test_log_commands import made_directory
 
 from quorumlog_cli.main import main
 from quorumlog_cli.terminal.errors import Exit
+from tests.rules import rule
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "log-files.md"
 COMMANDS = [
@@ -33,6 +34,7 @@ def test_the_page_has_commands() -> None:
     assert len(COMMANDS) == 9
 
 
+@rule("storage 12.5")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_page_runs(command: str, nodes: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main([_path(word, nodes) for word in shlex.split(command)]) == Exit.DONE

@@ -17,6 +17,7 @@ from quorumlog.client.fetch_position import committed_batches
 from quorumlog.messages.fetch import AbortedTransaction, FetchRequest, FetchResponse, ListOffsetsRequest
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch
+from tests.rules import rule
 
 P, Q = 7, 8
 
@@ -76,6 +77,7 @@ def test_which_batches_count(batches: list[bytes], told: tuple[AbortedTransactio
     assert [one.base_offset for one in committed_batches(records, headers(records), told)] == want
 
 
+@rule("storage 5.4")
 @given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["data", "plain", "commit", "abort"])), max_size=40))
 def test_it_equals_a_scan(steps: list[tuple[int, str]]) -> None:
     batches: list[bytes] = []

@@ -27,6 +27,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.records import Record, encode_batch
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
+from tests.rules import rule
 
 DEFAULT_PREFETCH = ConsumerOptions().prefetch_chunks
 
@@ -182,6 +183,7 @@ def test_a_lost_offset_resets_the_position_or_raises() -> None:
     run(scenario())
 
 
+@rule("storage 6.7")
 def test_a_truncated_log_raises() -> None:
     cluster = filled(partitions=1)
 

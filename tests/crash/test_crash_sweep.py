@@ -27,10 +27,12 @@ from quorumlog_storage.segment.index_pair import IndexPair
 from quorumlog_storage.segment.log_file import LogFile
 from quorumlog_storage.segment.transaction_index import TransactionIndexFile
 from quorumlog_storage.writer.directory_life import DirectoryOffline, Generation
+from tests.rules import rule
 
 SEED = 1
 
 
+@rule("log 1.15")
 @pytest.mark.timeout(900)  # its lane gives way to real nodes
 def test_a_sample_of_the_sweep_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
     assert sweep(Chosen(sample=True)) == 0
@@ -151,12 +153,14 @@ def test_too_many_open_files_hold_back_and_take_nothing_offline() -> None:
     assert all(log.failure is None for log in world.process.all_logs().values())
 
 
+@rule("storage 7.7")
 def test_a_read_error_takes_the_replica_offline_and_not_its_directory() -> None:
     world = struck("read", "pread", Fault.EIO)
     assert world.log("t").failure is not None
     assert world.process.generation.failure is None
 
 
+@rule("storage 1.30")
 def test_a_full_disk_takes_the_directory_offline() -> None:
     world = struck("append", "write_fully", Fault.ENOSPC)
     assert world.process.generation.failure is not None

@@ -25,6 +25,7 @@ from tests.formats.kafka_directory import READ_COMMITTED, READ_UNCOMMITTED, must
 from tests.formats.kafka_dump import dump, files_below, kafka, must_be_sound
 from tests.formats.kafka_node import KafkaNode
 from tests.formats.test_import import CONFIG, import_json, partitions_of, run
+from tests.rules import rule
 
 TOPICS = ("compacted", "headers", "rolled", "txn")
 ISOLATIONS = (READ_COMMITTED, READ_UNCOMMITTED)
@@ -47,6 +48,7 @@ def partitions(topic: str) -> range:
     return range(2 if topic == "txn" else 1)
 
 
+@rule("storage 10.14")
 def test_a_stopped_kafka_takes_it_and_serves_every_record(cluster: LocalCluster, tmp_path: Path) -> None:
     tool = kafka()
     with KafkaNode(tool, tmp_path / "kafka") as node:

@@ -11,6 +11,7 @@ from tests.formats.kafka_directory import READ_COMMITTED, READ_UNCOMMITTED, batc
 from tests.formats.kafka_dump import dump, files_below, kafka, must_be_sound
 from tests.formats.kafka_node import KafkaNode
 from tests.formats.test_kafka_dump import append_to
+from tests.rules import rule
 
 ISOLATIONS = (READ_COMMITTED, READ_UNCOMMITTED)
 TOPICS = ("plain", "transactions", "compacted")
@@ -18,6 +19,7 @@ KEYS = 20
 CLEANED_S = 60.0
 
 
+@rule("storage 10.13")
 def test_what_a_kafka_writes_now(tmp_path: Path) -> None:
     tool = kafka()
     settings = {"log.cleaner.backoff.ms": 200, "log.initial.task.delay.ms": 200}

@@ -14,6 +14,7 @@ import pytest
 from quorumlog.testing.cluster import LocalCluster
 from tests.formats.consumed import read_all
 from tests.formats.kafka_directory import READ_COMMITTED, READ_UNCOMMITTED, WANT, must_be_what_kafka_read, unpack_kafka
+from tests.rules import rule
 
 COMMAND_S = 120.0
 TOPICS = sorted({name.split("/")[0].rpartition("-")[0] for name in WANT})
@@ -49,6 +50,7 @@ def partitions_of(source: Path, topic: str) -> list[Path]:
     return sorted(source.glob(f"{topic}-[0-9]"))
 
 
+@rule("storage 10.14")
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_topic_is_read_as_kafka_s_consumer_read_it(topic: str, cluster: LocalCluster, source: Path) -> None:
     said = import_json(cluster, *partitions_of(source, topic), "--topic", topic)

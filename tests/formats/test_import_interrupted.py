@@ -15,6 +15,7 @@ from quorumlog.testing.topic import LocalTopic
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.foreign.export import Export
 from tests.formats.test_import import CONFIG, run
+from tests.rules import rule
 
 BATCHES, RECORDS = 400, 64  # of each batch
 VALUE = b"v" * 1_500
@@ -70,6 +71,7 @@ def leader_of(cluster: LocalCluster) -> int:
     return partition.leader_id
 
 
+@rule("storage 10.14")
 def test_an_import_goes_on_after_every_crash(tmp_path: Path) -> None:
     source = make_source(tmp_path / "source")
     with LocalCluster(tmp_path / "cluster", config=CONFIG) as cluster:

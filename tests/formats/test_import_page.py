@@ -18,6 +18,7 @@ from tests.formats.consumed import offsets_of, read_all
 from tests.formats.kafka_directory import READ_UNCOMMITTED, must_be_what_kafka_read, unpack_kafka
 from tests.formats.test_import import partitions_of, run
 from tests.live.operations_world import IDS, Operator
+from tests.rules import rule
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text()
 COMMAND_S = 120.0
@@ -55,6 +56,7 @@ def carry_out(command: str, words: dict[str, str]) -> None:
     assert done.returncode == 0, (command, done.stdout, done.stderr)
 
 
+@rule("storage 12.5")
 def test_every_command_of_both_sections(servers: str, tmp_path: Path) -> None:
     words = {
         "KAFKA": str(unpack_kafka(tmp_path)), "SERVERS": servers,

@@ -12,6 +12,7 @@ from quorumlog_storage.segment.batch import received_batches
 from tests.formats.golden_directory import unpack
 from tests.formats.kafka_directory import GOLDEN, PARTITIONS, batches_of, open_partition, rows_of, unpack_kafka
 from tests.formats.kafka_dump import SUFFIXES, dump, files_below, kafka, must_be_sound
+from tests.rules import rule
 
 ADDED = 700  # records appended to each partition: several index entries
 VALUE = b"appended by quorumlog " * 10
@@ -33,6 +34,7 @@ def append_to(log: Log) -> None:
     log.sync()
 
 
+@rule("storage 10.12")
 def test_partitions_of_kafka_that_we_appended_to(tmp_path: Path) -> None:
     tool = kafka()
     data = unpack_kafka(tmp_path)
@@ -56,6 +58,7 @@ def test_partitions_of_kafka_that_we_appended_to(tmp_path: Path) -> None:
         must_be_sound(dump(tool, indexes, "--verify-index-only"), indexes)
 
 
+@rule("storage 10.12")
 @pytest.mark.parametrize("archive", sorted(path.name for path in GOLDEN.glob("directory-*.tar.xz")))
 def test_a_data_directory_of_ours(archive: str, tmp_path: Path) -> None:
     tool = kafka()

@@ -11,6 +11,7 @@ from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.files.names import LOG_SUFFIX, index_name, parse_segment_name, time_index_name
 from quorumlog_storage.segment.segment import Segment
 from tests.formats.kafka_directory import unpack_kafka
+from tests.rules import rule
 
 KAFKAS_INTERVAL = 4096  # `rolled` asked for 512; its bytes agree with 4096 as well, a batch is larger
 
@@ -26,6 +27,7 @@ def segments_of(data: Path) -> list[Segment]:
     return [Segment(RealDisk(), str(folder), base, KAFKAS_INTERVAL) for folder, base in bases]
 
 
+@rule("storage 2.1")
 def test_a_rebuild_gives_kafkas_bytes(data: Path) -> None:
     """Also of compacted segments, and of the metadata log."""
     segments = segments_of(data)

@@ -20,6 +20,7 @@ from tests.formats.kafka_directory import (
     rows_of,
     unpack_kafka,
 )
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -27,6 +28,7 @@ def data(tmp_path: Path) -> Path:
     return unpack_kafka(tmp_path)
 
 
+@rule("storage 10.13")
 @pytest.mark.parametrize("clean", [True, False], ids=["clean", "scanned"])
 @pytest.mark.parametrize("name", WANT)
 def test_the_engine_reads_what_a_kafka_consumer_read(name: str, clean: bool, data: Path) -> None:
@@ -63,6 +65,7 @@ def test_the_epochs_that_a_scan_finds_are_those_of_the_checkpoint(partition: str
     assert log.epochs.entries == tuple(EpochStart(epoch, max(start, first_left)) for epoch, start in theirs)
 
 
+@rule("storage 10.9")
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".txnindex"])
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_the_indexes_that_we_build_are_kafka_s_bytes(partition: str, suffix: str, data: Path) -> None:

@@ -24,6 +24,7 @@ from tests.formats.kafka_directory import (
     rows_of,
     unpack_kafka,
 )
+from tests.rules import rule
 
 PARTITIONS = ("txn-0", "txn-1")
 READS = [500, 1 << 20]  # bytes at once
@@ -47,6 +48,7 @@ def read_committed(log: Log, max_bytes: int) -> list[FoundBatch]:
     return found
 
 
+@rule("storage 5.4")
 @pytest.mark.parametrize("max_bytes", READS)
 @pytest.mark.parametrize("index", ["kafka's", "damaged", "lost", "lost later"])
 @pytest.mark.parametrize("partition", PARTITIONS)
@@ -64,6 +66,7 @@ def test_a_read_committed_consumer_gets_what_kafkas_got(partition: str, index: s
     must_be_what_kafka_read(f"{partition}/{READ_COMMITTED}", rows_of(read_committed(log, max_bytes)))
 
 
+@rule("log 5.6")
 @pytest.mark.parametrize("clean", [True, False], ids=["clean", "scanned"])
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_the_transaction_index_that_we_build_is_kafkas_bytes(partition: str, clean: bool, data: Path) -> None:

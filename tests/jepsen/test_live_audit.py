@@ -14,6 +14,7 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.segment.batch import stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 SAME = [b"a", b"b", b"c"]
 
@@ -38,6 +39,7 @@ def test_equal_nodes_have_no_finding(tmp_path: Path) -> None:
     assert found == [] and report is not None and "3 logs in 3 directories" in line_of(report)
 
 
+@rule("storage 12.3")
 def test_a_damaged_byte_is_a_finding(tmp_path: Path) -> None:
     paths = [node(tmp_path / f"n{one}", one, SAME) for one in (1, 2)]
     segment = paths[1] / "t-0" / f"{0:020}.log"
@@ -48,6 +50,7 @@ def test_a_damaged_byte_is_a_finding(tmp_path: Path) -> None:
     assert found and all(one.name.startswith(AUDIT) for one in found) and str(segment) in str(found)
 
 
+@rule("storage 12.3")
 def test_replicas_that_differ_are_a_finding(tmp_path: Path) -> None:
     found, _ = audit_nodes([node(tmp_path / "n1", 1, SAME), node(tmp_path / "n2", 2, [b"a", b"x", b"c"])])
     assert found and "t-0" in str(found)

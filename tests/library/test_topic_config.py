@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.topic_config import MAX_LONG, TOPIC_CONFIGS, TopicConfig, validate, validate_all, validate_words
 from quorumlog.topic_name import collision_key, validate_topic_name
+from tests.rules import rule
 
 REFUSED = [
     ("retention.mss", "1", "did you mean retention.ms"),
@@ -38,6 +39,7 @@ REFUSED = [
 ]
 
 
+@rule("storage 1.27")
 @pytest.mark.parametrize(("name", "value", "says"), REFUSED)
 def test_a_bad_setting_is_refused(name: str, value: str, says: str) -> None:
     with pytest.raises(ApiError, match=says) as raised:
@@ -120,6 +122,7 @@ def test_every_default_is_legal_and_every_key_is_explained(key: object) -> None:
     assert config.doc.endswith(".")
 
 
+@rule("storage 1.27")
 def test_parsed_defaults_are_kafkas() -> None:
     config = TopicConfig.from_map({})
     assert (config.segment_bytes, config.retention_ms, config.retention_bytes) == (1 << 30, 604_800_000, -1)
@@ -153,11 +156,13 @@ def test_any_text_is_legal_or_an_invalid_config(name: str, value: str) -> None:
         TopicConfig.from_map({name: value})
 
 
+@rule("storage 7.13")
 @pytest.mark.parametrize("name", ["a", "A.b_c-9", "x" * 249, "...", "__consumer_offsets"])
 def test_legal_names(name: str) -> None:
     validate_topic_name(name)
 
 
+@rule("storage 7.13")
 @pytest.mark.parametrize("name", ["", ".", "..", "x" * 250, "a b", "a/b", "ä", "a\n", "a\x00", "__cluster_metadata"])
 def test_illegal_names(name: str) -> None:
     with pytest.raises(ApiError) as raised:
@@ -165,6 +170,7 @@ def test_illegal_names(name: str) -> None:
     assert raised.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+@rule("storage 7.13")
 def test_dots_and_underscores_collide() -> None:
     assert collision_key("a.b_c") == collision_key("a_b.c") != collision_key("a-b_c")
 

@@ -28,6 +28,7 @@ from quorumlog.rpc.transport import Address
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
+from tests.rules import rule
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,7 @@ def _partitions(client: Cluster, topic: str, count: int) -> tuple[Any, ...]:
     return found if len(found) == count else (type("Missing", (), {"leader_id": -1}),)
 
 
+@rule("storage 7.14", "log 8.9")
 def test_settings_reach_partitions_that_are_in_use(nodes: LocalCluster) -> None:
     with Cluster(nodes.bootstrap_servers) as client:
         fill(client, "settings", 1)
@@ -118,6 +120,7 @@ def test_deleted_records_stay_deleted(nodes: LocalCluster) -> None:
         assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+@rule("storage 7.15")
 def test_log_directories_report_sizes_and_free_space(nodes: LocalCluster) -> None:
     with Cluster(nodes.bootstrap_servers) as client:
         fill(client, "sizes", 4)
@@ -128,6 +131,7 @@ def test_log_directories_report_sizes_and_free_space(nodes: LocalCluster) -> Non
             assert sizes["sizes"][0].size_bytes > 4 * 61 and 0 < directory.usable_bytes <= directory.total_bytes
 
 
+@rule("storage 5.5")
 def test_producer_ids_are_unique(nodes: LocalCluster) -> None:
     taken = [ask(nodes, node_id, *[InitProducerIdRequest()] * 3) for node_id in nodes.nodes.ids]
     ids = [response.producer_id for of_node in taken for response in of_node]

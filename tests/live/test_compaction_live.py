@@ -14,6 +14,7 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.main import main
+from tests.rules import rule
 
 KEYS, ROUNDS = 50, 60
 CONFIG = {"log.cleaner.backoff.ms": "200", "log.cleaner.io.buffer.size": "20000"}
@@ -102,6 +103,7 @@ def test_old_values_go_on_every_node_and_the_last_ones_stay(
     wait_until(lambda: not cleaners(), 10, "cleaners that rest")
 
 
+@rule("storage 9.18")
 def test_a_cleaner_ends_with_its_node_and_the_next_process_finds_everything(tmp_path: Path) -> None:
     slow = {**CONFIG, "log.cleaner.io.max.bytes.per.second": "10000"}
     with LocalCluster(tmp_path / "cluster", config=slow) as nodes, Cluster(nodes.bootstrap_servers) as client:

@@ -17,6 +17,7 @@ from quorumlog.testing.ports import PortPicker
 from quorumlog_server.directories.secret import SECRET_NAME
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 from tests.live.timed import until
+from tests.rules import rule
 
 NODE = 1
 PARTITIONS = 6
@@ -58,6 +59,7 @@ async def _make_and_fill(address: str) -> None:
             await (await producer.send("orders", b"first", partition=index))
 
 
+@rule("storage 3.20")
 @pytest.mark.timeout(240)
 def test_it_serves_what_its_other_directory_holds(nodes: LocalNodes) -> None:
     start(nodes)

@@ -11,6 +11,7 @@ import pytest
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until
+from tests.rules import rule
 
 START_MS = 1_700_000_000_000
 BATCHES, RECORDS, VALUE = 600, 20, b"x" * 800  # 10 MB
@@ -77,6 +78,7 @@ def value_at(client: Cluster, offset: int) -> int:
         consumer.close()
 
 
+@rule("storage 2.5")
 def test_indexes_that_were_damaged_while_the_node_was_down(nodes: LocalCluster, tmp_path: Path) -> None:
     with Cluster(nodes.bootstrap_servers) as client:
         client.admin.create_topic("t", partitions=1, replication=1, configs=TOPIC)
@@ -104,6 +106,7 @@ def test_indexes_that_were_damaged_while_the_node_was_down(nodes: LocalCluster, 
         assert {path: path.read_bytes() for path in paths} == whole, f"{name}: the next start would build them again"
 
 
+@rule("storage 2.6")
 def test_indexes_that_are_damaged_under_a_running_node(tmp_path: Path) -> None:
     config = {"log.index.check.interval.ms": "1000", "log.index.check.max.bytes.per.second": str(64 << 20), **KEPT}
     with (

@@ -12,6 +12,7 @@ import pytest
 from operations_world import IDS, PAGE, Operator, commands_of
 
 from quorumlog.testing.ports import HOST, PortPicker
+from tests.rules import rule
 
 TOPIC = "orders"
 PARTITIONS = 3
@@ -70,6 +71,7 @@ def test_a_dead_brokers_disk_is_replaced(operator: Operator) -> None:
     assert read(operator) == before
 
 
+@rule("storage 12.5")
 def test_a_directory_comes_back(operator: Operator) -> None:
     operator.kill(2)
     properties, more = operator.root / "node2" / "server.properties", operator.root / "node2" / "more"

@@ -15,6 +15,7 @@ from quorumlog.testing import LocalCluster, node_config
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.topic import LocalTopic
 from tests.live.timed import until
+from tests.rules import rule
 
 PARTITIONS = 8
 MOVED_S = 3.0
@@ -38,6 +39,7 @@ def leaders(cluster: LocalCluster, topic: LocalTopic) -> list[int]:
     return [cluster.leader_of(topic, index) for index in range(PARTITIONS)]
 
 
+@rule("storage 7.8")
 @pytest.mark.timeout(180)
 def test_only_its_partitions_are_led_by_others_soon(cluster: LocalCluster) -> None:
     with cluster.topic("orders", partitions=PARTITIONS) as topic:
@@ -67,6 +69,7 @@ def ql(cluster: LocalCluster, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, timeout=90)
 
 
+@rule("storage 7.10")
 @pytest.mark.timeout(240)
 def test_a_directory_that_is_there_again_comes_back_without_a_restart(cluster: LocalCluster) -> None:
     """As after an unmount by mistake."""

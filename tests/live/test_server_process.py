@@ -20,6 +20,7 @@ from quorumlog_server.directories.format import format_node
 from quorumlog_server.directories.secret import new_secret
 from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.edge.disk import RealDisk
+from tests.rules import rule
 
 WAIT_S = 30
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -108,6 +109,7 @@ def test_only_the_owner_can_read_the_secret(config: Path) -> None:
     assert (config.parent / "a" / "cluster.secret").stat().st_mode & 0o777 == 0o600
 
 
+@rule("storage 7.2")
 def test_a_killed_node_starts_again_and_a_directory_has_one_user(config: Path) -> None:
     with running(formatted(config)) as first:
         next_line(first, "LISTENING")

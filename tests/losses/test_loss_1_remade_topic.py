@@ -15,12 +15,14 @@ from jepsen.sim.machine.disk_faults import Fail, Fault, FaultPlan, Operation, Po
 from jepsen.sim.machine.machine import Machine
 from tests.losses.cluster_world import World, world
 from tests.losses.promises import promised
+from tests.rules import rule
 
 LEADER, VICTIM, OTHER = 11, 12, 13
 OLD_START = 6
 FAULTS = [("kill", PowerCut()), ("EIO", Fail(errno.EIO)), ("ENOSPC", Fail(errno.ENOSPC))]  # memory outlives a kill
 
 
+@rule("storage 3.7")
 @pytest.mark.parametrize("fault", [c[1] for c in FAULTS], ids=[c[0] for c in FAULTS])
 def test_a_topic_made_anew_keeps_what_it_acknowledged(fault: Fault) -> None:
     with world() as w:

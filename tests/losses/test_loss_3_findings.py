@@ -26,6 +26,7 @@ from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from quorumlog_storage.files.names import log_name
 from tests.losses.cluster_world import NotPrepared, World, files_of, overwrite, world
 from tests.losses.promises import promised
+from tests.rules import rule
 
 B1, B2, B3 = 11, 12, 13
 SEGMENT = f"/data/d0/t-0/{log_name(0)}"
@@ -50,6 +51,7 @@ def damaged_follower(w: World) -> tuple[Machine, bytes]:
     return machine, files_of(machine)[SEGMENT][size // 2 - 1 :]
 
 
+@rule("storage 3.5")
 def test_what_recovery_cuts_is_set_aside() -> None:
     with world() as w:
         machine, cut = damaged_follower(w)
@@ -72,6 +74,7 @@ def test_what_recovery_cut_below_the_recovery_point_is_logged(caplog: pytest.Log
         assert any("t-0" in text for text in messages), messages
 
 
+@rule("storage 3.5")
 def test_a_replica_that_lost_synced_records_is_not_elected_before_those_that_hold_them() -> None:
     with world() as w:
         w.create("t", [B1, B2, B3])
@@ -169,6 +172,7 @@ def damaged_node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Loc
         yield cluster, root
 
 
+@rule("storage 3.5")
 def test_what_recovery_cut_is_shown_in_status(damaged_node: tuple[LocalCluster, Path]) -> None:
     _, root = damaged_node
     done = subprocess.run(

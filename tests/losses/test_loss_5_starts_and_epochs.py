@@ -6,6 +6,7 @@ from quorumlog_storage.rules.fetch_rule import Diverging, FetchAnswer, Records, 
 from tests.losses.cluster_world import NotPrepared, files_of, world
 from tests.losses.partition_on_disk import Partition, batch, new_disk
 from tests.losses.promises import promised
+from tests.rules import rule
 
 LEADER, FOLLOWER, OTHER = 11, 12, 13
 START = 8
@@ -47,6 +48,7 @@ def test_a_follower_that_was_cut_at_the_front_too_finds_where_the_logs_parted() 
         assert follower.end == START
 
 
+@rule("storage 6.5")
 def test_a_follower_that_begins_past_the_leader_s_end_comes_back_into_sync() -> None:
     with world() as w:
         w.create("t", [LEADER, FOLLOWER, OTHER])

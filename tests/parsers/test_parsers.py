@@ -21,6 +21,7 @@ from tests.parsers.damage import with_batch_crcs, with_snapshot_crc
 from tests.parsers.fuzz import Tally, fuzz, one_input
 from tests.parsers.objects import OBJECTS
 from tests.parsers.registry import BATCHES, ELSEWHERE, EMPTY, PARSERS, ROOT, Parser, found_parsers
+from tests.rules import rule
 
 INPUTS = 600  # of each parser; ./dev fuzz-parsers runs a million
 # Parsers whose file is an argument by name: found_parsers cannot see the bytes.
@@ -39,6 +40,7 @@ def test_every_parser_is_registered() -> None:
     assert gone == []
 
 
+@rule("storage 10.15", "log 3.19")
 @pytest.mark.parametrize("name", sorted(PARSERS))
 def test_any_bytes_give_a_value_or_a_named_error(name: str) -> None:
     tally = Tally()

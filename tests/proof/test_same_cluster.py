@@ -14,6 +14,7 @@ from quorumlog.proof.peer import Peer, name_of, peer_of
 from quorumlog.proof.same_cluster import check_same_cluster
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_server import ScramServer
+from tests.rules import rule
 
 ONE, OTHER = next_incarnation(FIRST, b"\1" * 16), next_incarnation(FIRST, b"\2" * 16)
 TWO = next_incarnation(ONE, b"\3" * 16)
@@ -30,6 +31,7 @@ def exchange(calling: ClusterIncarnation, serving: ClusterIncarnation) -> None:
     client.verify(server.final(client.final(server.first(client.first()))))
 
 
+@rule("kraft 13.1")
 @pytest.mark.parametrize("incarnation", [FIRST, ONE, TWO, ClusterIncarnation(2**31 - 1, b"\xff" * 16)])
 @pytest.mark.parametrize("cluster_id", ["c1", "a/b", "a.b/c"])
 def test_a_name_carries_the_incarnation(incarnation: ClusterIncarnation, cluster_id: str) -> None:
@@ -38,6 +40,7 @@ def test_a_name_carries_the_incarnation(incarnation: ClusterIncarnation, cluster
     assert parse_incarnation(str(incarnation)) == incarnation
 
 
+@rule("kraft 13.2")
 def test_a_cluster_that_was_never_recovered_has_the_names_and_keys_of_older_software() -> None:
     assert name_of(PEER).count("/") == 2
     assert keys_of(SECRET, "c1", FIRST).client_key == KEYS.client_key
@@ -70,6 +73,7 @@ REFUSED = [
 ]
 
 
+@rule("kraft 13.1")
 @pytest.mark.parametrize(("calling", "serving", "says"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_another_incarnation_is_refused(calling: ClusterIncarnation, serving: ClusterIncarnation, says: str) -> None:
     with pytest.raises(ApiError, match=says) as refusal:

@@ -26,6 +26,7 @@ from quorumlog.records import (
 )
 from quorumlog.records.batch import LOG_APPEND_TIME, BatchHeader
 from tests.parts import few
+from tests.rules import rule
 
 ONE = encode_batch([Record(0, NOW_MS, b"k", b"v"), Record(1, NOW_MS + 1, None, b"w")])
 TWO = encode_batch([Record(2, NOW_MS, b"k", b"v")], base_offset=2)
@@ -46,6 +47,7 @@ def test_header_fields() -> None:
     assert not (header.is_control or header.is_transactional or header.is_log_append_time or header.has_delete_horizon)
 
 
+@rule("storage 4.3", "log 6.1")
 def test_the_last_sequence_wraps() -> None:
     records = [Record(offset, NOW_MS, None, None) for offset in range(3)]
     (header,) = headers(encode_batch(records, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2))
@@ -113,6 +115,7 @@ def test_every_flipped_bit_under_the_checksum_is_detected() -> None:
     verify_crc(ONE, header)
 
 
+@rule("storage 1.3")
 @given(batches(), st.integers(0, 2**62), st.integers(-1, 2**31 - 1), st.binary(max_size=20))
 def test_a_stamp_changes_17_bytes_and_nothing_else(
     drawn: tuple[list[Record], bytes], base_offset: int, epoch: int, before: bytes

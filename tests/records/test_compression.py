@@ -17,10 +17,12 @@ from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encod
 from quorumlog.records.batch import seal
 from quorumlog.records.compression import BadCompression, compress, decompress
 from tests.parts import few
+from tests.rules import rule
 
 PACKED = [codec for codec in Codec if codec != Codec.NONE]
 
 
+@rule("storage 10.5")
 @given(st.sampled_from(Codec), st.one_of(st.binary(max_size=300), st.integers(0, 200_000).map(bytes)))
 def test_round_trip(codec: Codec, data: bytes) -> None:
     packed = compress(codec, memoryview(bytearray(data)))
@@ -52,6 +54,7 @@ def bomb(codec: Codec, size: int) -> bytes:
     return b"\x82SNAPPY\x00" + pack(">ii", 1, 1) + (pack(">i", len(framed)) + framed) * (size >> 20)
 
 
+@rule("storage 10.5")
 @pytest.mark.parametrize("codec", PACKED)
 def test_a_bomb_is_refused_before_it_is_held(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
     import tracemalloc

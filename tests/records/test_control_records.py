@@ -24,6 +24,7 @@ from quorumlog.records.control import (
     encode_control,
 )
 from tests.parts import few
+from tests.rules import rule
 
 DIRECTORY = bytes(range(16))
 GOLDEN: list[tuple[ControlRecord, str, str]] = [
@@ -49,6 +50,7 @@ COMMIT_BATCH = bytes.fromhex(
 )
 
 
+@rule("storage 10.4")
 @pytest.mark.parametrize(("record", "key", "value"), GOLDEN, ids=[str(case[0])[:20] for case in GOLDEN])
 def test_golden(record: ControlRecord, key: str, value: str) -> None:
     assert encode_control(record) == (bytes.fromhex(key), bytes.fromhex(value))

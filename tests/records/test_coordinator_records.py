@@ -44,6 +44,7 @@ from tests.records.coordinator_samples import (
     JOINT_SAMPLES,
     TRANSACTION_SAMPLES,
 )
+from tests.rules import rule
 
 ID_HEX = ID.hex()
 OFFSET = "00010001670003666f6f00000000"
@@ -207,6 +208,7 @@ GOLDEN: list[tuple[str, Types, str, str, Any, int, Any]] = [
 IDS = [row[0] for row in GOLDEN]
 
 
+@rule("group 2.1")
 @pytest.mark.parametrize(("types", "key", "value", "said", "version", "content"), [row[1:] for row in GOLDEN], ids=IDS)
 def test_golden_bytes_are_read_and_written(
     types: Types, key: str, value: str, said: Any, version: int, content: Any
@@ -269,6 +271,7 @@ def test_a_tag_of_newer_software_is_skipped() -> None:
     assert GROUP_TYPES[3].value.decode(with_tag) == (0, groups.ConsumerGroupMetadataValue(3))
 
 
+@rule("group 2.4")
 def test_what_is_not_known_is_told_apart_from_damage() -> None:
     assert decode(GROUP_TYPES, b"\x00\x0a\xff", b"any").key == UnknownType(10)
     with pytest.raises(UnknownVersion) as unknown:

@@ -30,6 +30,7 @@ from quorumlog.records.columnar import decode_columns
 from quorumlog.records.legacy import as_batch, in_format_2
 from quorumlog.records.legacy_lz4 import xxh32_of_few
 from tests.parts import few
+from tests.rules import rule
 
 # offset 7; checksum; magic, attributes, key "k", value "v"; computed by hand with zlib.crc32
 V0 = bytes.fromhex("000000000000000700000010") + struct.pack(
@@ -81,6 +82,7 @@ def with_attributes(entry: bytes, attributes: int, timestamp: int) -> bytes:
     return entry[:12] + struct.pack(">I", zlib.crc32(body)) + body
 
 
+@rule("storage 10.8")
 def test_golden_entries() -> None:
     data = V0 + V1
     assert [(h.base_offset, h.last_offset, h.magic, h.size, h.leader_epoch, h.producer_id) for h in headers(data)] == [
@@ -137,6 +139,7 @@ def test_the_append_time_of_a_wrapper_is_every_record_s(codec: Codec) -> None:
     assert header.is_log_append_time and header.max_timestamp == NOW_MS + 50
 
 
+@rule("storage 10.8")
 def test_a_compacted_wrapper_keeps_its_offsets() -> None:
     """Relative inner offsets 0 and 3 in a wrapper of offset 103: records 100 and 103."""
     data = entries(1, [(100, NOW_MS, b"a", b"1"), (103, NOW_MS, b"b", b"2")], Codec.GZIP)
@@ -190,6 +193,7 @@ def test_damaged_entries_are_records_or_corrupt(data: st.DataObject) -> None:
         pass
 
 
+@rule("storage 1.9")
 def test_a_producer_may_not_send_them() -> None:
     good = encode_batch([Record(0, NOW_MS, b"k", b"v")])
     for data in (V0, V1, good + V1):

@@ -12,6 +12,7 @@ from quorumlog.errors import ApiError
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch, headers, verify_crc
 from quorumlog.records.batch import BATCH_OVERHEAD
 from tests.parts import few
+from tests.rules import rule
 
 # Byte for byte as in Kafka.
 B1 = bytes.fromhex(
@@ -32,11 +33,13 @@ def read_all(data: bytes) -> list[Record]:
     return [record for header in found for record in decode_batch(data, header)]
 
 
+@rule("storage 10.4")
 def test_golden_batch() -> None:
     assert encode_batch(B1_RECORDS, leader_epoch=0) == B1
     assert read_all(B1) == B1_RECORDS
 
 
+@rule("storage 10.4")
 def test_golden_retained_empty_batch() -> None:
     data = encode_batch(
         [], base_offset=10, last_offset_delta=4, max_timestamp_ms=NOW_MS, leader_epoch=0,
@@ -52,6 +55,7 @@ def test_round_trip(drawn: tuple[list[Record], bytes]) -> None:
     assert read_all(drawn[1]) == drawn[0]
 
 
+@rule("storage 9.8")
 @given(records(), st.integers(-1, 2**62))
 def test_a_delete_horizon_leaves_times_as_they_were(written: list[Record], horizon_ms: int) -> None:
     times = [min(max(record.timestamp_ms, 0), 2**40) for record in written]
@@ -61,6 +65,7 @@ def test_a_delete_horizon_leaves_times_as_they_were(written: list[Record], horiz
     assert headers(data)[0].has_delete_horizon and headers(data)[0].base_timestamp == horizon_ms
 
 
+@rule("storage 10.4")
 @given(records(gaps=False))
 def test_the_same_bytes_as_aiokafka(drawn: list[Record]) -> None:
     # aiokafka takes a first timestamp of -1 for "not set" and counts from the second record's.

@@ -13,6 +13,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Codec, Record, encode_batch, headers, validate_produced
 from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, DELETE_HORIZON, TRANSACTIONAL, seal
 from tests.parts import few
+from tests.rules import rule
 
 RECORDS = [Record(0, NOW_MS, b"k", b"v"), Record(1, NOW_MS + 1, None, b"w")]
 GOOD = encode_batch(RECORDS)
@@ -59,6 +60,7 @@ BAD = [
 ]
 
 
+@rule("storage 1.7", "storage 1.9", "log 4.9")
 @pytest.mark.parametrize(("data", "code"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
 def test_refused(data: bytes, code: ErrorCode) -> None:
     with pytest.raises(ApiError) as caught:
@@ -72,6 +74,7 @@ def test_accepted(codec: Codec) -> None:
     assert validate_produced(memoryview(bytearray(data + data)), LIMIT) == headers(data + data)
 
 
+@rule("storage 1.12", "log 3.14")
 def test_the_limit_is_inclusive_and_is_checked_before_the_checksum() -> None:
     assert len(validate_produced(GOOD, len(GOOD))) == 1
     for data in (GOOD, flipped(len(GOOD) - 2)):

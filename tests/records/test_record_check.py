@@ -29,6 +29,7 @@ from quorumlog.records.record_check import InvalidRecord, RecordRules, check_rec
 from quorumlog.records.record_walk import HEADERS_PER_STEP, MIN_RUN, RUN_PAUSE
 from quorumlog.records.varint import write_varint
 from tests.parts import few
+from tests.rules import rule
 
 LIMIT = 1 << 20
 
@@ -213,6 +214,7 @@ def test_slices_and_cuts_change_nothing(written: list[Record], slice_bytes: int,
 # --- the cases ---
 
 
+@rule("storage 1.7", "log 4.9")
 @pytest.mark.parametrize(
     ("payload", "count"), [c[1:] for c in BAD_PAYLOADS if c[2]], ids=[c[0] for c in BAD_PAYLOADS if c[2]]
 )
@@ -267,6 +269,7 @@ def test_ff_is_no_batch_of_a_thousand_records() -> None:
     assert number_in(refusal(with_payload(b"\xff" * 7_000, 1_000))) == 0
 
 
+@rule("log 4.9")
 def test_more_records_than_stated_and_fewer() -> None:
     payload = payload_of(alike(100))
     more = refusal(with_payload(payload, 99, 0, NOW_MS))
@@ -280,6 +283,7 @@ def test_a_time_beyond_64_bits() -> None:
     assert "timestamp" in refusal(late).message
 
 
+@rule("storage 1.8")
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("missing", [0, 1, 50, 99])
 def test_a_key_is_required_where_the_topic_is_compacted(codec: Codec, missing: int) -> None:
@@ -373,6 +377,7 @@ def test_a_record_that_is_spread_over_many_pieces_is_put_together_once(monkeypat
     assert sum(walked) < 3 * 500_000
 
 
+@rule("storage 10.5")
 def test_gzip_members_are_read_as_one() -> None:
     payload = payload_of(alike(10))
     members = b"".join(zlib.compress(payload[n : n + 40], wbits=31) for n in range(0, len(payload), 40))

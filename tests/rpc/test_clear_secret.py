@@ -28,6 +28,7 @@ from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, R
 from quorumlog.wire import local_apis, sasl
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.transport import WireTransport
+from tests.rules import rule
 
 VOTE = VoteRequest(epoch=1, candidate_id=2, voter_id=1, last_epoch=0, last_epoch_end_offset=0, pre_vote=False)
 BEAT = BrokerHeartbeatRequest(
@@ -130,6 +131,7 @@ REFUSED = [
 ]
 
 
+@rule("kraft 12.14")
 @pytest.mark.parametrize(("own", "shown", "code", "says"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_an_old_nodes_call_is_refused(own: Identity, shown: Identity, code: ErrorCode, says: str) -> None:
     async def scenario() -> None:
@@ -166,6 +168,7 @@ def test_the_secret_is_shown_to_an_old_server_by_calls_and_streams() -> None:
     run(scenario())
 
 
+@rule("kraft 12.14")
 @pytest.mark.parametrize("request_", [VOTE, BEAT])
 def test_the_secret_is_not_shown_unless_the_operator_allows_it(request_: Any) -> None:
     async def scenario() -> None:
@@ -219,6 +222,7 @@ def test_a_node_that_was_rolled_back_is_shown_the_secret_and_one_that_was_upgrad
     run(scenario())
 
 
+@rule("kraft 12.13")
 def test_a_call_that_the_peers_software_does_not_know_is_answered_and_certainly_not_carried_out() -> None:
     async def scenario() -> None:
         async with OldServer().serving() as server:
@@ -343,6 +347,7 @@ def test_no_error_of_transport_is_hidden() -> None:
     run(scenario())
 
 
+@rule("kraft 13.3")
 def test_a_recovered_cluster_refuses_software_that_knows_no_incarnation() -> None:
     own = Identity(
         cluster_id="c1",

@@ -46,6 +46,7 @@ from quorumlog.rpc.transport import (
     Server,
 )
 from tests.left_behind import complaints
+from tests.rules import rule
 
 LONG_MS = 10_000  # longer than any test waits
 SHORT_MS = 300
@@ -699,6 +700,7 @@ def test_an_internal_listener_serves_nodes_of_its_cluster_only(
     assert recorder.requests == []
 
 
+@rule("kraft 13.1")
 @pytest.mark.parametrize("caller", [FIRST, ONE, ClusterIncarnation(1, b"\2" * 16), ClusterIncarnation(2, b"\2" * 16)])
 @carried(vote=vote(), heartbeat=heartbeat(1), replica_fetch=fetch(Replica(replica_id=2, broker_epoch=1)))
 def test_a_node_serves_nodes_of_its_cluster_incarnation_only(

@@ -15,6 +15,7 @@ from quorumlog.messages.groups import (
     DeleteGroupsRequest,
 )
 from quorumlog.rpc.transport import Connection
+from tests.rules import rule
 from tests.scenarios.asking import errors_in
 from tests.scenarios.group_requests import OF_GROUPS, consumer_heartbeat
 from tests.scenarios.one_node import CALL_MS, GRPC, OneNode, RealNode, SimNode, make_topic
@@ -50,6 +51,7 @@ class Levels:
         return response.error_code, response.error_message
 
 
+@rule("group 5.12")
 def test_a_consumer_group_keeps_group_version(at: OneNode) -> None:
     levels = Levels(at)
     joining = consumer_heartbeat(levels.call, "t")
@@ -84,6 +86,7 @@ def test_a_level_decides_only_whether_there_is_a_consumer_protocol(at: OneNode) 
     assert told(OF_GROUPS) == nothing_wrong
 
 
+@rule("kraft 12.17", "group 5.12")
 def test_an_open_transaction_keeps_transaction_version(at: OneNode) -> None:
     levels = Levels(at)
 

@@ -70,6 +70,7 @@ from quorumlog.records.record import Record
 from quorumlog.rpc.transport import Connection, OutcomeUnknown
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
+from tests.rules import rule
 
 STRANGE_ID = bytes(range(16))
 E = ErrorCode
@@ -399,6 +400,7 @@ DAMAGED = [  # the name, the batch, the number of the record that is told
 ]
 
 
+@rule("storage 1.7")
 @pytest.mark.parametrize(("records", "index"), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED])
 def test_a_damaged_record_is_told_by_its_number_and_stores_nothing(
     wire: Wire, records: bytes, index: int | None
@@ -411,6 +413,7 @@ def test_a_damaged_record_is_told_by_its_number_and_stores_nothing(
     assert wire.end_offset() == before
 
 
+@rule("storage 1.8")
 def test_a_compacted_topic_accepts_no_record_without_a_key(wire: Wire) -> None:
     topic = f"compacted-{wire.topic}"
     wire.at.do(make_topic(wire.connection, topic))
@@ -482,6 +485,7 @@ def test_pipelined_produces_are_in_the_log_in_order(wire: Wire) -> None:
     assert values == [b"%d" % n for n in range(count)]
 
 
+@rule("storage 1.3")
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
 def test_a_batch_is_stored_as_sent_with_any_compression(wire: Wire, codec: Codec) -> None:
     records = [Record(n, 1_700_000_000_000 + n, b"key", b"value " * 50, (("h", b"v"),)) for n in range(20)]

@@ -15,6 +15,7 @@ from quorumlog.messages.transactions import (
     TransactionTopic,
     WriteTxnMarkersRequest,
 )
+from tests.rules import rule
 from tests.scenarios.one_node import OneNode, RealNode, SimNode, make_topic
 from tests.scenarios.transaction_place import FIRST, KEPT, Place
 
@@ -63,6 +64,7 @@ def test_records_and_offsets_appear_with_the_commit(place: Place) -> None:
     assert (place.committed(), place.offset()) == (["a", "b", "c", "e"], 7)
 
 
+@rule("group 4.12")
 def test_a_stable_offset_waits_for_the_transaction_that_may_change_it(place: Place) -> None:
     """KIP-447: a consumer that takes over must not begin at an offset that is about to be replaced."""
 

@@ -52,6 +52,7 @@ from quorumlog_storage.files.disk import DirectoryLocked
 from quorumlog_storage.files.names import log_name, parse_directory
 from quorumlog_storage.segment.batch import received_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 ONE, OTHER = ClusterIncarnation(1, b"\1" * 16), ClusterIncarnation(1, b"\2" * 16)
 CHANGE = PartitionChangeRecord(partition=0, topic_id=TOPIC, leader=1)
@@ -62,6 +63,7 @@ def broker(*later: tuple[int, Sequence[MetadataRecord]]) -> SimDisk:
     return survivor([(4, (LEVEL, *NEW_TOPIC)), *later])
 
 
+@rule("kraft 13.12")
 def test_an_adopted_broker_keeps_its_directories_and_begins_its_metadata_anew() -> None:
     disk = broker()
     before, log = [read_meta(disk, path).directory_id for path in DIRECTORIES], disk.copy_of(LOG)
@@ -74,6 +76,7 @@ def test_an_adopted_broker_keeps_its_directories_and_begins_its_metadata_anew() 
     assert open_directories(disk, config_of()).incarnation == ONE
 
 
+@rule("kraft 13.11")
 @pytest.mark.parametrize(
     "later", [(4, ()), (4, (NoOpRecord(),)), (5, (NoOpRecord(), LEVEL))], ids=["less", "no-ops", "a later epoch"]
 )
@@ -91,6 +94,7 @@ BEYOND = [
 ]
 
 
+@rule("kraft 13.11")
 @pytest.mark.parametrize(("later", "end", "epoch"), [case[1:] for case in BEYOND], ids=[case[0] for case in BEYOND])
 def test_a_broker_that_knew_more_is_refused(later: tuple[int, Sequence[MetadataRecord]], end: int, epoch: int) -> None:
     disk = broker(later)
@@ -111,6 +115,7 @@ SPANNING: list[tuple[str, Sequence[MetadataRecord], Sequence[MetadataRecord], bo
 ]
 
 
+@rule("kraft 13.15")
 @pytest.mark.parametrize(
     ("before", "later", "is_adopted"), [case[1:] for case in SPANNING], ids=[case[0] for case in SPANNING]
 )
@@ -130,6 +135,7 @@ def test_a_broker_for_which_a_transaction_held_that_the_recovery_aborts_is_refus
     assert incarnations(disk) == {FIRST} and disk.exists(LOG)
 
 
+@rule("kraft 13.16")
 @pytest.mark.parametrize(("name", "is_adopted"), [("durability", False), ("retention.ms", True)])
 def test_a_broker_that_knew_another_durability_is_refused(name: str, is_adopted: bool) -> None:
     """What it acknowledged under `replicated` may not be on its disk, and the controller would take it for synced."""
@@ -162,6 +168,7 @@ def with_snapshot(
     return disk
 
 
+@rule("kraft 13.14")
 @pytest.mark.parametrize("log", [(), (NoOpRecord(),) * 3], ids=["nothing behind it", "no-ops behind it"])
 @pytest.mark.parametrize(("offset", "epoch"), [(11, 4), (4, 5), (3, 5), (11, 6)])
 def test_a_broker_with_a_fetched_snapshot_of_beyond_is_refused(
@@ -181,6 +188,7 @@ def test_a_snapshot_that_was_damaged_is_one_all_the_same() -> None:
         adopted(disk, ONE, 4, 4)
 
 
+@rule("kraft 13.14")
 def test_a_log_that_holds_other_records_of_these_offsets_does_not_show_what_the_snapshot_stands_for() -> None:
     """The snapshot was fetched, and the power failed before the log began anew behind it."""
     disk = broker((4, (NoOpRecord(),) * 9))
@@ -206,6 +214,7 @@ def test_a_snapshot_of_what_was_recovered_or_of_records_that_the_log_has_is_none
     assert incarnations(disk) == {ONE}
 
 
+@rule("kraft 13.14")
 @pytest.mark.parametrize("note", [RECOVERY_POINTS, LOST_OFFSETS])
 def test_records_of_beyond_that_cannot_be_read_are_not_taken_for_none(note: str) -> None:
     disk = broker((4, (CHANGE,)))
@@ -219,6 +228,7 @@ def test_records_of_beyond_that_cannot_be_read_are_not_taken_for_none(note: str)
         adopted(disk, ONE, 4, 4)
 
 
+@rule("kraft 13.12")
 def test_it_goes_forward_only() -> None:
     disk = broker()
     adopted(disk, ONE, 4, 4)
@@ -238,6 +248,7 @@ def test_a_running_node_and_an_interrupted_recovery_are_refused() -> None:
         adopted(disk, ONE, 4, 4)
 
 
+@rule("kraft 13.12")
 @pytest.mark.parametrize("fault", [Fault.KILL, Fault.POWER_CUT])
 def test_it_can_be_repeated_after_an_end_at_any_call(fault: Fault) -> None:
     counting = StruckDisk(broker())

@@ -14,6 +14,7 @@ from quorumlog_server.directories.directories import NodeDirectories, open_direc
 from quorumlog_server.directories.format import format_node
 from quorumlog_server.directories.secret import new_secret
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
+from tests.rules import rule
 
 A, B = "/data/a", "/data/b"
 
@@ -58,6 +59,7 @@ CASES: list[tuple[str, set[str], set[str] | None, bool | None, set[str]]] = [
 ]
 
 
+@rule("storage 3.1", "log 8.2")
 @pytest.mark.parametrize(("had", "closed", "quorum", "expected"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_each_directory_is_judged_by_itself(
     had: set[str], closed: set[str] | None, quorum: bool | None, expected: set[str]
@@ -90,6 +92,7 @@ def test_a_marker_that_cannot_be_written_costs_its_own_directory_a_recovery() ->
     assert again[B] is not None and again[B].broker_epoch == 7
 
 
+@rule("storage 3.2")
 def test_the_epoch_counts_only_if_every_directory_tells_it() -> None:
     """One that was not left in order may lack what the broker has acknowledged."""
     disk, opened = directories(config())

@@ -16,6 +16,7 @@ from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
+from tests.rules import rule
 
 MARKER = f"{DATA}/{CLEAN_SHUTDOWN}"
 
@@ -73,6 +74,7 @@ def opening(machine: Machine) -> bool:
     return machine.node is not None and machine.node.broker is not None and machine.node.driver is not None
 
 
+@rule("storage 3.1", "log 8.2")
 def test_no_marker_if_logs_were_left_unrecovered(cluster: SimCluster) -> None:
     """A stop right after an unclean start: logs that were not opened yet may be torn."""
     machine = cluster.machines["b1"]

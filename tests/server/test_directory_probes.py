@@ -16,6 +16,7 @@ from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog_server.directories.directory_probes import PROBE_INTERVAL_MS
 from quorumlog_storage.directory.directory import PROBE_NAME
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
+from tests.rules import rule
 
 MOVED_MS = 3_000  # from the fault until others lead
 
@@ -47,6 +48,7 @@ def probe_fails(operation: Operation) -> Fault | None:
     return Fail(errno.EROFS) if operation.path == f"{DATA}/{PROBE_NAME}" else None
 
 
+@rule("storage 7.8")
 def test_a_read_only_directory_is_offline_although_nobody_writes_to_it(cluster: SimCluster) -> None:
     victim = cluster.brokers[0]
     cluster.invariants.crashes_expected[victim.host] = None

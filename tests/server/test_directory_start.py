@@ -26,6 +26,7 @@ from quorumlog_storage.writer.directory_life import DirectoryOffline
 from quorumlog_storage.writer.stall_watch import DirectoryStalled
 from quorumlog_storage.writer.worker import Worker
 from quorumlog_storage.writer.writer import DirectoryWriter
+from tests.rules import rule
 
 PATHS = ("/data/a", "/data/b", "/data/c")
 METADATA, OTHER = PATHS[0], PATHS[1]
@@ -123,6 +124,7 @@ def test_directories_that_answer_are_opened_as_by_a_command(machine: Machine) ->
     assert all(entry.clean_shutdown is not None for entry in again.opened)
 
 
+@rule("storage 3.20")
 @pytest.mark.parametrize("name", [META_PROPERTIES, LOCK_NAME])
 def test_a_start_goes_on_without_a_directory_that_hangs(machine: Machine, name: str) -> None:
     machine.disk.path = f"{OTHER}/{name}"
@@ -153,6 +155,7 @@ def test_a_start_that_waits_says_for_which_directory(machine: Machine) -> None:
     assert set(last) == {OTHER} and 0 < last[OTHER] <= STALL_MS
 
 
+@rule("storage 3.20")
 @pytest.mark.parametrize("name", [META_PROPERTIES, LOCK_NAME, SECRET_NAME])
 def test_a_start_ends_where_the_metadata_directory_hangs(machine: Machine, name: str) -> None:
     machine.disk.path = f"{METADATA}/{name}"

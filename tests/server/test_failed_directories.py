@@ -23,6 +23,7 @@ from quorumlog_storage.files.atomic import write_atomically
 from quorumlog_storage.files.disk import DirectoryLocked
 from quorumlog_storage.writer.directory_life import LifeEvent
 from quorumlog_storage.writer.writer import DirectoryWriter
+from tests.rules import rule
 
 PATHS = ("/data/a", "/data/b", "/data/c", "/data/d")
 CONFIG = from_values(
@@ -76,6 +77,7 @@ class _Edges:
         """Nothing is written in these tests."""
 
 
+@rule("storage 3.20", "log 8.11")
 def test_a_directory_that_failed_is_known_by_its_id_where_that_can_be_read() -> None:
     directories, entries = opened_with_faults()
     assert directories.ids == {path: id_of(path) for path in PATHS[:2]}

@@ -11,8 +11,10 @@ from quorumlog_server.directories.directories import DirectoryProblem, open_dire
 from quorumlog_server.directories.first_level import BOOTSTRAP_NAME, BadFirstLevel, read_first_level, write_first_level
 from quorumlog_server.directories.first_voters import FormatRefused
 from quorumlog_storage.files.atomic import write_atomically
+from tests.rules import rule
 
 
+@rule("kraft 12.11")
 @pytest.mark.parametrize("level", range(1, LATEST_LEVEL + 1))
 def test_a_level_is_kept_for_the_first_activation(level: int) -> None:
     disk, config = SimDisk(), make_config()

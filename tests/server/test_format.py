@@ -18,6 +18,7 @@ from quorumlog_server.directories.secret import NoSecret, new_secret, read_secre
 from quorumlog_server.edge.real_edges import random_uuid
 from quorumlog_storage.directory.directory import AlreadyFormatted, read_meta
 from quorumlog_storage.directory.meta_properties import WrongDirectory
+from tests.rules import rule
 
 SECRET = new_secret(bytes(range(32)))
 
@@ -132,6 +133,7 @@ def test_an_unformatted_directory_error_names_the_remedy() -> None:
 EPOCHS = [("clean", [7, 7], 7), ("one is not", [7, None], -1), ("they differ", [7, 8], -1), ("none is", [None] * 2, -1)]
 
 
+@rule("storage 3.2")
 @pytest.mark.parametrize(("markers", "want"), [case[1:] for case in EPOCHS], ids=[case[0] for case in EPOCHS])
 def test_the_last_stop_was_clean_only_if_every_directory_agrees(markers: list[int | None], want: int) -> None:
     disk, config = make_disk(), make_config()

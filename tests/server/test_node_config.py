@@ -22,6 +22,7 @@ from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_server.config.listeners import parse_address
 from quorumlog_server.config.parts import broker_config, described, metadata_log_config
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_properties
+from tests.rules import rule
 
 MINIMAL = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 
@@ -115,6 +116,7 @@ def test_a_finer_unit_wins() -> None:
     assert config(log_retention_hours="-1").topic_defaults["retention.ms"] == "-1"
 
 
+@rule("storage 7.6")
 def test_cordoned_directories_are_some_of_the_nodes_own() -> None:
     assert config(log_dirs="/a,/b", cordoned_log_dirs="/b").cordoned_log_dirs == ("/b",)
     assert config(log_dirs="/a,/b", cordoned_log_dirs="*").cordoned_log_dirs == ("/a", "/b")
@@ -199,6 +201,7 @@ ERRORS = [
 ]
 
 
+@rule("storage 7.1")
 @pytest.mark.parametrize(("changes", "message"), [case[1:] for case in ERRORS], ids=[case[0] for case in ERRORS])
 def test_mistakes_are_named(changes: dict[str, str | None], message: str) -> None:
     values = {key: value for key, value in {**MINIMAL, **changes}.items() if value is not None}
@@ -400,6 +403,7 @@ producer.id.expiration.ms replica.high.watermark.checkpoint.interval.ms transact
 """  # of Kafka 4.3.1, without tiered storage
 
 
+@rule("storage 1.28")
 def test_every_key_of_kafka_that_concerns_logs_is_accepted() -> None:
     assert [name for name in KAFKAS_OF_LOGS.split() if name not in all_keys()] == []
 

@@ -48,8 +48,10 @@ from quorumlog_storage.files.atomic import write_atomically
 from quorumlog_storage.files.disk import DirectoryLocked
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 
+@rule("kraft 13.4", "kraft 13.7")
 def test_the_survivor_is_the_whole_quorum_of_a_new_incarnation() -> None:
     disk = survivor()
     before = log_of(disk)
@@ -78,6 +80,7 @@ def test_a_quorum_state_that_cannot_be_read_does_not_matter_any_more() -> None:
     assert read_quorum_state(disk, f"{LOG}/quorum-state") == QuorumState(epoch=5)
 
 
+@rule("kraft 13.6")
 def test_at_an_older_level_the_directories_alone_say_it() -> None:
     disk = SimDisk()
     disk = survivor([(4, (FeatureLevelRecord(name="metadata.version", level=2), *NEW_TOPIC))])
@@ -85,6 +88,7 @@ def test_at_an_older_level_the_directories_alone_say_it() -> None:
     assert incarnations(disk) == {done.intent.incarnation} and log_of(disk).image.incarnation == FIRST
 
 
+@rule("kraft 13.13")
 @pytest.mark.parametrize("cut", [1, 2, 3], ids=["begun", "in it", "ended"])
 def test_what_the_recovery_writes_is_in_no_transaction_of_the_lost_controllers(cut: int) -> None:
     """The next active controller aborts an open one, and with it all that stands in it."""
@@ -116,6 +120,7 @@ def loaded(disk: SimDisk) -> MetadataLoader:
     return loader
 
 
+@rule("kraft 13.4")
 def test_a_second_loss_is_recovered_into_a_second_incarnation() -> None:
     """Voters were added after the first recovery, and their majority was lost again."""
     disk = survivor()
@@ -140,6 +145,7 @@ def with_snapshot(disk: SimDisk, offset: int, epoch: int) -> None:
     write_snapshot(disk, LOG, heading, slices_of(delta.apply(offset, epoch)))
 
 
+@rule("kraft 13.7", "kraft 13.10")
 @pytest.mark.parametrize(
     ("log", "snapshot"),
     [
@@ -163,6 +169,7 @@ def test_the_log_goes_on_behind_a_snapshot() -> None:
     assert log_of(disk).image.next_producer_id == 77 + SKIPPED_PRODUCER_IDS
 
 
+@rule("kraft 13.10")
 def test_a_log_that_begins_behind_every_snapshot_is_refused() -> None:
     disk = SimDisk()
     disk.make_directory("/m")
@@ -175,6 +182,7 @@ def test_a_log_that_begins_behind_every_snapshot_is_refused() -> None:
         survey(disk, "/m")
 
 
+@rule("kraft 13.9")
 def test_without_unsafe_nothing_is_changed() -> None:
     disk = survivor()
     before = {path: disk.copy_of(path) for path in ("/data", "/meta")}
@@ -184,6 +192,7 @@ def test_without_unsafe_nothing_is_changed() -> None:
     assert {path: {n: c for n, c in files.items() if LOCK_NAME not in n} for path, files in after.items()} == before
 
 
+@rule("kraft 13.9")
 def test_a_running_node_is_refused() -> None:
     for path in DIRECTORIES:
         disk = survivor()
@@ -193,6 +202,7 @@ def test_a_running_node_is_refused() -> None:
         assert incarnations(disk) == {FIRST}
 
 
+@rule("kraft 13.9")
 def test_a_broker_alone_and_an_empty_log_are_refused() -> None:
     with pytest.raises(RecoveryRefused, match="node 9 is not a controller"):
         recovered(survivor(), config_of(9, "broker"))
@@ -200,6 +210,7 @@ def test_a_broker_alone_and_an_empty_log_are_refused() -> None:
         recovered(survivor(()))
 
 
+@rule("kraft 13.9")
 def test_another_directory_that_holds_more_is_refused() -> None:
     disk = survivor()
     disk.make_directory("/lost")
@@ -211,6 +222,7 @@ def test_another_directory_that_holds_more_is_refused() -> None:
     assert [place for place, _ in recovered(disk, others=["/equal"]).others] == ["/equal"]
 
 
+@rule("kraft 13.8")
 def test_a_start_waits_for_an_interrupted_recovery() -> None:
     disk = survivor()
     write_atomically(disk, f"/meta/{INTENT_NAME}", b"{}")
@@ -227,6 +239,7 @@ def calls() -> int:
     return len(disk.calls)
 
 
+@rule("kraft 13.8")
 @pytest.mark.parametrize("fault", [Fault.KILL, Fault.POWER_CUT])
 def test_a_power_cut_at_any_call_leaves_the_old_cluster_or_one_that_the_same_command_finishes(fault: Fault) -> None:
     count = calls()

@@ -7,10 +7,12 @@ from functools import cache
 import pytest
 
 from jepsen.sim.incarnations import fetched_snapshot, lost_majority
+from tests.rules import rule
 
 run = cache(lost_majority.run)
 
 
+@rule("kraft 13.1", "kraft 13.4")
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_the_old_majority_is_refused_and_nothing_new_is_lost(seed: int) -> None:
     result = run(seed)

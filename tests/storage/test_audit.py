@@ -34,6 +34,7 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.producers.index_note import read_note
 from quorumlog_storage.producers.producer_snapshot import decode_snapshot, encode_snapshot
 from quorumlog_storage.segment.batch import stamped_batches
+from tests.rules import rule
 
 LINE = ("t", 0)
 
@@ -298,6 +299,7 @@ def test_equal_replicas_have_no_fault() -> None:
     assert report.faults == [] and report.compared == 2
 
 
+@rule("storage 12.2")
 def test_replicas_that_differ_below_the_high_watermark() -> None:
     disk, *paths = two_nodes()
     path = f"/other/t-0/{0:020d}.log"

@@ -23,6 +23,7 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_view import OffsetOutOfRange
+from tests.rules import rule
 
 # Files of which a changed byte does no harm to what the log serves, or of which one replica alone cannot know it.
 HINTS = {
@@ -70,6 +71,7 @@ def is_harmless(damage: Damage) -> bool:
     return damage.path.endswith("-checkpoint") and damage.content + b"\n" == disk.read_bytes(damage.path)
 
 
+@rule("storage 12.1")
 @pytest.mark.parametrize("kind", ["changed", "cut"])
 def test_every_damage_is_found_at_its_file(kind: str) -> None:
     disk, missed, harmless, count = small_directory(), [], 0, 0

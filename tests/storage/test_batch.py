@@ -10,6 +10,7 @@ from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import Codec
 from quorumlog_storage.rules.isolation import Isolation, upper_bound
 from quorumlog_storage.segment.batch import StoredBatch, received_batches, stamped_batches
+from tests.rules import rule
 
 TIMES = (1_700_000_000_000, 1_700_000_000_900, 1_700_000_000_300)
 
@@ -57,6 +58,7 @@ class Offsets:
     end_offset: int = 13
 
 
+@rule("storage 1.24")
 @pytest.mark.parametrize(
     ("isolation", "want"),
     [(Isolation.LOG_END, 13), (Isolation.HIGH_WATERMARK, 8), (Isolation.LAST_STABLE_OFFSET, 5)],

@@ -9,6 +9,7 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 PARTITION = ("t", 0)
 PATH = "/data/t-0"
@@ -58,6 +59,7 @@ def test_a_log_that_begins_anew_has_no_point() -> None:
     assert noted(disk) == 0
 
 
+@rule("storage 1.2", "storage 3.8")
 def test_open_lowers_a_point_above_the_end() -> None:
     disk = disk_with_data()
     filled(disk).close()

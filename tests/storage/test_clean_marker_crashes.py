@@ -21,6 +21,7 @@ from quorumlog_storage.directory.partition_directories import PartitionDirectori
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 PATHS = ("/data/a", "/data/b")
 EPOCH = 7
@@ -71,6 +72,7 @@ def stop(struck: StruckDisk, at: int, strike: Strike) -> int:
     return len(struck.calls)
 
 
+@rule("log 2.1")
 @pytest.mark.parametrize("survives", ["none", "subset"])
 @pytest.mark.parametrize("done", [0.0, 0.5, 1.0])
 def test_what_a_marked_directory_holds_is_whole_after_a_power_cut_at_any_call(done: float, survives: str) -> None:

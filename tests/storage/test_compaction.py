@@ -35,6 +35,7 @@ from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.log_file import CorruptBatch
 from quorumlog_storage.segment.segment import Segment
 from tests.parts import few
+from tests.rules import rule
 
 KEYS = st.sampled_from([b"a", b"b", b"c", b"", b"long" * 30])
 BATCH = st.tuples(
@@ -55,6 +56,7 @@ def segments_meet(log: Log) -> None:
         assert segment.end_offset() == successor
 
 
+@rule("storage 9.1", "log 7.1", "log 7.11")
 @settings(deadline=None, max_examples=few(150))
 @given(st.lists(BATCH, min_size=1, max_size=25), st.integers(1, 6), st.integers(0, 3), st.integers(300, 1_500))
 def test_the_last_value_of_each_key_stays_however_it_is_cut_into_rounds(
@@ -109,6 +111,7 @@ def test_a_group_ends_where_its_sources_ended_also_if_their_last_records_go() ->
         assert last.end_offset() == ends[group.sources[-1]]
 
 
+@rule("storage 9.10")
 def test_many_small_segments_become_few() -> None:
     log = filled(80, keys=2)
     before = len(log.segment_bases)
@@ -128,6 +131,7 @@ def test_an_index_is_made_for_each_output_and_a_look_up_uses_it() -> None:
     assert any(segment.caches[0].size for segment in opened.view.segments[:-1])
 
 
+@rule("storage 9.6", "log 7.9")
 def test_records_without_a_key_go_and_are_counted() -> None:
     log = reopened(disk_with_data())
     for number in range(20):
@@ -138,6 +142,7 @@ def test_records_without_a_key_go_and_are_counted() -> None:
     assert all(entry.key is not None for entry in entries(log) if entry.offset < boundary)
 
 
+@rule("storage 9.11", "log 7.12")
 def test_a_batch_that_is_larger_than_the_buffer_is_read_whole() -> None:
     log = reopened(disk_with_data())
     for number in range(6):
@@ -147,6 +152,7 @@ def test_a_batch_that_is_larger_than_the_buffer_is_read_whole() -> None:
     assert len([entry for entry in entries(log) if entry.offset < log.segment_bases[-1]]) == 1
 
 
+@rule("storage 9.11", "log 7.12")
 @pytest.mark.parametrize(("position", "value"), [(8, 0x7F), (20, 0xFF), (70, 0xFF), (16, 7)])
 def test_a_damaged_batch_ends_the_round_and_says_where(position: int, value: int) -> None:
     """A length beyond the file, a wrong checksum, rotten bytes, another format."""
@@ -161,6 +167,7 @@ def test_a_damaged_batch_ends_the_round_and_says_where(position: int, value: int
 # --- several outputs of one group ---
 
 
+@rule("storage 9.10", "log 7.13")
 @pytest.mark.parametrize("max_bytes", [500, 900, 1_400])
 def test_a_group_that_outgrows_a_segment_becomes_several_that_meet(max_bytes: int) -> None:
     log = filled(60, keys=50)
@@ -197,6 +204,7 @@ def swapped_after(change: object) -> None:
     add(log, [(b"k", b"goes on")], epoch=2)
 
 
+@rule("storage 11.4")
 def test_a_truncated_log_takes_no_group_from_before() -> None:
     swapped_after(lambda log: log.truncate_to(5))
 
@@ -210,6 +218,7 @@ def test_a_truncated_and_refilled_log_takes_no_group_from_before() -> None:
     swapped_after(change)
 
 
+@rule("storage 11.4")
 def test_a_log_whose_start_was_raised_takes_no_group_from_before() -> None:
     swapped_after(lambda log: log.advance_start(log.segment_bases[1]))
 
@@ -231,6 +240,7 @@ def test_a_reader_of_an_older_view_reads_on() -> None:
     assert log.read(view.bases[2], 10_000, upper_bound=log.end_offset)
 
 
+@rule("log 7.10")
 def test_an_interrupted_round_leaves_only_files_that_the_next_one_removes() -> None:
     log = filled()
     names = set(log.disk.list(PATH))
@@ -244,6 +254,7 @@ def test_an_interrupted_round_leaves_only_files_that_the_next_one_removes() -> N
     assert not [name for name in log.disk.list(PATH) if name.endswith((".cleaned", ".swap", ".deleted"))]
 
 
+@rule("log 7.15")
 def test_a_gap_at_the_end_of_what_is_dirty_does_not_stop_the_rounds() -> None:
     log = reopened(disk_with_data())
     rng = random.Random(3)
@@ -255,6 +266,7 @@ def test_a_gap_at_the_end_of_what_is_dirty_does_not_stop_the_rounds() -> None:
     assert again == RoundDone(first.first_dirty, False, 0, 0, 0, 0), "nothing is dirty, so nothing is read"
 
 
+@rule("storage 9.21")
 def test_a_cleaned_segment_keeps_the_time_of_its_last_source(tmp_path: Path) -> None:
     """As in Kafka: retention of records without a timestamp counts from it there."""
     disk, path = RealDisk(), f"{tmp_path}/t-0"
@@ -272,6 +284,7 @@ def test_a_cleaned_segment_keeps_the_time_of_its_last_source(tmp_path: Path) -> 
     log.close()
 
 
+@rule("storage 9.19")
 def test_a_log_of_which_everything_stays_is_not_written_at_all() -> None:
     """Pass 1 sees that nothing goes; and where it cannot, because the part is clean, pass 2 writes from the first
     change on only."""
@@ -288,6 +301,7 @@ def test_a_log_of_which_everything_stays_is_not_written_at_all() -> None:
     assert not [name for name in disk.list(PATH) if name.endswith(".cleaned")]
 
 
+@rule("storage 9.19")
 def test_pieces_of_which_nothing_stays_are_not_read_again() -> None:
     log = Log.open(disk_with_data(), PATH, replace(CONFIG, segment_bytes=1 << 20), clean=True)
     for number in range(200):

@@ -24,6 +24,7 @@ from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.segment.segment import Segment
+from tests.rules import rule
 
 
 def a_log(keys: int = 4) -> Log:
@@ -107,6 +108,7 @@ def check(disk: SimDisk, before: list[Entry], recovery_point: int) -> None:
     assert last_values(entries(log)) == {**last_values(before), b"k0": b"goes on"}
 
 
+@rule("storage 3.3", "storage 9.12", "log 7.14")
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
 @pytest.mark.parametrize(("change", "keys"), [one[1:] for one in CHANGES], ids=[one[0] for one in CHANGES])
 def test_a_stop_at_any_call(change: Callable[[Log], object], keys: int, stop: Stop) -> None:
@@ -115,6 +117,7 @@ def test_a_stop_at_any_call(change: Callable[[Log], object], keys: int, stop: St
         check(disk, before, recovery_point=16)
 
 
+@rule("log 7.14")
 @pytest.mark.parametrize(("change", "keys"), [one[1:] for one in CHANGES], ids=[one[0] for one in CHANGES])
 def test_a_second_stop_while_the_first_is_recovered_from(change: Callable[[Log], object], keys: int) -> None:
     rng, before = random.Random(5), entries(a_log(keys))
@@ -124,6 +127,7 @@ def test_a_second_stop_while_the_first_is_recovered_from(change: Callable[[Log],
         check(disk, before, recovery_point=rng.choice((0, 8, 16)))
 
 
+@rule("storage 9.12")
 def test_the_outputs_get_their_suffix_from_the_last_one_on_and_each_name_is_synced() -> None:
     log = a_log(16)
     done = traced(log.disk, lambda: into_several_outputs(log))
@@ -158,6 +162,7 @@ def half_swapped() -> tuple[SimDisk, list[Entry]]:
     return disk, before
 
 
+@rule("storage 3.3")
 def test_a_start_drops_a_swap_that_lacks_an_output() -> None:
     disk, before = half_swapped()
     log = reopened(disk, recovery_point=16)

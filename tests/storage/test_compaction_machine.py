@@ -41,6 +41,7 @@ from quorumlog_storage.cleaning.spec import RoundDone
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.segment.log_config import LogConfig
+from tests import rules
 from tests.parts import few
 
 PRODUCERS = (1, 2)
@@ -67,6 +68,7 @@ class Write(NamedTuple):
     transaction: int
 
 
+@rules.rule("log 3.12", "log 7.1", "log 7.2", "log 7.5", "log 7.8", "log 7.18")
 class CompactionAgainstLastWrite(RuleBasedStateMachine):
     """ended: whether each transaction was committed. began: where the open one of each producer began.
     covered_ms: when a round first had a batch. round_ms: when the last round was. broken_off_at: where the log

@@ -10,6 +10,7 @@ from storage_samples import PATH, disk_with_data
 
 from quorumlog_storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks, Page
 from quorumlog_storage.log.log import Log
+from tests.rules import rule
 
 WHOLE = replace(CONFIG, segment_bytes=1 << 20)
 
@@ -18,6 +19,7 @@ def log_of() -> Log:
     return Log.open(disk_with_data(), PATH, WHOLE, clean=True)
 
 
+@rule("storage 9.19")
 @pytest.mark.parametrize(
     ("states", "is_last", "needed", "ranges", "stays"),
     [

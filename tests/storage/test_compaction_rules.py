@@ -30,6 +30,7 @@ from quorumlog_storage.cleaning.outcomes import Outcomes
 from quorumlog_storage.cleaning.record_table import NO_KEY, RecordTable
 from quorumlog_storage.cleaning.retention import LastWrite, has_passed, is_last_write, kept_records
 from quorumlog_storage.log.log import Log
+from tests.rules import rule
 
 PRODUCER, OTHER = 1000, 2000
 LATER_MS = FIRST_MS + DELETE_RETENTION_MS
@@ -38,6 +39,7 @@ LATER_MS = FIRST_MS + DELETE_RETENTION_MS
 # --- one record ---
 
 
+@rule("storage 9.6")
 @pytest.mark.parametrize("has_value", [True, False])
 @pytest.mark.parametrize("dropping", [False, True], ids=["before the horizon", "after it"])
 @pytest.mark.parametrize(
@@ -80,6 +82,7 @@ RECORDS = st.lists(
 )
 
 
+@rule("storage 9.6")
 @given(RECORDS, st.sampled_from(Codec))
 def test_the_table_agrees_with_the_plain_decoder(
     made: list[tuple[bytes | None, bytes | None, int, int]], codec: Codec
@@ -123,6 +126,7 @@ def header_of(**changes: int) -> BatchHeader:
     return BatchHeader(**{**fields, **changes})
 
 
+@rule("storage 4.9", "storage 9.7", "log 7.18")
 @pytest.mark.parametrize(
     ("last", "changes", "stays"),
     [
@@ -139,6 +143,7 @@ def test_the_last_batch_of_a_producer_stays(last: LastWrite, changes: dict[str, 
     assert is_last_write(header_of(**changes), {PRODUCER: last}) is stays
 
 
+@rule("storage 9.8")
 @pytest.mark.parametrize(
     ("attributes", "base_timestamp", "passed"),
     [(0x40, 999, True), (0x40, 1_000, True), (0x40, 1_001, False), (0, 0, False), (0x40, NO_TIMESTAMP, False)],
@@ -158,6 +163,7 @@ def log_of(*batches_: list[tuple[bytes | None, bytes | None]]) -> Log:
     return log
 
 
+@rule("storage 9.1", "log 7.2")
 def test_a_tombstone_stays_until_its_horizon_has_passed() -> None:
     log = log_of([(b"k", b"1"), (b"m", b"1")], [(b"k", None), (b"n", b"1")])
     run_round(log)
@@ -202,6 +208,7 @@ def markers(log: Log) -> list[Offset]:
     return [header.base_offset for _, header in batches(log) if header.is_control and header.count]
 
 
+@rule("storage 9.7", "log 7.3")
 def test_aborted_data_goes_first_and_its_marker_after_the_horizon() -> None:
     log = reopened(disk_with_data())
     transaction(log, b"k", b"aborted")
@@ -222,6 +229,7 @@ def test_aborted_data_goes_first_and_its_marker_after_the_horizon() -> None:
     assert marker not in markers(log) and [e.value for e in entries(log)] == [b"1", b"2"]
 
 
+@rule("storage 9.9", "log 7.3")
 def test_the_transaction_index_keeps_an_aborted_transaction_while_its_data_may_be_there() -> None:
     log = reopened(disk_with_data())
     add(log, [(b"x", b"1")] * 3)
@@ -245,6 +253,7 @@ def test_the_transaction_index_keeps_an_aborted_transaction_while_its_data_may_b
     assert not opened.read_part(0, 10_000, upper_bound=opened.end_offset, committed=True).aborted
 
 
+@rule("log 7.7")
 def test_aborted_data_does_not_hide_the_committed_value_of_its_key() -> None:
     log = reopened(disk_with_data())
     add(log, [(b"k", b"committed")])
@@ -265,6 +274,7 @@ def test_a_marker_above_the_boundary_decides_about_data_below_it() -> None:
     assert [e.value for e in entries(log)] == [b"1"]
 
 
+@rule("log 7.4")
 def test_a_commit_marker_stays_while_its_data_does() -> None:
     log = reopened(disk_with_data())
     transaction(log, b"k", b"1")
@@ -282,6 +292,7 @@ def test_a_commit_marker_stays_while_its_data_does() -> None:
     assert kept == [(0, 0), (marker, 1)], "the producer's last batch stays empty, and so its marker stays"
 
 
+@rule("log 7.6")
 def test_the_key_of_a_marker_is_no_key_of_a_record() -> None:
     log = reopened(disk_with_data())
     key = b"\x00\x00\x00\x01"  # version 0, COMMIT
@@ -309,6 +320,7 @@ def test_two_producers_do_not_share_their_ends() -> None:
 # --- what an empty batch keeps ---
 
 
+@rule("storage 4.9", "log 7.5")
 def test_a_repeated_batch_is_still_recognized_after_a_rebuild_from_the_log() -> None:
     log = reopened(disk_with_data())
     add(log, [(b"k", b"1")], producer_id=PRODUCER, producer_epoch=0, base_sequence=7)
@@ -341,6 +353,7 @@ def test_an_empty_batch_is_kafkas_byte_for_byte() -> None:
     assert rules.filtered(data, parse_header(data), must_stay=False) is None
 
 
+@rule("storage 9.7", "log 7.17")
 def test_the_end_of_the_log_stays_where_it_is_though_all_records_go() -> None:
     log = log_of([(b"k", None)], [(b"k", None)])
     run_round(log)
@@ -357,6 +370,7 @@ def source(base: Offset, size: int, end: Offset) -> SourceFile:
     return SourceFile("/d", base, size, end)
 
 
+@rule("storage 9.10", "log 2.8", "log 7.13")
 @pytest.mark.parametrize(
     ("sources", "limits", "groups"),
     [

@@ -21,6 +21,7 @@ from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys
 from quorumlog_storage.cleaning.marks import Marks
 from quorumlog_storage.log.log import Log
 from tests.parts import few
+from tests.rules import rule
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -31,6 +32,7 @@ SIPHASH = {
 }
 
 
+@rule("storage 9.20")
 @pytest.mark.parametrize("size", SIPHASH)
 def test_the_hash_is_siphash(size: int) -> None:
     key0, key1 = (np.uint64(int.from_bytes(bytes(range(at, at + 8)), "little")) for at in (0, 8))
@@ -69,6 +71,7 @@ def filled(disk: SimDisk, steps: list[Any]) -> Log:
     return log
 
 
+@rule("storage 9.20")
 @settings(max_examples=few(150))
 @given(
     steps=st.lists(BATCH, min_size=1, max_size=20),
@@ -108,6 +111,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(data)
 
 
+@rule("storage 9.20")
 @settings(max_examples=few(400))
 @given(st.one_of(st.binary(max_size=60), damaged()), st.integers(1, 4), st.integers(0, 10), st.booleans())
 def test_both_forms_refuse_the_same_bytes(junk: bytes, count: int, more: int, marked: bool) -> None:

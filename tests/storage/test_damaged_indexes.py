@@ -16,6 +16,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment import index_pair
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 CONFIG = LogConfig(segment_bytes=1_500, index_interval_bytes=200)
 START_MS = 1_700_000_000_000
@@ -82,6 +83,7 @@ def look_everything_up(log: Log, times: list[int]) -> None:
             assert (largest.timestamp, segment.base_offset + largest.relative_offset) == (latest, last_offset)
 
 
+@rule("storage 2.5")
 @pytest.mark.parametrize("times", [RISING, FALLING], ids=["rising", "falling"])
 @pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
 @pytest.mark.parametrize("name", [index_name, time_index_name])
@@ -120,6 +122,7 @@ def damaged(disk: SimDisk, suffix: str, damage: Callable[[bytes], bytes | None])
             put(disk, name, damage(content))
 
 
+@rule("log 2.5", "log 4.6")
 @pytest.mark.parametrize("times", [RISING, FALLING], ids=["rising", "falling"])
 @pytest.mark.parametrize("suffixes", [(INDEX_SUFFIX,), (TIME_INDEX_SUFFIX,), CACHE_SUFFIXES], ids="-".join)
 @pytest.mark.parametrize("damage", [c[1] for c in DAMAGES], ids=[c[0] for c in DAMAGES])
@@ -144,6 +147,7 @@ def few_unindexed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_pair, "MAX_UNINDEXED_BYTES", 600)
 
 
+@rule("storage 2.5", "log 2.5")
 @pytest.mark.usefixtures("few_unindexed")
 @pytest.mark.parametrize("suffix", [INDEX_SUFFIX, TIME_INDEX_SUFFIX])
 @pytest.mark.parametrize("damage", [c[1] for c in DAMAGES[:4]], ids=[c[0] for c in DAMAGES[:4]])

@@ -31,6 +31,7 @@ from quorumlog_storage.files.disk import DirectoryLocked
 from quorumlog_storage.files.properties import BadProperties
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 META = MetaProperties("c1", 3, bytes(range(16)))
 UNIQUE = bytes(range(16, 32))
@@ -42,6 +43,7 @@ def formatted() -> SimDisk:
     return disk
 
 
+@rule("storage 10.10")
 def test_a_format_is_durable_kafkas_text_and_not_repeated() -> None:
     disk = formatted()
     disk.crash(random.Random(1))
@@ -59,6 +61,7 @@ def test_a_case_insensitive_file_system_is_refused() -> None:
         format_directory(SimDisk(case_insensitive=True), "/d", META)
 
 
+@rule("storage 7.2", "log 8.6")
 def test_one_node_holds_a_directory() -> None:
     disk = formatted()
     held = LockedDirectory.open(disk, "/data/d")
@@ -77,6 +80,7 @@ OTHER = replace(META, directory_id=UNIQUE)
 RECOVERED = replace(META, incarnation=ClusterIncarnation(1, b"\1" * 16))
 
 
+@rule("kraft 13.2")
 def test_the_clusters_incarnation_is_kept_and_absent_means_none() -> None:
     content = RECOVERED.render()
     assert b"cluster.incarnation=1.AQEBAQEBAQEBAQEBAQEBAQ\n" in content and b"incarnation" not in META.render()
@@ -85,6 +89,7 @@ def test_the_clusters_incarnation_is_kept_and_absent_means_none() -> None:
         MetaProperties.parse("/m", content.replace(b"=1.", b"=one."))
 
 
+@rule("storage 7.3")
 @pytest.mark.parametrize("number", [0, 1, 2, 99])
 def test_a_reserved_directory_id_is_refused(number: int) -> None:
     reserved = replace(META, directory_id=number.to_bytes(16, "big"))
@@ -104,12 +109,14 @@ TOGETHER = [
 ]
 
 
+@rule("storage 7.3")
 @pytest.mark.parametrize(("found", "text"), [c[1:] for c in TOGETHER], ids=[c[0] for c in TOGETHER])
 def test_directories_must_belong_together(found: list[tuple[str, MetaProperties]], text: str) -> None:
     with pytest.raises(WrongDirectory, match=text):
         check_directories(found, 3, None)
 
 
+@rule("log 8.11")
 def test_directories_that_belong_together() -> None:
     check_directories([("/a", META), ("/b", OTHER)], 3, "c1")
     with pytest.raises(WrongDirectory):
@@ -117,6 +124,7 @@ def test_directories_that_belong_together() -> None:
     check_directories([], 3, None)
 
 
+@rule("storage 3.1", "log 2.1")
 def test_the_clean_marker_is_gone_before_anything_is_loaded() -> None:
     disk = formatted()
     assert LockedDirectory.open(disk, "/data/d").clean_shutdown is None
@@ -159,6 +167,7 @@ def test_the_topic_id_of_a_partition() -> None:
     assert disk.read_bytes("/data/d/partition.metadata") == b"version: 0\ntopic_id: EBESExQVFhcYGRobHB0eHw"
 
 
+@rule("storage 3.17")
 @pytest.mark.parametrize(
     "content",
     [

@@ -20,6 +20,7 @@ from quorumlog_storage.writer.directory_life import (
     Generation,
     LifeEvent,
 )
+from tests.rules import rule
 
 S, E = DirectoryState, LifeEvent
 
@@ -68,6 +69,7 @@ def test_every_state_takes_the_events_of_the_table_and_no_others(state: Director
         assert life.state is after
 
 
+@rule("storage 7.7")
 def test_the_table_is_whole() -> None:
     assert TRANSITIONS == VALID
 

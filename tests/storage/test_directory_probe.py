@@ -16,6 +16,7 @@ from quorumlog_storage.directory.directory import LOCK_NAME, DirectoryGone, Dire
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.files.disk import Disk, DiskError
+from tests.rules import rule
 
 
 @pytest.fixture(params=["real", "simulated"])
@@ -58,6 +59,7 @@ def test_a_directory_that_is_as_it_was_passes_and_nothing_stays_in_it(place: tup
     assert disk.list(path) == before
 
 
+@rule("storage 7.8")
 @pytest.mark.parametrize("change", [remove_all, remove_and_make_anew, remove_the_files, replace_the_lock])
 def test_a_directory_that_was_removed_or_replaced_is_noticed(
     place: tuple[Disk, str], change: Callable[[Disk, str], None]

@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog_storage.rules.epochs import EpochEnd, EpochStart, LeaderEpochCache
+from tests import rules
 from tests.parts import few
 
 REPLICAS = 2
@@ -64,6 +65,7 @@ class Replica:
         del self.epochs[max(0, offset - self.start) :]
 
 
+@rules.rule("log 1.1", "log 1.6", "log 1.7", "log 1.14")
 class EpochsAgainstList(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()

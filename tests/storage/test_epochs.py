@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quorumlog.ids import NO_EPOCH
 from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
 from quorumlog_storage.rules.epochs import EpochEnd, EpochStart, LeaderEpochCache
+from tests.rules import rule
 
 Pairs = list[tuple[int, int]]
 
@@ -34,6 +35,7 @@ ASSIGN: list[tuple[str, Pairs, Pairs]] = [
 ]
 
 
+@rule("storage 6.1", "log 1.1", "log 1.2", "log 1.3")
 @pytest.mark.parametrize(("assigned", "want"), [c[1:] for c in ASSIGN], ids=[c[0] for c in ASSIGN])
 def test_assign(assigned: Pairs, want: Pairs) -> None:
     assert pairs_of(cache_of(assigned)) == want
@@ -51,6 +53,7 @@ END: list[tuple[str, Pairs, int, tuple[int, int] | None]] = [
 ]
 
 
+@rule("storage 6.2", "log 1.4", "log 1.5", "log 1.6")
 @pytest.mark.parametrize(("entries", "epoch", "want"), [c[1:] for c in END], ids=[c[0] for c in END])
 def test_end_offset(entries: Pairs, epoch: int, want: tuple[int, int] | None) -> None:
     assert cache_of(entries).end_offset_for(epoch, 44) == (EpochEnd(*want) if want else None)
@@ -66,6 +69,7 @@ FROM_START: list[tuple[str, int, Pairs]] = [
 ]
 
 
+@rule("storage 6.2", "log 1.8")
 @pytest.mark.parametrize(("offset", "want"), [c[1:] for c in FROM_START], ids=[c[0] for c in FROM_START])
 def test_truncate_from_start(offset: int, want: Pairs) -> None:
     cache = cache_of(THREE)
@@ -82,6 +86,7 @@ FROM_END: list[tuple[str, int, Pairs]] = [
 ]
 
 
+@rule("storage 6.2", "log 1.9")
 @pytest.mark.parametrize(("offset", "want"), [c[1:] for c in FROM_END], ids=[c[0] for c in FROM_END])
 def test_truncate_from_end(offset: int, want: Pairs) -> None:
     cache = cache_of(THREE)
@@ -89,16 +94,19 @@ def test_truncate_from_end(offset: int, want: Pairs) -> None:
     assert pairs_of(cache) == want
 
 
+@rule("log 1.9")
 def test_truncating_an_empty_cache_does_nothing() -> None:
     cache = LeaderEpochCache()
     assert not cache.truncate_from_end(0) and not cache.truncate_from_start(5)
 
 
+@rule("log 1.11")
 @pytest.mark.parametrize(("offset", "want"), [(9, None), (10, 2), (19, 2), (20, 4), (30, 7), (1000, 7)])
 def test_epoch_for_offset(offset: int, want: int | None) -> None:
     assert cache_of(THREE).epoch_for(offset) == want
 
 
+@rule("storage 10.3", "log 1.10")
 def test_a_checkpoint_is_kafkas_text_and_reads_back_equal() -> None:
     content = cache_of(THREE).render()
     assert content == b"0\n3\n2 10\n4 20\n7 30\n"
@@ -134,6 +142,7 @@ def test_a_bad_checkpoint_says_where(content: bytes, line: int) -> None:
     assert caught.value.line == line
 
 
+@rule("storage 6.1")
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 30)), max_size=12), st.integers(-1, 10))
 def test_columns_increase_and_the_end_agrees_with_a_search(assigned: Pairs, epoch: int) -> None:
     cache = cache_of(assigned)

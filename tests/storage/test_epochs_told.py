@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from quorumlog.ids import Offset
 from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
+from tests.rules import rule
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 8)), max_size=5).map(
     lambda pairs: LeaderEpochCache(EpochStart(*pair) for pair in sorted(pairs)).entries
@@ -19,6 +20,7 @@ def after_a_start(entries: tuple[EpochStart, ...], end_offset: Offset) -> tuple[
     return cache.entries
 
 
+@rule("storage 6.3", "log 1.10")
 @given(ENTRIES, ENTRIES, st.integers(0, 9))
 def test_a_start_makes_the_same_of_both(
     saved: tuple[EpochStart, ...], now: tuple[EpochStart, ...], end_offset: Offset

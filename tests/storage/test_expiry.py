@@ -14,6 +14,7 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.retention.expiry import Candidate, Planned, find_expired, note_starts, retire_expired
 from quorumlog_storage.retention.policy import Policy
 from quorumlog_storage.segment.batch import StoredBatch
+from tests.rules import rule
 
 ALL = Policy(retention_ms=0)
 LONG_AFTER = 1_800_000_000_000  # the records are of 1_700_000_000_000
@@ -57,6 +58,7 @@ def test_everything_that_is_committed_goes_segment_by_segment() -> None:
     assert lines(world) == {}, "the first segment's name says it"
 
 
+@rule("storage 8.3")
 def test_where_all_goes_the_log_goes_on_at_its_end() -> None:
     world = made()
     end = world.log.log.end_offset
@@ -147,6 +149,7 @@ def test_a_log_that_has_left_is_left_alone() -> None:
     assert lines(world) == {} and retire_expired(planned[0], max_segments=9)
 
 
+@rule("log 3.13")
 def test_a_pass_is_repeated_without_effect() -> None:
     world = made()
     run_pass(world, candidate(world))
@@ -156,6 +159,7 @@ def test_a_pass_is_repeated_without_effect() -> None:
     assert world.disk.operations - before < 5
 
 
+@rule("storage 8.4")
 @pytest.mark.parametrize("seed", range(30))
 def test_after_a_power_cut_at_any_step_nothing_comes_back(seed: int) -> None:
     rng = random.Random(seed)

@@ -14,6 +14,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import NEVER, LogConfig
 from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter
 from tests.parts import few
+from tests.rules import rule
 
 CACHED = replace(SMALL, durable=False, segment_bytes=100_000)
 
@@ -51,6 +52,7 @@ CASES = [
 ]
 
 
+@rule("storage 1.21")
 @pytest.mark.parametrize(("flush_messages", "turns", "synced"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_a_turn_ends_with_a_sync_once_so_many_records_wait(
     flush_messages: int, turns: list[tuple[int, ...]], synced: list[bool]

@@ -18,6 +18,7 @@ from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.names import CLEANED_SUFFIX, SWAP_SUFFIX
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.swap import Superseded
+from tests.rules import rule
 
 
 def counting() -> CountingDisk:
@@ -51,6 +52,7 @@ def spec_alone(disk: CountingDisk) -> RoundSpec:
     return spec
 
 
+@rule("storage 1.31")
 @pytest.mark.parametrize("mark", ["delete", "stray"])
 def test_a_partition_that_left_has_nothing_open_although_its_log_is_still_known(mark: str) -> None:
     disk = counting()
@@ -75,6 +77,7 @@ def test_a_partition_that_left_has_nothing_open_although_its_log_is_still_known(
         assert disk.open_gone() == []
 
 
+@rule("storage 1.31")
 def test_a_round_leaves_nothing_open_wherever_it_ends() -> None:
     disk = counting()
     spec = spec_alone(disk)

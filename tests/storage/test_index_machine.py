@@ -18,6 +18,7 @@ from quorumlog_storage.files.eviction import LogResources
 from quorumlog_storage.files.names import index_name, time_index_name
 from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.segment import Segment
+from tests import rules
 from tests.parts import few
 
 BASE = 1_000
@@ -39,6 +40,7 @@ def made(base: Offset, time: int, records: int) -> StoredBatch:
     return received_batches(data)[0]
 
 
+@rules.rule("log 4.3", "log 4.4", "log 5.4")
 class IndexesAgainstBisect(RuleBasedStateMachine):
     @initialize(interval=st.sampled_from([1, 100, 300]), rising=st.booleans(), bound=st.sampled_from([1, 1 << 20]))
     def begin(self, interval: int, rising: bool, bound: int) -> None:

@@ -15,6 +15,7 @@ from quorumlog.ids import Offset
 from quorumlog_storage.files.disk import File
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 VALUE = b"v" * 300
 ONE = batch(0, [VALUE]).size
@@ -77,6 +78,7 @@ CASES: list[tuple[str, int, int, int, dict[str, int]]] = [
 ]
 
 
+@rule("storage 3.19")
 @pytest.mark.parametrize(("records", "synced", "point", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_what_a_start_syncs(
     monkeypatch: pytest.MonkeyPatch, records: int, synced: int, point: Offset, want: dict[str, int]
@@ -99,6 +101,7 @@ def test_the_turn_syncs_it_whatever_the_topic_asks_for(durable: bool) -> None:
     assert opened(disk, 2, config=LogConfig(segment_bytes=3 * ONE, durable=durable)).synced_end == 3
 
 
+@rule("storage 3.19")
 @given(st.integers(0, 9), st.data())
 def test_a_power_cut_after_its_first_sync_takes_nothing(records: int, data: st.DataObject) -> None:
     synced = data.draw(st.integers(0, records))

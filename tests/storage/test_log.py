@@ -19,6 +19,7 @@ from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable, Unexpecte
 from quorumlog_storage.log.log_view import OffsetOutOfRange
 from quorumlog_storage.rules.epochs import CHECKPOINT_NAME
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 
 def filled(batches: int = 20, records: int = 3) -> tuple[SimDisk, Log]:
@@ -30,6 +31,7 @@ def filled(batches: int = 20, records: int = 3) -> tuple[SimDisk, Log]:
     return disk, log
 
 
+@rule("storage 1.1", "storage 1.22", "log 3.2", "log 4.1")
 def test_reads_at_every_offset_with_every_bound() -> None:
     _, log = filled()
     for offset in range(log.end_offset):
@@ -42,6 +44,7 @@ def test_reads_at_every_offset_with_every_bound() -> None:
                 assert found[-1].next_offset <= bound
 
 
+@rule("storage 1.23", "log 3.12")
 def test_max_bytes_cuts_at_batches_but_not_below_one() -> None:
     _, log = filled()
     size = headers(log.read(0, 1, upper_bound=60))[0].size
@@ -50,6 +53,7 @@ def test_max_bytes_cuts_at_batches_but_not_below_one() -> None:
     assert len(log.read(0, 2 * size, upper_bound=60)) == 2 * size
 
 
+@rule("log 5.3")
 def test_a_read_is_cut_if_another_batch_lies_below_its_bound_in_this_segment_or_the_next() -> None:
     _, log = filled()
     assert len(log.segment_bases) > 2
@@ -62,6 +66,7 @@ def test_a_read_is_cut_if_another_batch_lies_below_its_bound_in_this_segment_or_
                 assert part.is_cut == (end < bound)
 
 
+@rule("storage 1.22", "log 3.2")
 def test_reads_outside_are_refused_with_the_range() -> None:
     _, log = filled()
     assert log.read(60, 100, upper_bound=60) == b""
@@ -81,6 +86,7 @@ BAD_APPENDS = [
 ]
 
 
+@rule("log 3.18")
 @pytest.mark.parametrize("batches", [c[1] for c in BAD_APPENDS], ids=[c[0] for c in BAD_APPENDS])
 def test_what_cannot_follow_is_refused_and_nothing_changes(batches: list[object]) -> None:
     disk = disk_with_data()
@@ -94,6 +100,7 @@ def test_what_cannot_follow_is_refused_and_nothing_changes(batches: list[object]
     assert log.end_offset == 4
 
 
+@rule("storage 1.3")
 def test_one_write_for_many_batches_and_no_copy_of_the_records() -> None:
     kinds: list[str] = []
     disk = SimDisk(trace=lambda kind, path, digest: kinds.append(kind))
@@ -105,6 +112,7 @@ def test_one_write_for_many_batches_and_no_copy_of_the_records() -> None:
     assert isinstance(batch(0, [b"v"]).parts[1], memoryview)
 
 
+@rule("storage 1.15")
 def test_a_follower_holds_its_leaders_bytes() -> None:
     _, leader = filled()
     disk = disk_with_data()
@@ -195,6 +203,7 @@ def test_the_next_process_does_not_take_pages_of_a_failed_sync_for_stored(power_
     assert [value for _, _, value in read_all(log)][60:] == [b"y"]
 
 
+@rule("storage 3.4")
 def test_a_torn_tail_at_every_byte() -> None:
     disk = disk_with_data()
     log = open_log(disk, LogConfig())
@@ -219,6 +228,7 @@ def test_a_torn_tail_at_every_byte() -> None:
         disk.unlink(f"{PATH}/leader-epoch-checkpoint")
 
 
+@rule("storage 3.4", "log 2.4")
 def test_a_flipped_bit_cuts_the_log_there_and_removes_what_follows() -> None:
     for seed in range(40):
         disk, log = filled()
@@ -248,6 +258,7 @@ def test_losing_synced_records_is_reported() -> None:
     assert not open_log(disk, recovery_point=3).recovery.lost_below_recovery_point
 
 
+@rule("storage 3.4")
 def test_only_segments_from_the_recovery_point_on_are_scanned() -> None:
     disk, log = filled()
     bases = log.segment_bases
@@ -288,6 +299,7 @@ def test_an_index_is_only_a_cache(damage: str, clean: bool) -> None:
     assert found == [offset // 3 * 3 for offset in range(60)]
 
 
+@rule("log 1.15", "log 2.10")
 def test_lost_epochs_are_read_from_the_log() -> None:
     disk, log = filled(batches=5)
     for epoch in (3, 4, 9):
@@ -302,6 +314,7 @@ def test_lost_epochs_are_read_from_the_log() -> None:
         assert open_log(disk, recovery_point=20, clean=True).epochs.entries == want
 
 
+@rule("storage 3.3", "log 2.6")
 def test_leftovers_and_orphans_are_removed() -> None:
     disk, log = filled()
     log.close()
@@ -315,6 +328,7 @@ def test_leftovers_and_orphans_are_removed() -> None:
     assert not [name for name in names if name.endswith((".cleaned", ".deleted", ".tmp")) or name == index_name(9999)]
 
 
+@rule("storage 6.8", "log 1.16", "log 2.14")
 def test_truncate_to_every_offset_and_reopen() -> None:
     for offset in range(61):
         disk, log = filled()
@@ -341,6 +355,7 @@ def test_going_on_elsewhere_and_forgetting_the_start() -> None:
     assert read_all(open_log(disk, clean=True)) == [(500, 9, b"x")]
 
 
+@rule("log 3.17")
 def test_a_closed_log_takes_no_changes_and_a_batch_cut_under_a_reader_is_named() -> None:
     disk, log = filled()
     disk.open(f"{PATH}/{log_name(0)}").truncate(10)
@@ -377,6 +392,7 @@ def test_too_many_open_files_are_no_failure_of_the_log() -> None:
     assert log.failure is None
 
 
+@rule("storage 11.3")
 def test_a_reader_that_meets_a_truncation_does_not_fail_the_log() -> None:
     """Its view is older than the cut: it learns what the log holds now, and nothing is wrong with the disk."""
     disk, log = filled()
@@ -393,6 +409,7 @@ def test_a_reader_that_meets_a_truncation_does_not_fail_the_log() -> None:
     assert log.failure is None and log.end_offset <= cut_to
 
 
+@rule("storage 3.6")
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
 def test_a_log_that_cannot_be_read_at_its_opening_is_unreadable_and_unchanged(number: int) -> None:
     disk, _ = filled()
@@ -424,6 +441,7 @@ def test_a_batch_whose_end_is_gone_is_not_served_in_part() -> None:
         log.read(last.base_offset, 1, upper_bound=60)
 
 
+@rule("storage 6.3")
 def test_an_epoch_is_on_disk_before_the_synced_end_passes_its_first_record() -> None:
     disk = disk_with_data()
     log = open_log(disk, LogConfig(durable=False))
@@ -500,6 +518,7 @@ def changes_of(disk: SimDisk) -> list[str]:
     return seen
 
 
+@rule("storage 6.8")
 def test_a_truncation_takes_names_before_bytes_and_is_durable() -> None:
     disk, log = filled(batches=10)
     first, second, third = log.segment_bases

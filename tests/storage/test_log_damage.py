@@ -16,10 +16,12 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.recovery.segment_scan import UnknownFormat
 from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
+from tests.rules import rule
 
 GOOD = b"".join(raw(batch(2 * n, [b"%d" % n, b"x"], epoch=1 + n // 2)) for n in range(5))
 
 
+@rule("storage 3.4", "log 4.6")
 @settings(max_examples=few(200), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), max_size=3),
@@ -56,6 +58,7 @@ def test_any_bytes_open_as_a_prefix_of_good_batches(
     log.append([batch(log.end_offset, [b"goes on"], epoch=max(1, log.last_epoch))])
 
 
+@rule("storage 11.1", "log 4.8")
 def test_a_reader_beside_a_rolling_writer_sees_records_in_order(tmp_path: Path) -> None:
     log = Log.open(RealDisk(), f"{tmp_path}/t-0", LogConfig(segment_bytes=2000, index_interval_bytes=200))
     total, seen, failures = 1500, [0], []

@@ -16,6 +16,7 @@ from quorumlog_storage.segment.offset_index import OffsetIndexFile
 from quorumlog_storage.segment.segment import Segment
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter, Outcome
+from tests.rules import rule
 
 KINDS = [MemoryError("no memory"), AssertionError("ours"), RuntimeError("?"), KeyboardInterrupt()]
 
@@ -51,6 +52,7 @@ def raising_once(function: Callable[..., Any], error: BaseException, *, after: b
 PLACES = [("the write", SimFile, "pwritev", True), ("the index", OffsetIndexFile, "note", False)]
 
 
+@rule("storage 1.5")
 @pytest.mark.parametrize("error", KINDS, ids=[type(kind).__name__ for kind in KINDS])
 @pytest.mark.parametrize(("owner", "name", "after"), [c[1:] for c in PLACES], ids=[c[0] for c in PLACES])
 def test_the_offsets_of_a_failed_append_are_not_given_again(
@@ -80,6 +82,7 @@ CHANGES: list[tuple[str, type, str, Callable[[Log], object]]] = [
 ]
 
 
+@rule("storage 1.5")
 @pytest.mark.parametrize(("owner", "name", "change"), [c[1:] for c in CHANGES], ids=[c[0] for c in CHANGES])
 def test_every_change_ends_the_log_when_it_breaks_off(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, change: Callable[[Log], object]

@@ -19,6 +19,7 @@ from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET
 from tests.parts import few
+from tests.rules import rule
 
 
 def with_gaps(*bases: Offset) -> list[StoredBatch]:
@@ -38,6 +39,7 @@ def filled(batches: int = 20) -> tuple[SimDisk, Log]:
     return disk, log
 
 
+@rule("storage 1.4")
 def test_only_a_follower_may_append_gaps() -> None:
     log = open_log(disk_with_data())
     with pytest.raises(UnexpectedAppend, match="where 0 is next"):
@@ -46,6 +48,7 @@ def test_only_a_follower_may_append_gaps() -> None:
     assert (log.end_offset, offsets_of(log)) == (10, [4, 9])
 
 
+@rule("log 3.18")
 @pytest.mark.parametrize("bases", [(3, 3), (3, 1), (9, 5)])
 def test_offsets_rise_and_epochs_do_not_fall_for_a_follower_too(bases: tuple[Offset, ...]) -> None:
     log = open_log(disk_with_data())
@@ -76,6 +79,7 @@ def again_point(clean: bool, log: Log) -> Offset:
     return log.end_offset if clean else log.segment_bases[2]
 
 
+@rule("storage 1.4", "log 3.12", "log 4.1")
 def test_every_offset_of_a_gap_reads_what_follows_it() -> None:
     log = open_log(disk_with_data())
     bases = [10 * n for n in range(20)]
@@ -87,6 +91,7 @@ def test_every_offset_of_a_gap_reads_what_follows_it() -> None:
         assert log.read(offset, 1, upper_bound=found[0].base_offset) == b""
 
 
+@rule("log 2.7", "log 4.2")
 @settings(max_examples=few(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 4)), min_size=1, max_size=25), st.data())
 def test_a_copy_with_gaps_is_cut_and_reopened_like_any_log(whats: list[tuple[int, int]], data: st.DataObject) -> None:
@@ -107,6 +112,7 @@ def test_a_copy_with_gaps_is_cut_and_reopened_like_any_log(whats: list[tuple[int
     assert offsets_of(again) == [offset for first, last in kept for offset in range(first, last + 1)]
 
 
+@rule("storage 1.18", "log 2.8", "log 5.2")
 @pytest.mark.parametrize("interval", [100, 4096], ids=["indexed", "not indexed"])
 def test_a_gap_is_shorter_than_a_segment_may_be(interval: int) -> None:
     log = open_log(disk_with_data(), LogConfig(index_interval_bytes=interval))
@@ -118,6 +124,7 @@ def test_a_gap_is_shorter_than_a_segment_may_be(interval: int) -> None:
     assert offsets_of(log) == [0, 1, 2 + MAX_RELATIVE_OFFSET]
 
 
+@rule("storage 3.9")
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_log_ends_before_a_hole_between_segments(clean: bool) -> None:
     disk, log = filled()
@@ -171,6 +178,7 @@ def test_an_offset_that_a_flipped_bit_has_raised_is_no_gap() -> None:
         assert f"after a gap, but offset {number + 1} comes next" in log.recovery.reason
 
 
+@rule("storage 1.15")
 def test_a_follower_copies_a_log_with_gaps_byte_for_byte() -> None:
     leader = open_log(disk_with_data())
     for base in range(0, 900, 30):

@@ -40,6 +40,7 @@ from quorumlog_storage.retention.policy import Policy
 from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.offset_index import MAX_RELATIVE_OFFSET
+from tests import rules
 from tests.parts import few
 
 TOPIC_ID = bytes([1]) * 16
@@ -54,6 +55,7 @@ places = st.integers(0, 14)  # operation of the disk at which the power goes
 places_in_a_round = st.integers(0, 60)
 
 
+@rules.rule("storage 1.2", "log 2.7", "log 2.8", "log 2.9", "log 7.11")
 class LogAgainstList(RuleBasedStateMachine):
     """`model`: what the log must be. `written`: numbers the batches, so that no two are equal."""
 

@@ -23,6 +23,7 @@ from quorumlog_storage.producers.producer_snapshot import decode_snapshot
 from quorumlog_storage.producers.producer_state import ProducerEntry, ProducerStates, check
 from quorumlog_storage.segment.batch import StoredBatch, received_batches, stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests import rules
 from tests.parts import few
 
 CONFIG = LogConfig(segment_bytes=400, index_interval_bytes=100, remembers_producers=True)
@@ -83,6 +84,7 @@ def snapshots(disk: SimDisk) -> list[str]:
     return [name for name in disk.list(PATH) if name.endswith(".snapshot")]
 
 
+@rules.rule("storage 1.20", "storage 4.7", "log 3.10")
 def test_a_snapshot_lies_at_every_segment_and_at_a_clean_close() -> None:
     disk, log, _ = filled()
     bases = log.segment_bases
@@ -107,6 +109,7 @@ def test_all_five_batches_survive_a_clean_restart() -> None:
     assert [batch.last_sequence for batch in found[7].batches] == [4, 5, 6, 7, 8]
 
 
+@rules.rule("storage 3.11", "log 6.6")
 def test_unreadable_snapshots_are_deleted_and_an_older_one_serves() -> None:
     disk, log, written = filled()
     log.close()
@@ -119,6 +122,7 @@ def test_unreadable_snapshots_are_deleted_and_an_older_one_serves() -> None:
     assert snapshots(disk) == names[:-2]
 
 
+@rules.rule("log 2.12")
 def test_without_any_snapshot_the_log_is_read() -> None:
     disk, log, written = filled()
     log.close()
@@ -172,6 +176,7 @@ def test_a_scan_notes_a_batch_once_that_a_snapshot_knows() -> None:
     assert [batch.last_offset for batch in entries[1].batches] == [2]
 
 
+@rules.rule("log 2.4")
 def test_a_scan_that_ends_before_the_snapshot_takes_nothing_from_it() -> None:
     disk, at_the_close = _closed_and_killed()
     log = open_log(disk)
@@ -183,6 +188,7 @@ def test_a_scan_that_ends_before_the_snapshot_takes_nothing_from_it() -> None:
     assert remembered(open_log(disk)) == at_the_close
 
 
+@rules.rule("storage 4.8")
 def test_a_cut_takes_the_snapshots_behind_it() -> None:
     disk, log, written = filled()
     end = log.truncate_to(log.segment_bases[1] + 1)
@@ -213,6 +219,7 @@ def test_a_log_that_is_emptied_remembers_no_producers() -> None:
     assert remembered(log) == [] and snapshots(disk) == []
 
 
+@rules.rule("storage 4.7", "log 2.3", "log 3.10")
 def test_snapshots_of_old_segments_are_removed_but_no_producer_is_forgotten() -> None:
     disk, log, _ = filled()
     before = remembered(log)
@@ -239,6 +246,7 @@ def test_no_producer_is_forgotten_where_the_newest_snapshot_was_lost() -> None:
     assert remembered(open_log(disk)) == before
 
 
+@rules.rule("log 2.3", "log 6.11")
 def test_a_snapshot_from_before_the_first_segment_is_not_used() -> None:
     disk, log, written = filled()
     first = snapshots(disk)[0]
@@ -253,6 +261,7 @@ def test_a_snapshot_from_before_the_first_segment_is_not_used() -> None:
     assert remembered(open_log(disk, clean=True)) == replayed(left)
 
 
+@rules.rule("log 6.2")
 def test_a_follower_remembers_what_its_leader_does() -> None:
     _, log, _ = filled()
     follower = open_log(disk_with_data())
@@ -262,6 +271,7 @@ def test_a_follower_remembers_what_its_leader_does() -> None:
     assert remembered(follower) == remembered(log)
 
 
+@rules.rule("log 3.9", "log 6.7")
 def test_silent_producers_are_forgotten() -> None:
     _, log, _ = filled()
     log.expire_producers(0, 1_000)
@@ -279,6 +289,7 @@ def test_a_log_without_producer_state_writes_no_snapshots() -> None:
     assert log.producers is None and snapshots(disk) == []
 
 
+@rules.rule("storage 3.11", "log 3.9", "log 6.2")
 class ProducersAgainstReplay(RuleBasedStateMachine):
     """`batches`: what the log holds, in order, or may hold after a power cut."""
 
@@ -400,6 +411,7 @@ def unsynced_snapshots() -> tuple[SimDisk, list[str]]:
     return disk, [f"{PATH}/{snapshot_name(base)}" for base in log.segment_bases[1:]]
 
 
+@rules.rule("log 2.2")
 @pytest.mark.parametrize("survives", ["none", "all"])
 def test_an_unclean_start_takes_over_what_nobody_has_synced(survives: str) -> None:
     disk, paths = unsynced_snapshots()
@@ -410,6 +422,7 @@ def test_an_unclean_start_takes_over_what_nobody_has_synced(survives: str) -> No
         assert decode_snapshot(path, disk.read_bytes(path))
 
 
+@rules.rule("log 2.2", "log 6.11")
 def test_an_unclean_start_removes_a_torn_snapshot_although_a_newer_one_is_whole() -> None:
     disk, (torn, whole, newest) = unsynced_snapshots()
     disk.open(torn).truncate(5)

@@ -19,6 +19,7 @@ from quorumlog_storage.files.names import log_name
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.writer.writer import AppendJob, DirectoryWriter
+from tests.rules import rule
 
 CUTS = 400
 RECORDS_IN_BATCH = 3
@@ -66,6 +67,7 @@ def check_whole(disk: SimDisk, log: Log, synced: Offset) -> None:
     assert [offset for offset, _, _ in read_all(log)] == list(range(next_offset))
 
 
+@rule("log 2.12")
 @pytest.mark.parametrize("seed", range(CUTS // 20))
 @pytest.mark.parametrize("point", ["zero", "synced", "above the end", "any"])
 def test_a_durable_log_is_whole_whatever_the_recovery_point_says(seed: int, point: str) -> None:
@@ -105,6 +107,7 @@ def test_a_point_above_the_end_makes_recovery_read_the_whole_log() -> None:
             again.close()
 
 
+@rule("storage 1.20")
 @pytest.mark.parametrize("durable", [True, False])
 def test_the_old_segment_is_synced_before_the_name_of_the_new_one_exists(durable: bool) -> None:
     config = replace(SMALL, durable=durable)

@@ -23,6 +23,7 @@ from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.transaction_index import AbortedTransaction, decode_entries
+from tests import rules
 from tests.parts import few
 
 CONFIG = LogConfig(segment_bytes=300, index_interval_bytes=100, remembers_producers=True)
@@ -88,6 +89,7 @@ def filled(*, segments: int = 3) -> tuple[SimDisk, Log, list[StoredBatch]]:
     return disk, log, batches
 
 
+@rules.rule("storage 2.7")
 def test_an_index_file_is_made_only_where_a_transaction_was_aborted() -> None:
     disk = disk_with_data()
     log = open_log(disk)
@@ -98,6 +100,7 @@ def test_an_index_file_is_made_only_where_a_transaction_was_aborted() -> None:
     assert index_files(disk) == [] and disk.read_bytes(f"{PATH}/{NOTE}") == b"0\n0\n"
 
 
+@rules.rule("log 5.6")
 def test_the_file_holds_what_the_page_of_formats_says() -> None:
     disk = disk_with_data()
     log = open_log(disk)
@@ -107,6 +110,7 @@ def test_the_file_holds_what_the_page_of_formats_says() -> None:
     assert content.hex() == "000000000000000003e8000000000000000000000000000000050000000000000006"
 
 
+@rules.rule("storage 5.2")
 def test_a_marker_without_a_transaction_moves_nothing() -> None:
     log = open_log(disk_with_data())
     log.append([data_batch(0, 1), marker(1, 2)])
@@ -116,6 +120,7 @@ def test_a_marker_without_a_transaction_moves_nothing() -> None:
     assert entry is not None and entry.coordinator_epoch == 0
 
 
+@rules.rule("storage 5.1", "log 6.8")
 def test_an_ended_transaction_is_unstable_until_its_marker_is_replicated() -> None:
     log = open_log(disk_with_data())
     log.append([data_batch(0, 1), data_batch(1, 2), marker(2, 1), marker(3, 2, committed=True)])
@@ -140,6 +145,7 @@ def test_the_ended_that_nobody_replicates_are_bounded_and_never_told_stable_too_
     assert log.view.unstable.first(2_200) == NEVER
 
 
+@rules.rule("log 3.6")
 def test_a_follower_knows_the_same() -> None:
     _, log, batches = filled()
     follower = open_log(disk_with_data())
@@ -149,6 +155,7 @@ def test_a_follower_knows_the_same() -> None:
     assert follower.view.unstable == log.view.unstable
 
 
+@rules.rule("log 6.7", "log 6.12")
 def test_an_open_transaction_survives_a_clean_restart_and_a_lost_snapshot() -> None:
     disk, log, batches = filled()
     batches.append(data_batch(log.end_offset, 7))
@@ -164,6 +171,7 @@ def test_an_open_transaction_survives_a_clean_restart_and_a_lost_snapshot() -> N
         check_log(log, batches)
 
 
+@rules.rule("log 6.8")
 def test_a_cut_opens_the_transaction_whose_marker_it_takes() -> None:
     _, log, batches = filled()
     log.truncate_to(batches[-2].base_offset)
@@ -171,6 +179,7 @@ def test_a_cut_opens_the_transaction_whose_marker_it_takes() -> None:
     check_log(log, batches[:-2])
 
 
+@rules.rule("log 3.3")
 def test_records_deleted_inside_a_transaction() -> None:
     """The first unstable offset stays where it was; the partition's core never tells less than the log's start."""
     log = open_log(disk_with_data())
@@ -193,6 +202,7 @@ DAMAGE = [
 ]
 
 
+@rules.rule("log 2.11")
 @pytest.mark.parametrize(("name", "damage"), DAMAGE, ids=[case[0] for case in DAMAGE])
 @pytest.mark.parametrize("number", [0, -1])
 def test_an_index_that_was_damaged_while_the_node_was_down_is_made_again(name, damage, number) -> None:  # type: ignore[no-untyped-def]
@@ -261,6 +271,7 @@ def test_the_index_of_a_rolled_segment_survives_a_power_cut() -> None:
         disk.kill()
 
 
+@rules.rule("log 3.4")
 def test_an_emptied_log_has_no_transactions() -> None:
     disk, log, _ = filled()
     log.truncate_fully(100)
@@ -269,6 +280,7 @@ def test_an_emptied_log_has_no_transactions() -> None:
     assert log.view.unstable.first(101) == 100
 
 
+@rules.rule("storage 2.7")
 def test_a_transaction_that_ends_in_a_later_segment() -> None:
     """Between its batch and its marker another one ends, so that the first index with an entry does not tell it."""
     log = open_log(disk_with_data())
@@ -300,6 +312,7 @@ def _replace(disk: SimDisk, path: str, content: bytes | None) -> None:
         file.close()
 
 
+@rules.rule("storage 2.7", "log 2.11", "log 3.4", "log 4.6", "log 5.6")
 class TransactionsAgainstScan(RuleBasedStateMachine):
     """`batches`: what the log holds, in order."""
 
@@ -425,6 +438,7 @@ def test_an_index_that_rots_after_it_left_the_memory_is_not_believed() -> None:
     assert not index.must_build and index.entries() == list(whole)
 
 
+@rules.rule("log 3.6")
 def test_an_abort_is_taken_though_the_index_has_rotted() -> None:
     disk = disk_with_data()
     log = open_log(disk)

@@ -33,6 +33,7 @@ from quorumlog_storage.moves.steps import (
 )
 from quorumlog_storage.rules.epochs import EpochStart, LeaderEpochCache
 from tests.parts import few
+from tests.rules import rule
 
 
 def span(start: Offset, end: Offset, *epochs: tuple[int, Offset]) -> Span:
@@ -111,6 +112,7 @@ def moving() -> MoveWorld:
     return world
 
 
+@rule("storage 7.11")
 def test_a_moved_log_is_its_source() -> None:
     world = moving()
     before, entries = world.records(), world.held.log.epochs.entries
@@ -255,6 +257,7 @@ class _StopAt:
         return None
 
 
+@rule("storage 7.11", "log 3.16")
 @pytest.mark.parametrize("cut", ["kill", "power"])
 def test_a_crash_at_any_call_leaves_one_log_with_everything(cut: str) -> None:
     at, fates = 0, set()

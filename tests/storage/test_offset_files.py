@@ -24,6 +24,7 @@ from quorumlog_storage.directory.offset_files import (
 )
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.text_checkpoint import CorruptCheckpoint
+from tests.rules import rule
 
 PATH = "/data/some-offset-checkpoint"
 
@@ -32,6 +33,7 @@ def on_disk(disk: SimDisk) -> dict[TopicPartition, int]:
     return dict(OffsetFile(disk, PATH).offsets)
 
 
+@rule("storage 10.1")
 def test_offsets_are_kafkas_text() -> None:
     assert render_offsets({("foo", 1): 7, ("foo", 0): 42}) == b"0\n2\nfoo 0 42\nfoo 1 7\n"
 
@@ -41,6 +43,7 @@ def test_offsets_read_back_equal(offsets: dict[tuple[str, int], int]) -> None:
     assert parse_offsets("f", render_offsets(offsets)) == offsets
 
 
+@rule("storage 10.1")
 @pytest.mark.parametrize(
     "content",
     [b"0\n1\nfoo 0\n", b"0\n1\nfoo -1 2\n", b"0\n2\na 0 1\na 0 2\n", b"0\n1\n 0 1\n", b"0\n1\na 0 x\n", b"0\n9\n"],
@@ -59,6 +62,7 @@ def test_any_bytes_are_offsets_or_a_typed_error(content: bytes) -> None:
     assert parse_offsets("f", render_offsets(offsets)) == offsets
 
 
+@rule("storage 10.1")
 def test_a_change_is_durable_when_it_returns() -> None:
     disk = disk_with_data()
     file = OffsetFile(disk, PATH)
@@ -91,6 +95,7 @@ def test_a_change_of_nothing_writes_nothing() -> None:
     file.lower_to(("foo", 1), 0)
 
 
+@rule("storage 3.13")
 @pytest.mark.parametrize(
     ("name", "consequence"),
     [
@@ -115,6 +120,7 @@ def test_a_damaged_file_counts_as_empty_and_the_log_says_what_follows(
     assert disk.read_bytes(f"/data/{copy}") == b"0\nmany\nfoo" and copy in file.finding
 
 
+@rule("storage 3.13")
 def test_a_damaged_file_is_kept_before_it_is_replaced() -> None:
     """At each call of the disk the damaged bytes are still there, under one name or the other."""
     damaged, path = b"0\nmany\nfoo", f"/data/{LOG_STARTS}"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog_storage.segment.offset_index import START, CorruptIndex, IndexEntry, OffsetIndex
+from tests.rules import rule
 
 ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=30)
 
@@ -21,12 +22,14 @@ def index_of(steps: list[tuple[int, int]]) -> tuple[OffsetIndex, list[IndexEntry
     return index, entries
 
 
+@rule("storage 2.2", "storage 10.9")
 def test_golden_entry() -> None:
     index = OffsetIndex()
     index.append(41, 4200)
     assert index.encode().hex() == "0000002900001068"
 
 
+@rule("storage 2.2", "log 5.1")
 @given(ROWS, st.integers(-1, 300))
 def test_look_ups_agree_with_a_search(steps: list[tuple[int, int]], target: int) -> None:
     index, entries = index_of(steps)
@@ -34,6 +37,7 @@ def test_look_ups_agree_with_a_search(steps: list[tuple[int, int]], target: int)
     assert index.floor_position(target) == max([START, *[e for e in entries if e.position <= target]])
 
 
+@rule("storage 2.4", "log 5.4")
 @given(ROWS, st.integers(0, 300))
 def test_truncation_forgets_what_begins_there_or_later(steps: list[tuple[int, int]], position: int) -> None:
     index, entries = index_of(steps)
@@ -42,6 +46,7 @@ def test_truncation_forgets_what_begins_there_or_later(steps: list[tuple[int, in
     assert index.encode() == b"".join(o.to_bytes(4, "big") + p.to_bytes(4, "big") for o, p in kept)
 
 
+@rule("log 5.4")
 @given(ROWS)
 def test_the_file_reads_back_equal(steps: list[tuple[int, int]]) -> None:
     index, entries = index_of(steps)

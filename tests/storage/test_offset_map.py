@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog_storage.cleaning.offset_map import NO_ROOM, NOT_FOUND, SLOT_BYTES, OffsetMap, memory_for
+from tests.rules import rule
 
 KEYS = st.binary(max_size=3)
 
 
+@rule("storage 9.5", "log 5.7")
 @given(st.lists(KEYS, max_size=60), st.integers(1, 30), st.binary(min_size=1, max_size=16))
 def test_it_is_a_dict_until_it_is_full(keys: list[bytes], slots: int, hash_key: bytes) -> None:
     offsets, model = OffsetMap(slots * SLOT_BYTES, 0.9, hash_key), dict[bytes, int]()
@@ -26,6 +28,7 @@ def test_it_is_a_dict_until_it_is_full(keys: list[bytes], slots: int, hash_key: 
         assert offsets.get(key) == model.get(key, NOT_FOUND)
 
 
+@rule("log 5.7")
 @pytest.mark.parametrize("slots", [1, 2, 3, 10, 1_000])
 @pytest.mark.parametrize("load_factor", [0.01, 0.5, 0.9, 1.0])
 def test_it_always_takes_a_key_and_keeps_a_free_slot(slots: int, load_factor: float) -> None:
@@ -36,6 +39,7 @@ def test_it_always_takes_a_key_and_keeps_a_free_slot(slots: int, load_factor: fl
     assert len(offsets) == offsets.capacity and offsets.get(b"absent") == NOT_FOUND
 
 
+@rule("storage 9.5")
 def test_it_takes_24_bytes_a_key_and_nothing_else() -> None:
     tracemalloc.start()
     offsets = OffsetMap(240_000, 0.9, b"k")

@@ -23,6 +23,7 @@ from quorumlog_storage.log.log_view import OffsetOutOfRange
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.segment import Segment
 from quorumlog_storage.writer.writer import AppendJob, DirectoryWriter
+from tests.rules import rule
 from tests.storage.storage_samples import SMALL, append, batch, disk_with_data, open_log, read_all
 
 MANY_SEGMENTS = LogConfig(segment_bytes=256, index_interval_bytes=60)
@@ -60,6 +61,7 @@ def before() -> Iterator[int]:
     yield descriptors()
 
 
+@rule("storage 1.32")
 @pytest.mark.parametrize("clean", [True, False])
 def test_the_size_of_a_log_opens_none_of_its_600_segments(long_log: str, clean: bool, before: int) -> None:
     log = Log.open(RealDisk(LogResources(open_files_max=20)), long_log, MANY_SEGMENTS, clean=clean)
@@ -70,6 +72,7 @@ def test_the_size_of_a_log_opens_none_of_its_600_segments(long_log: str, clean: 
     assert descriptors() == opened
 
 
+@rule("storage 1.31")
 def test_reading_a_whole_log_keeps_few_descriptors_and_index_bytes(long_log: str, before: int) -> None:
     resources = LogResources(open_files_max=20, index_bytes_max=4_000)
     log = Log.open(RealDisk(resources), long_log, MANY_SEGMENTS, clean=True)
@@ -88,6 +91,7 @@ def test_writing_600_segments_keeps_few_descriptors(tmp_path: Path, before: int)
     assert resources.indexes.weight <= 4_000 and len(read_all(log)) == log.end_offset
 
 
+@rule("storage 1.31")
 @pytest.mark.parametrize("durable", [True, False])
 def test_3000_partitions_in_one_directory_hold_few_descriptors(fast_path: str, durable: bool, before: int) -> None:
     disk, writer = RealDisk(LogResources(open_files_max=100)), DirectoryWriter(fast_path)
@@ -118,6 +122,7 @@ def test_more_files_than_may_be_open_leave_with_their_sync(tmp_path: Path) -> No
     assert {handle.file.pread(0, 8) for handle in handles} == {b"unsynced"}
 
 
+@rule("storage 2.9")
 def test_indexes_of_segments_that_are_written_to_leave_at_a_checkpoint() -> None:
     disk = disk_with_data()
     disk.resources = LogResources(index_bytes_max=3_000)
@@ -201,6 +206,7 @@ def test_a_descriptor_stays_after_a_failed_sync() -> None:
 # --- what is gone ---
 
 
+@rule("log 8.7")
 def test_a_reader_of_a_deleted_partition_never_meets_the_new_one_of_its_name() -> None:
     disk = disk_with_data()
     directories = PartitionDirectories(disk, "/data")

@@ -21,6 +21,7 @@ from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log_errors import LogUnreadable
+from tests.rules import rule
 
 
 @dataclass(frozen=True)
@@ -273,6 +274,7 @@ def all_stops(case: Case, stop: Stop) -> Iterator[tuple[World, bool]]:
     assert at > 2, f"{case.name} makes no disk call"
 
 
+@rule("log 2.9")
 @pytest.mark.parametrize("stop", STOPS, ids=lambda stop: stop.name)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_stop_at_any_call(case: Case, stop: Stop) -> None:
@@ -283,6 +285,7 @@ def test_a_stop_at_any_call(case: Case, stop: Stop) -> None:
         after.goes_on_durably(case.successor)
 
 
+@rule("storage 3.8")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_second_stop_while_the_first_is_recovered_from(case: Case) -> None:
     rng = random.Random(case.name)

@@ -17,12 +17,14 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.files.names import DELETE, STRAY, log_name
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 TOPIC_ID, UNIQUE = bytes(range(16)), bytes(range(16, 32))
 NAME = f"t-0.{UNIQUE.hex()}-delete"
 PATH = f"/data/{NAME}"
 
 
+@rule("storage 3.21")
 def test_partitions_are_found_by_their_topic_ids() -> None:
     disk = disk_with_data()
     directories = PartitionDirectories(disk, "/data")
@@ -48,6 +50,7 @@ def test_partitions_are_found_by_their_topic_ids() -> None:
     assert found.leftovers == (NAME,)
 
 
+@rule("log 3.16", "log 7.19")
 def test_a_move_is_durable_and_takes_the_offsets_with_it() -> None:
     disk = disk_with_data()
     directories = PartitionDirectories(disk, "/data")
@@ -85,6 +88,7 @@ def held_bytes(disk: SimDisk) -> int:
     return sum(disk.open(f"{PATH}/{name}").size() for name in disk.list(PATH) if name.endswith(".log"))
 
 
+@rule("storage 7.12")
 @given(sizes=st.lists(st.integers(0, 5_000), max_size=6), step_bytes=st.integers(1, 2_000))
 def test_every_step_frees_a_bounded_amount_until_nothing_is_left(sizes: list[int], step_bytes: int) -> None:
     disk = disk_with_data()
@@ -104,6 +108,7 @@ def test_every_step_frees_a_bounded_amount_until_nothing_is_left(sizes: list[int
     assert disk.list("/data") == []
 
 
+@rule("storage 2.8", "log 4.5")
 def test_what_is_gone_already_is_gone() -> None:
     assert PartitionDirectories(disk_with_data(), "/data").free(NAME, 1)
 

@@ -20,6 +20,7 @@ from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.writer.directory_life import DirectoryOffline, Generation
 from quorumlog_storage.writer.writer import CallJob, DirectoryWriter
+from tests.rules import rule
 
 T, ID, OTHER_ID, UNIQUE = ("t", 0), bytes([1]) * 16, bytes([2]) * 16, bytes([9]) * 16
 PATH = "/data/t-0"
@@ -35,6 +36,7 @@ def created(disk: SimDisk, records: int = 0) -> tuple[PartitionDirectories, Part
     return directories, held
 
 
+@rule("log 3.15")
 def test_a_new_partition_costs_one_sync_of_each_directory() -> None:
     disk = disk_with_data()
     synced: list[tuple[str, str]] = []
@@ -49,6 +51,7 @@ def test_a_new_partition_costs_one_sync_of_each_directory() -> None:
     assert synced == [("sync", f"{PATH}/partition.metadata.tmp"), ("sync_directory", PATH), ("sync_directory", "/data")]
 
 
+@rule("storage 3.7", "log 3.15")
 def test_a_log_opens_for_its_own_topic_id_only() -> None:
     disk = disk_with_data()
     created(disk, records=2)
@@ -133,6 +136,7 @@ def test_an_attempt_that_failed_is_finished_by_the_next_one(at: int) -> None:
     assert "sync_directory /data" in seen, "its name was never made durable"
 
 
+@rule("storage 10.2", "log 8.8")
 def test_a_checkpoint_leaves_the_lines_of_logs_that_are_not_open() -> None:
     directories, held = created(disk_with_data(), records=3)
     for file in (directories.recovery_points, directories.log_starts, directories.high_watermarks):
@@ -155,6 +159,7 @@ def test_a_checkpoint_leaves_out_a_log_whose_name_may_be_anothers() -> None:
     assert directories.recovery_points.offsets == {T: 0}
 
 
+@rule("storage 10.2", "log 3.1")
 def test_a_high_watermark_above_the_end_is_not_noted() -> None:
     directories, held = created(disk_with_data(), records=3)
     checkpoint_high_watermarks(directories, {held: 9})

@@ -13,6 +13,7 @@ from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.room import reserve_room
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 SEGMENT_BYTES = 1 << 20
 CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, preallocate=True)
@@ -35,6 +36,7 @@ def place(tmp_path: Path) -> Path:
     return path
 
 
+@rule("storage 1.26", "log 4.7")
 def test_a_segment_has_its_room_until_it_is_closed(place: Path) -> None:
     log = Log.open(RealDisk(), str(place), CONFIG)
     first = place / f"{0:020}.log"
@@ -49,6 +51,7 @@ def test_a_segment_has_its_room_until_it_is_closed(place: Path) -> None:
     assert room(second) < SEGMENT_BYTES // 2
 
 
+@rule("storage 1.26", "log 4.7")
 def test_after_a_kill_nothing_but_what_was_written_is_there(place: Path) -> None:
     log = Log.open(RealDisk(), str(place), CONFIG)
     log.append([batch(0, [b"a"]), batch(1, [b"b"])])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from quorumlog.records.crc import crc32c
 from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
 from quorumlog_storage.producers.producer_state import ProducerEntry, Remembered
+from tests.rules import rule
 
 GOLDEN = bytes.fromhex(
     "00015b5ba59a0000000100000000000003e8000300000004000000000000000e000000040000018bcfe5680000000007ffffffffffffffff"
@@ -33,6 +34,7 @@ def entries(draw: st.DrawFn) -> dict[int, ProducerEntry]:
     return found
 
 
+@rule("storage 10.9")
 def test_kafkas_bytes() -> None:
     assert decode_snapshot("f", GOLDEN) == KNOWN
     assert encode_snapshot(KNOWN) == GOLDEN
@@ -44,6 +46,7 @@ def test_an_empty_one_is_ten_bytes() -> None:
     assert decode_snapshot("f", content) == {}
 
 
+@rule("log 6.6")
 @given(entries())
 def test_round_trip_in_order(state: dict[int, ProducerEntry]) -> None:
     found = decode_snapshot("f", encode_snapshot(state))
@@ -76,6 +79,7 @@ def test_damage_is_refused(content: bytes) -> None:
         decode_snapshot("f", content)
 
 
+@rule("log 6.6")
 @given(st.integers(0, len(GOLDEN) * 8 - 1))
 def test_no_flipped_bit_passes(bit: int) -> None:
     damaged = bytearray(GOLDEN)

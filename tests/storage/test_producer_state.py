@@ -26,6 +26,7 @@ from quorumlog_storage.producers.producer_state import (
     check_marker,
 )
 from quorumlog_storage.producers.transactions import EndedTransaction
+from tests.rules import rule
 
 LAST = SEQUENCES - 1
 OUT_OF_ORDER, FENCED = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH
@@ -122,11 +123,13 @@ CASES = [
 ]
 
 
+@rule("storage 4.2", "storage 4.3", "log 3.8", "log 6.1", "log 6.3")
 @pytest.mark.parametrize(("sent", "batch", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_check(sent: list[Batch], batch: Batch, want: ErrorCode | Offset | None) -> None:
     assert verdict(entry_of(*sent), batch) == want
 
 
+@rule("log 6.4")
 def test_looking_changes_nothing() -> None:
     entry = entry_of(*FIVE)
     check(entry, Batch(50))
@@ -135,6 +138,7 @@ def test_looking_changes_nothing() -> None:
     assert entry == entry_of(*FIVE)
 
 
+@rule("storage 4.1")
 def test_an_entry_says_what_was_last_written() -> None:
     entry = entry_of(*FIVE)
     assert entry is not None
@@ -241,6 +245,7 @@ def test_a_transaction_begins_with_its_first_batch_and_ends_with_the_marker() ->
     assert states.note(Batch(NO_SEQUENCE, attributes=TRANSACTIONAL | CONTROL, base_offset=13), ABORT) is None
 
 
+@rule("log 6.15")
 def test_the_last_stable_offset_behind_a_transaction_is_where_the_earliest_of_the_others_begins() -> None:
     states = ProducerStates()
     for offset, producer in enumerate((1, 2, 3)):
@@ -261,6 +266,7 @@ def test_a_new_epoch_does_not_end_the_open_transaction() -> None:
     assert states.entries[7].first_offset == 10
 
 
+@rule("log 6.5")
 def test_nothing_but_its_transaction_comes_from_a_producer_that_has_one_open() -> None:
     entry = entry_of(TXN)
     assert verdict(entry, Batch(1)) is INVALID_TXN
@@ -283,6 +289,7 @@ MARKERS = [  # entry's epoch 3 and coordinator epoch 5; transaction version, is 
 ]
 
 
+@rule("storage 5.2", "log 3.7", "log 6.13", "bug 9600", "bug 19999")
 @pytest.mark.parametrize(
     ("version", "is_open", "epoch", "coordinator", "want"), [c[1:] for c in MARKERS], ids=[c[0] for c in MARKERS]
 )
@@ -299,12 +306,14 @@ def test_which_marker_may_be_written(
     assert caught.value.code is want
 
 
+@rule("log 6.13")
 def test_an_unknown_producer_with_an_epoch_for_each_transaction_begins_at_0() -> None:
     with pytest.raises(ApiError):
         check(None, Batch(3), begins_at_0=True)
     assert check(None, Batch(0), begins_at_0=True) is None and check(None, Batch(3)) is None
 
 
+@rule("storage 4.5", "log 6.9", "bug 9144")
 def test_a_producer_with_an_open_transaction_is_never_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(producer_state, "MAX_PRODUCERS", 2)
     states = ProducerStates()

@@ -14,6 +14,7 @@ from quorumlog.records import decode_batch, headers
 from quorumlog_storage.files.names import index_name, log_name
 from quorumlog_storage.recovery.segment_scan import UnknownFormat
 from quorumlog_storage.rules.epochs import CHECKPOINT_NAME, EpochStart, LeaderEpochCache
+from tests.rules import rule
 
 ENTRY = Struct(">qiI")
 
@@ -37,6 +38,7 @@ def disk_with_log(content: bytes, epochs: bytes | None = b"0\n1\n1 0\n") -> SimD
 GOOD = raw(batch(0, [b"a", b"b"]))
 
 
+@rule("storage 3.18")
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("before", [b"", GOOD], ids=["alone", "behind a batch"])
@@ -57,6 +59,7 @@ def test_an_old_message_set_is_opened_and_nothing_is_cut(before: bytes, magic: i
                 assert log.last_epoch == (NO_EPOCH if not before else 1)  # an entry of the old formats has no epoch
 
 
+@rule("storage 3.18")
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_later_format_refuses_to_open_too(clean: bool) -> None:
     later = bytearray(raw(batch(2, [b"c"])))
@@ -103,6 +106,7 @@ def test_epochs_below_the_start_do_not_survive_a_crash() -> None:
     assert again.epochs.end_offset_for(1, again.end_offset) == (1, start)
 
 
+@rule("storage 3.10")
 @pytest.mark.parametrize("clean", [True, False])
 def test_epochs_are_cut_to_the_range_of_the_log(clean: bool) -> None:
     disk = disk_with_data()
@@ -130,6 +134,7 @@ def test_a_report_of_a_whole_log_says_nothing() -> None:
     assert len(read_all(open_log(disk))) == 1
 
 
+@rule("storage 3.22")
 def test_an_offset_that_no_index_can_hold_ends_the_log_and_is_kept() -> None:
     """Kafka splits such a segment (KAFKA-6264). What one of its early releases may have written is set aside here."""
     far = raw(batch(2**31 + 5, [b"far"]))

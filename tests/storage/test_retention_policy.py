@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog_storage.retention.policy import NO_TIMESTAMP, Policy, expired
+from tests.rules import rule
 
 NOW = 1_000_000
 
@@ -64,6 +65,7 @@ CASES = [
 ]
 
 
+@rule("storage 8.2", "log 3.22")
 @pytest.mark.parametrize(("pieces", "policy", "mark", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_what_goes(pieces: list[Piece], policy: Policy, mark: int | None, want: int) -> None:
     assert going(pieces, policy, mark) == want
@@ -74,6 +76,7 @@ pieces_drawn = st.lists(
 )
 
 
+@rule("log 3.22")
 @given(pieces_drawn, st.integers(-1, 8_000), st.integers(-1, 2_500), st.integers(0, 80), st.booleans())
 def test_one_segment_at_a_time_gives_the_same(
     pieces: list[Piece], retention_ms: int, retention_bytes: int, mark: int, is_empty: bool

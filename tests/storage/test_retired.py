@@ -17,6 +17,7 @@ from quorumlog_storage.log.log_view import OffsetOutOfRange
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.segment.log_file import CorruptBatch
 from quorumlog_storage.segment.retired import STEP_FILES, Freeing, Retired
+from tests.rules import rule
 from tests.storage.storage_samples import batch
 
 PATH = "/d/t-0"
@@ -50,6 +51,7 @@ def test_retired_segments_keep_their_files_under_another_name() -> None:
     assert not [name for name in names(disk, ".index") if int(name[:20]) < bases[2]], "an index stayed behind"
 
 
+@rule("storage 1.29")
 @pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed when idle"])
 def test_a_reader_that_holds_a_retired_segment_reads_on(is_open: bool) -> None:
     disk, retired = SimDisk(), Retired()
@@ -82,6 +84,7 @@ def test_a_read_that_meets_a_shrinking_segment_does_not_fail_the_replica(monkeyp
     assert log.read_failure is None
 
 
+@rule("storage 8.5")
 def test_freeing_takes_steps_of_bounded_size() -> None:
     disk, retired = SimDisk(), Retired()
     log = filled(disk, retired)
@@ -118,6 +121,7 @@ def test_the_new_names_are_durable_before_a_byte_is_freed() -> None:
         assert f"{0:020d}.log" not in disk.list(PATH), "a segment came back with a part of its bytes"
 
 
+@rule("log 8.13")
 def test_what_a_process_left_is_handed_over_by_the_next_opening() -> None:
     disk, retired = SimDisk(), Retired()
     log = filled(disk, retired)

@@ -14,6 +14,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.rules.roll_rule import ANY_TIME, RollClock
 from quorumlog_storage.segment.batch import stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 HOUR_MS = 3_600_000
 START_MS = 1_700_000_000_000
@@ -52,6 +53,7 @@ class World:
         return self.log.segment_bases
 
 
+@rule("storage 1.18", "log 3.17")
 def test_a_batch_that_is_late_enough_begins_a_segment() -> None:
     world = World(HOURLY)
     for late_ms in (0, HOUR_MS, HOUR_MS + 1, 2 * HOUR_MS, 2 * HOUR_MS + 2):
@@ -67,6 +69,7 @@ def test_the_first_batch_counts_not_the_latest() -> None:
     assert world.bases == (0, 4)
 
 
+@rule("storage 1.18", "log 3.11")
 def test_an_idle_log_does_not_roll_and_an_empty_segment_never() -> None:
     world = World(HOURLY)
     world.now_ms += 10 * HOUR_MS
@@ -105,6 +108,7 @@ def test_the_measure_is_found_again_after_a_start() -> None:
     assert world.bases == (0, 2)
 
 
+@rule("log 4.2")
 def test_an_emptied_segment_has_another_first_time() -> None:
     world = World(HOURLY)
     world.append(START_MS)
@@ -116,6 +120,7 @@ def test_an_emptied_segment_has_another_first_time() -> None:
     assert world.bases == (0, 2)
 
 
+@rule("storage 1.18", "log 3.17")
 def test_jitter_is_drawn_once_for_a_segment_and_shortens_it() -> None:
     world = World(replace(HOURLY, segment_jitter_ms=1_000))
     world.share = 0.5
@@ -153,6 +158,7 @@ INDEX_CASES = [
 ]
 
 
+@rule("storage 1.18", "log 5.2")
 @pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize(
     ("times", "index_bytes", "in_one"), [c[1:] for c in INDEX_CASES], ids=[c[0] for c in INDEX_CASES]

@@ -20,6 +20,7 @@ from quorumlog_storage.rules.fetch_rule import (
     fetch_answer,
     truncation_point,
 )
+from tests.rules import rule
 
 EPOCHS = LeaderEpochCache([EpochStart(2, 10), EpochStart(4, 20), EpochStart(7, 30)])
 
@@ -91,6 +92,7 @@ TRUNCATIONS = [
 ]
 
 
+@rule("storage 6.4", "log 1.13")
 @pytest.mark.parametrize(("diverging", "want"), [c[1:] for c in TRUNCATIONS], ids=[c[0] for c in TRUNCATIONS])
 def test_truncation_point(diverging: Diverging, want: Offset) -> None:
     assert truncation_point(EPOCHS, 40, diverging) == want
@@ -120,6 +122,7 @@ def histories() -> st.SearchStrategy[tuple[list[int], list[int]]]:
     return build()
 
 
+@rule("storage 6.4", "log 1.7", "log 1.15", "log 1.17")
 @given(histories())
 def test_a_follower_comes_to_hold_its_leaders_log(logs: tuple[list[int], list[int]]) -> None:
     leader, follower = logs

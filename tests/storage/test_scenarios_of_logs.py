@@ -28,6 +28,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import UnexpectedAppend
 from quorumlog_storage.producers.transactions import NEVER
 from tests.parts import few
+from tests.rules import rule
 
 PARTITION = ("t", 0)
 
@@ -36,6 +37,7 @@ def snapshots(disk: SimDisk) -> list[str]:
     return [name for name in disk.list(PATH) if name.endswith(".snapshot")]
 
 
+@rule("log 2.13")
 @pytest.mark.parametrize("keeps_snapshots", [True, False])
 def test_markers_whose_coordinator_epochs_fall_are_recovered(keeps_snapshots: bool) -> None:
     """No leader of ours appends such a marker; a log that an older broker wrote may hold it."""
@@ -57,6 +59,7 @@ def test_markers_whose_coordinator_epochs_fall_are_recovered(keeps_snapshots: bo
     assert [one.first_offset for index in log.view.aborted for one in index.entries()] == [2]
 
 
+@rule("log 2.15")
 def test_a_damaged_tail_costs_no_snapshot_of_a_sound_segment() -> None:
     disk = disk_with_data()
     log = reopened(disk)
@@ -90,6 +93,7 @@ def test_a_cut_takes_the_epochs_of_what_it_takes(offset: int, left: list[int]) -
     assert [one.epoch for one in log.epochs.entries] == left
 
 
+@rule("log 3.19")
 @settings(max_examples=few(200), deadline=None)
 @given(data=st.data())
 def test_a_follower_that_gets_any_bytes_keeps_its_log(data: st.DataObject) -> None:
@@ -110,6 +114,7 @@ def test_a_follower_that_gets_any_bytes_keeps_its_log(data: st.DataObject) -> No
     add(log, [(b"k", b"goes on")], epoch=log.epochs.last_epoch)
 
 
+@rule("log 3.21")
 def test_the_recovery_point_stays_where_a_snapshot_cannot_be_synced() -> None:
     """A point behind a snapshot that is torn after a power cut would make the next start believe it."""
     disk = disk_with_data()
@@ -133,6 +138,7 @@ def test_the_recovery_point_stays_where_a_snapshot_cannot_be_synced() -> None:
     assert parse_offsets("points", disk.read_bytes(f"/data/{RECOVERY_POINTS}")) == {PARTITION: 1}
 
 
+@rule("log 7.16")
 def test_compacted_files_of_a_topic_that_preallocates_are_as_long_as_their_records(tmp_path: Path) -> None:
     segment_bytes = 64 << 10
     config = replace(CONFIG, segment_bytes=segment_bytes, preallocate=True)

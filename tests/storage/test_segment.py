@@ -21,6 +21,7 @@ from quorumlog_storage.log.log_errors import LogUnreadable
 from quorumlog_storage.log.log_view import OffsetOutOfRange, view_of
 from quorumlog_storage.segment.log_file import IndexedBatch, SegmentCache, SegmentFile
 from quorumlog_storage.segment.segment import Segment
+from tests.rules import rule
 
 
 def segment_of(disk: Disk, path: str, values: Sequence[bytes], base: int = 0) -> Segment:
@@ -51,6 +52,7 @@ def test_log_and_indexes_keep_the_protocol() -> None:
     assert [file.path for file in files] == [f"//{name}" for name in names] and len(caches) == 3
 
 
+@rule("log 4.5")
 @pytest.mark.parametrize("suffix", [".deleted", ".cleaned", ".swap"])
 def test_a_rename_takes_all_files_and_readers_read_on(place: tuple[Disk, str], suffix: str) -> None:
     disk, path = place
@@ -113,6 +115,7 @@ def log_of_segments() -> tuple[SimDisk, Log]:
     return disk, log
 
 
+@rule("storage 1.29", "log 8.12")
 def test_a_segment_is_replaced_in_the_view_while_readers_hold_the_old_one(place: tuple[Disk, str]) -> None:
     """As compaction will do it: the new segment takes the old one's name."""
     disk, path = place

@@ -19,10 +19,12 @@ from quorumlog_storage.files.names import (
     transaction_index_name,
 )
 from quorumlog_storage.files.properties import BadProperties, parse_properties, render_properties
+from tests.rules import rule
 
 HEX = "0123456789abcdef" * 2
 
 
+@rule("storage 1.1")
 def test_segment_names() -> None:
     assert log_name(41) == "00000000000000000041.log"
     assert parse_segment_name(log_name(41)) == (41, ".log")
@@ -43,11 +45,13 @@ DIRECTORIES = [
 ]
 
 
+@rule("storage 10.11")
 @pytest.mark.parametrize(("name", "want"), DIRECTORIES)
 def test_directory_names(name: str, want: PartitionName) -> None:
     assert parse_directory(name) == want
 
 
+@rule("storage 10.11")
 @pytest.mark.parametrize(
     "name", ["t", "-0", "t-", "t-x", "t-0-delete", "t-0.12-delete", "t-٣", "t-0\n", "a b-0", "t-99999999999", "", "t--"]
 )
@@ -56,6 +60,7 @@ def test_other_names_are_refused(name: str) -> None:
         parse_directory(name)
 
 
+@rule("storage 7.12", "log 8.7")
 @given(st.integers(1, 249), st.integers(0, 2**31 - 1))
 def test_a_marked_name_fits_and_keeps_the_partition(length: int, partition: int) -> None:
     name = marked_directory("t" * length, partition, bytes(16), "delete")
@@ -87,6 +92,7 @@ PROPERTIES = [
 ]
 
 
+@rule("storage 10.10")
 @pytest.mark.parametrize(("text", "want"), [c[1:] for c in PROPERTIES], ids=[c[0] for c in PROPERTIES])
 def test_properties_as_java_reads_them(text: str, want: dict[str, str]) -> None:
     assert parse_properties("f", text.encode()) == want

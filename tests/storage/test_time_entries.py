@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quorumlog_storage.segment.index_file import CorruptIndex
 from quorumlog_storage.segment.time_index import NO_TIME, TimeEntries, TimeEntry
+from tests.rules import rule
 
 STEPS = st.lists(st.tuples(st.integers(1, 1 << 33), st.integers(1, 9)), max_size=30)
 
@@ -22,6 +23,7 @@ def entries_of(steps: list[tuple[int, int]]) -> tuple[TimeEntries, list[TimeEntr
     return entries, listed
 
 
+@rule("storage 10.9")
 def test_golden_entry() -> None:
     """As Kafka writes it."""
     entries = TimeEntries()
@@ -29,6 +31,7 @@ def test_golden_entry() -> None:
     assert entries.encode().hex() == "0000018bcfe5680000000029"
 
 
+@rule("storage 2.3", "log 5.2", "log 5.5")
 def test_an_entry_that_is_not_later_says_nothing_new() -> None:
     entries = TimeEntries()
     for entry in (NO_TIME, TimeEntry(5, 1), TimeEntry(5, 2), TimeEntry(4, 3), TimeEntry(6, 4)):
@@ -38,6 +41,7 @@ def test_an_entry_that_is_not_later_says_nothing_new() -> None:
         entries.append_if_later(TimeEntry(7, 4))
 
 
+@rule("storage 2.3", "log 5.1")
 @given(STEPS, st.integers(0, 29), st.integers(-1, 1))
 def test_look_ups_by_time_agree_with_a_search(steps: list[tuple[int, int]], near: int, off: int) -> None:
     entries, listed = entries_of(steps)
@@ -76,6 +80,7 @@ BAD = [
 ]
 
 
+@rule("log 5.5")
 @pytest.mark.parametrize("content", [c[1] for c in BAD], ids=[c[0] for c in BAD])
 def test_a_damaged_file_is_refused(content: str) -> None:
     with pytest.raises(CorruptIndex):

@@ -10,6 +10,7 @@ from quorumlog_storage.files.names import time_index_name
 from quorumlog_storage.segment.batch import StoredBatch, received_batches
 from quorumlog_storage.segment.segment import Segment
 from quorumlog_storage.segment.time_index import TimeEntry
+from tests.rules import rule
 
 DIR = "/t-0"
 BASE = 100
@@ -61,6 +62,7 @@ CASES: list[tuple[str, int, list[list[int]], list[tuple[int, int]]]] = [
 ]
 
 
+@rule("storage 2.1")
 @pytest.mark.parametrize("at_once", [True, False], ids=["one append", "many appends"])
 @pytest.mark.parametrize(("interval", "batches", "want"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_entries(interval: int, batches: list[list[int]], want: list[tuple[int, int]], at_once: bool) -> None:
@@ -87,6 +89,7 @@ def test_a_segment_that_is_written_to_again_goes_on_behind_its_last_entry() -> N
     assert entries_in(disk.read_bytes(f"{DIR}/{time_index_name(BASE)}")) == [(3, 2), (4, 3), (6, 5)]
 
 
+@rule("storage 2.4", "log 4.3")
 @pytest.mark.parametrize(("kept", "largest"), [(5, (9, 1)), (2, (9, 1)), (1, (1, 0)), (0, (-1, -1))])
 def test_a_truncation_brings_the_largest_time_before_it_back(kept: int, largest: tuple[int, int]) -> None:
     segment = segment_of(SimDisk(), 150, [[1], [9], [3], [4], [8], [12]])

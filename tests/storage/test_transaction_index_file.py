@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog_storage.segment.log_file import LogFile
 from quorumlog_storage.segment.transaction_index import AbortedTransaction, TransactionIndexFile, decode_entries
+from tests.rules import rule
 
 FIRST, SECOND = AbortedTransaction(7, 1, 4, 5), AbortedTransaction(8, 6, 9, 10)
 PATH = "/d/00000000000000000000.txnindex"
@@ -24,6 +25,7 @@ def on_disk(disk: SimDisk) -> Sequence[AbortedTransaction]:
     return decode_entries(disk.read_bytes(PATH))
 
 
+@rule("log 5.6")
 def test_the_first_entry_needs_no_file() -> None:
     disk = SimDisk()
     index = index_on(disk)

@@ -12,6 +12,7 @@ from quorumlog_storage.log.log_errors import UnexpectedAppend
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 from quorumlog_storage.writer.writer import AppendJob, CallJob, DirectoryWriter
+from tests.rules import rule
 
 
 def two_logs(config: LogConfig = SMALL) -> tuple[SimDisk, Log, Log]:
@@ -25,6 +26,7 @@ def traced(disk: SimDisk) -> list[str]:
     return seen
 
 
+@rule("storage 11.1")
 def test_a_turn_writes_each_log_once_and_syncs_it_once() -> None:
     disk, a, b = two_logs()
     writer, seen = DirectoryWriter("/data"), traced(disk)

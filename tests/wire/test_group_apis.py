@@ -17,6 +17,7 @@ from quorumlog.messages import admin, groups
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
 from quorumlog.wire.versions import served_versions
 from tests.parts import few
+from tests.rules import rule
 from tests.wire.call_frames import (
     Frames,
     check_foreign_reader,
@@ -186,6 +187,7 @@ def test_what_has_not_changed_is_null(version: int, left_out: tuple[()] | None) 
 LISTED = (0, 14, 15, 16, 24, 25, 29, 30, 35, 42, 69, 81, 82, 110, 111, 112, 128)  # what clients live with
 
 
+@rule("group 5.8")
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -240,6 +242,7 @@ def test_a_sync_must_name_its_protocol_once_it_can() -> None:
         assert (found.protocol_type, found.protocol_name) == (want, want)
 
 
+@rule("group 4.2")
 @pytest.mark.parametrize(("version", "code"), [(8, 22), (9, 69), (10, 69)])
 def test_a_commit_to_no_group_has_the_error_that_its_version_knows(version: int, code: int) -> None:
     wire, request = frames(COMMIT, version), COMMIT.our_request(version)
@@ -269,6 +272,7 @@ def test_an_error_of_the_group_reaches_who_fetches_its_offsets(version: int) -> 
         ]
 
 
+@rule("group 4.16")
 @pytest.mark.parametrize(("version", "code", "message"), [(5, 0, ""), (6, 69, "no such group")])
 def test_a_group_that_does_not_exist_is_dead(version: int, code: int, message: str) -> None:
     wire, request = frames(DESCRIBE, version), DESCRIBE.our_request(version)
@@ -277,6 +281,7 @@ def test_a_group_that_does_not_exist_is_dead(version: int, code: int, message: s
     assert found.groups[1].error_message == message
 
 
+@rule("group 4.11")
 @pytest.mark.parametrize(("version", "topics"), [(1, False), (2, True), (9, True)])
 def test_all_offsets_of_a_group_are_asked_for_by_null(version: int, topics: bool) -> None:
     request = groups.OffsetFetchRequest(groups=(groups.OffsetFetchGroup(group_id="g"),))
@@ -285,6 +290,7 @@ def test_all_offsets_of_a_group_are_asked_for_by_null(version: int, topics: bool
     assert found is None if topics else found is not None and found.topics == ()
 
 
+@rule("group 4.10")
 @pytest.mark.parametrize(("version", "names"), [(9, ["there", "gone"]), (10, [""])])
 def test_offsets_of_a_topic_without_an_id_are_skipped_where_ids_name_topics(version: int, names: list[str]) -> None:
     topics = tuple(

@@ -16,6 +16,7 @@ from quorumlog.messages import produce, transactions
 from quorumlog.wire.apis import BY_KEY, BY_REQUEST
 from quorumlog.wire.versions import served_versions
 from tests.parts import few
+from tests.rules import rule
 from tests.wire.call_frames import (
     Frames,
     check_foreign_reader,
@@ -117,6 +118,7 @@ def test_any_request_survives_the_newest_version(example: Example, data: st.Data
 FENCED = [(INIT, 4), (ADD_PARTITIONS, 2), (ADD_OFFSETS, 2), (END, 2)]
 
 
+@rule("group 6.5")
 @pytest.mark.parametrize(("example", "first"), FENCED, ids=[one.name for one, _ in FENCED])
 def test_a_request_tells_whether_its_producer_understands_that_it_is_fenced(example: Example, first: int) -> None:
     """INVALID_PRODUCER_EPOCH stood for PRODUCER_FENCED before (KIP-588)."""
@@ -143,6 +145,7 @@ def test_a_commit_of_offsets_tells_whether_its_producer_understands_abortable_er
     assert request.takes_abortable is (version >= 4)
 
 
+@rule("group 6.5")
 @pytest.mark.parametrize("version", range(6))
 def test_a_coordinator_that_loads_is_one_that_is_not_available_to_old_producers(version: int) -> None:
     wire, request = frames(OFFSETS, version), OFFSETS.our_request(version)

@@ -68,6 +68,7 @@ from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recent_images import RecentImages
 from quorumlog_quorum.metadata.image import EMPTY, Image
+from tests.rules import rule
 
 TOPIC, BROKER = 2, 4
 
@@ -207,6 +208,7 @@ def test_a_request_that_is_too_large_is_refused_before_anything_is_done(request_
 # InitProducerId
 
 
+@rule("storage 5.5")
 def test_producer_ids_come_from_a_block_and_then_from_the_next_one() -> None:
     controller = FakeController(
         answers=[
@@ -294,6 +296,7 @@ def test_an_error_of_a_deletion_concerns_its_partition_alone() -> None:
     assert fakes.replicas.deleted == [("orders", 0, 7, 1_000), ("orders", 2, 7, 1_000)]
 
 
+@rule("group 1.4")
 def test_the_clusters_own_topics_keep_their_records() -> None:
     (result,) = ask(Fakes(), delete(0, name="__consumer_offsets")).topics[0].partitions
     assert result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -302,6 +305,7 @@ def test_the_clusters_own_topics_keep_their_records() -> None:
 # DescribeLogDirs, OffsetForLeaderEpoch
 
 
+@rule("storage 7.15")
 def test_directories_are_described_whole_or_as_requested() -> None:
     healthy, sick = ask(Fakes(), DescribeLogDirsRequest()).directories
     assert [len(topic.partitions) for topic in healthy.topics] == [3, 3] and sick.error_code == 56
@@ -503,6 +507,7 @@ def test_a_transfer_that_fails_is_told_as_the_controller_said() -> None:
     assert refused(fakes, request) is ErrorCode.NOT_CONTROLLER
 
 
+@rule("storage 9.22")
 def test_settings_of_the_cleaner_are_layered_over_the_brokers_file() -> None:
     """They can be changed while it runs; other settings of the file cannot."""
     in_file = tuple(

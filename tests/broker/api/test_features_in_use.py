@@ -27,6 +27,7 @@ from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_quorum.metadata.image import Image
+from tests.rules import rule
 
 GV, TV, JV = "group.version", "transaction.version", "joint.version"
 TOPICS = {GV: "__consumer_offsets", TV: "__transaction_state"}
@@ -158,6 +159,7 @@ def test_nobody_is_asked_where_nothing_is_taken_away(found: Image, updates: list
     lower(found, peers, *updates)
 
 
+@rule("kraft 12.17", "group 5.12")
 def test_a_group_of_the_consumer_protocol_is_in_the_way_by_its_name() -> None:
     error = refusal(image([1, 2]), FakePeers(groups=("flights",)), (GV, 0))
     assert error.code is ErrorCode.INVALID_UPDATE_VERSION
@@ -172,6 +174,7 @@ def test_of_many_groups_some_are_named() -> None:
 OPEN = [(2, 1, True), (2, 0, True), (1, 0, True), (1, 1, False), (0, 0, False)]
 
 
+@rule("kraft 12.17", "group 5.12")
 @pytest.mark.parametrize(("version", "level", "refused"), OPEN)
 def test_an_open_transaction_of_a_higher_level_is_in_the_way(version: int, level: int, refused: bool) -> None:
     peers = FakePeers(transactions={"x": version})
@@ -227,6 +230,7 @@ UNKNOWN = [
 ]
 
 
+@rule("kraft 12.17")
 @pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1), (JV, 0)], ids=[GV, TV, JV])
 @pytest.mark.parametrize(("leaders", "peers", "says"), [one[1:] for one in UNKNOWN], ids=[one[0] for one in UNKNOWN])
 def test_a_coordinator_that_says_nothing_may_know_of_one(
@@ -237,6 +241,7 @@ def test_a_coordinator_that_says_nothing_may_know_of_one(
     assert error.message.startswith(f"{feature} stays") and says in error.message
 
 
+@rule("group 1.6")
 @pytest.mark.parametrize(("feature", "level"), [(GV, 0), (TV, 1), (JV, 0)], ids=[GV, TV, JV])
 def test_a_broker_that_was_elected_a_moment_ago_does_not_know_what_it_coordinates(feature: str, level: int) -> None:
     with pytest.raises(ApiError, match="broker 1 did not say so: COORDINATOR_LOAD_IN_PROGRESS") as caught:

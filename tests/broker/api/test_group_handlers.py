@@ -72,6 +72,7 @@ from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS, group_offsets
 from quorumlog_broker.coordinator.placement import partition_of
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
+from tests.rules import rule
 
 OFFSETS_ID = uuid(2000)
 E = ErrorCode
@@ -109,6 +110,7 @@ def find(fakes: Fakes, *keys: str, **more: Any) -> Any:
 # --- FindCoordinator ---
 
 
+@rule("group 1.2")
 def test_the_coordinator_of_a_group_leads_its_partition() -> None:
     fakes = fakes_with_offsets(1, 2)
     for group_id in ("g", "billing", "grüppe"):
@@ -117,6 +119,7 @@ def test_the_coordinator_of_a_group_leads_its_partition() -> None:
         assert (found.key, found.error_code, found.node_id, found.host) == (group_id, 0, leader, f"host{leader}")
 
 
+@rule("group 1.2")
 @pytest.mark.parametrize("leader", [-1, 3, 9], ids=["none", "fenced", "gone"])
 def test_a_group_without_a_live_coordinator_is_asked_for_again(leader: int) -> None:
     (found,) = find(fakes_with_offsets(leader), "g")
@@ -127,6 +130,7 @@ def created(**fields: Any) -> CreateTopicsResponse:
     return CreateTopicsResponse(topics=(CreateTopicResult(name=CONSUMER_OFFSETS, topic_id=OFFSETS_ID, **fields),))
 
 
+@rule("group 1.2")
 @pytest.mark.parametrize("code", [E.NONE, E.TOPIC_ALREADY_EXISTS], ids=lambda code: code.name)
 def test_the_first_group_makes_the_topic(code: ErrorCode) -> None:
     fakes = Fakes()
@@ -148,6 +152,7 @@ def test_a_topic_that_cannot_be_made_yet_is_asked_for_again() -> None:
     assert found.error_code == E.COORDINATOR_NOT_AVAILABLE and "2 brokers" in found.error_message
 
 
+@rule("group 1.3")
 def test_there_are_no_other_coordinators() -> None:
     for found in find(Fakes(), "a", "b", key_type=2):
         assert (found.error_code, found.node_id, found.port) == (E.INVALID_REQUEST, -1, -1)
@@ -228,12 +233,14 @@ def at_level_1(fakes: Fakes) -> Fakes:
     return fakes
 
 
+@rule("group 5.1")
 @pytest.mark.parametrize("request_", [HEARTBEAT, ConsumerGroupDescribeRequest(group_ids=("g",))])
 def test_a_cluster_at_level_0_has_no_consumer_protocol(request_: Any) -> None:
     assert code_of(fakes_with_offsets(2), request_) is E.UNSUPPORTED_VERSION
     assert code_of(at_level_1(fakes_with_offsets(2)), HEARTBEAT) is E.NOT_COORDINATOR
 
 
+@rule("group 5.1")
 @pytest.mark.parametrize("request_", [HEARTBEAT, ConsumerGroupDescribeRequest(group_ids=("g",))])
 def test_a_broker_whose_metadata_is_late_ends_no_client(request_: Any) -> None:
     """Another broker has shown it the new level, and it goes by that."""
@@ -317,6 +324,7 @@ def test_only_known_topics_of_the_cluster_are_internal() -> None:
     assert {one.name: one.is_internal for one in topics} == {"orders": False, "__mine": False, CONSUMER_OFFSETS: True}
 
 
+@rule("group 1.4")
 @pytest.mark.parametrize("named", [{"name": CONSUMER_OFFSETS}, {"topic_id": OFFSETS_ID}], ids=["name", "id"])
 def test_clients_do_not_produce_to_it(named: Any) -> None:
     fakes = fakes_with_offsets(1)
@@ -325,6 +333,7 @@ def test_clients_do_not_produce_to_it(named: Any) -> None:
     assert answer.partitions[0].error_code == E.INVALID_TOPIC_EXCEPTION and not fakes.replicas.appended
 
 
+@rule("group 1.4")
 def test_its_partitions_keep_their_number() -> None:
     fakes = fakes_with_offsets(1)
     own, other = PartitionsOfTopic(name=CONSUMER_OFFSETS, count=9), PartitionsOfTopic(name="orders", count=9)
@@ -385,6 +394,7 @@ def test_every_call_of_a_coordinator_is_tried_before_the_metadata_is_read() -> N
     assert calls - OF_LEADERS - WELL_WHILE_IT_LOADS <= {*map(type, COORDINATOR_CALLS)}
 
 
+@rule("group 1.5")
 @pytest.mark.parametrize("asked", COORDINATOR_CALLS, ids=[type(one).__name__ for one in COORDINATOR_CALLS])
 def test_before_the_metadata_is_read_clients_of_coordinators_come_again(asked: Any) -> None:
     """All but the heartbeat of a classic member, which is well while its coordinator loads, as with Kafka.

@@ -25,6 +25,7 @@ from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.services import Services
+from tests.rules import rule
 
 GROUP = 32
 
@@ -67,6 +68,7 @@ REFUSED = [("g", ErrorCode.INVALID_CONFIG)]
 FORWARDED = [("forwarded", ErrorCode.NONE)]
 
 
+@rule("group 5.10")
 @pytest.mark.parametrize(
     ("changes", "want"),
     [

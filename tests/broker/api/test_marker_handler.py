@@ -24,8 +24,10 @@ from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.handlers.transaction_markers import MAX_CLIENT_MARKERS
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren
 from quorumlog_quorum.metadata.image import Image
+from tests.rules import rule
 
 
+@rule("group 6.13")
 @pytest.mark.parametrize(
     ("listener", "committed", "version", "is_taken"),
     [

@@ -15,6 +15,7 @@ from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.replica import log_config
 from quorumlog_storage.cleaning.throttle import Throttle
 from quorumlog_storage.segment.log_config import NEVER
+from tests.rules import rule
 
 NOW_MS = 1_000_000
 KEY: PartitionKey = (bytes(16), 0)
@@ -51,6 +52,7 @@ CASES: list[tuple[str, LogFacts, tuple[int, int, int, int, int, bool]]] = [
 ]
 
 
+@rule("storage 9.4", "log 7.8", "log 7.19", "log 7.21")
 @pytest.mark.parametrize(("log", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_may_be_cleaned(log: LogFacts, expected: tuple[int, int, int, int, int, bool]) -> None:
     dirt = judge(log)
@@ -64,6 +66,7 @@ def dirt(dirty: int, clean: int, is_due: bool = True) -> Dirt:
     return Dirt(0, 0, clean, dirty, 0, False, 0, is_due, "")
 
 
+@rule("storage 9.3", "log 7.19")
 def test_the_filthiest_log_comes_next() -> None:
     logs = {"a": dirt(60, 40), "b": dirt(90, 10), "c": dirt(99, 1, is_due=False), "d": dirt(90, 10)}
     assert filthiest(logs.items()) == "b"
@@ -84,6 +87,7 @@ def test_one_round_at_a_time() -> None:
     assert states.is_free(KEY) and states.describe(KEY) == "idle"
 
 
+@rule("storage 9.13", "log 7.20")
 def test_a_pause_aborts_a_round_and_pauses_nest() -> None:
     states = CleaningStates()
     states.begin(KEY)
@@ -105,6 +109,7 @@ def test_a_pause_aborts_a_round_and_pauses_nest() -> None:
 # --- failures ---
 
 
+@rule("storage 9.14")
 def test_a_failed_log_is_tried_again_with_growing_pauses() -> None:
     failures, now_ms, pauses = Failures(), 0, []
     for _ in range(40):
@@ -128,6 +133,7 @@ def test_a_log_that_is_gone_is_forgotten() -> None:
 # --- limits ---
 
 
+@rule("storage 9.16", "log 7.22")
 def test_the_throttle_takes_as_long_as_the_bytes_may() -> None:
     throttle, now_ms = Throttle(1 << 20), 0.0
     for _ in range(20):
@@ -136,12 +142,14 @@ def test_the_throttle_takes_as_long_as_the_bytes_may() -> None:
     assert throttle.delay_ms(1, 1e9) < 1, "what was not used before is not saved up"
 
 
+@rule("storage 9.5", "log 7.22")
 def test_the_memory_of_all_rounds_is_shared() -> None:
     assert CleanerConfig(threads=4, dedupe_buffer_bytes=400).map_bytes == 100
     assert CleanerConfig(dedupe_buffer_bytes=1 << 40).map_bytes == 2 << 30
     assert CleanerConfig(threads=0).map_bytes == 128 << 20
 
 
+@rule("storage 9.3")
 @pytest.mark.parametrize(
     ("settings", "segment_ms"),
     [

@@ -13,6 +13,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 from quorumlog_server.config.keys import NODE_KEYS
+from tests.rules import rule
 
 THREADS, BACKOFF, RATE = "log.cleaner.threads", "log.cleaner.backoff.ms", "log.cleaner.io.max.bytes.per.second"
 
@@ -49,6 +50,7 @@ def test_what_a_newer_controller_allows_is_ignored() -> None:
     assert config(cluster) == CleanerConfig(backoff_ms=200, threads=2)
 
 
+@rule("storage 9.22")
 def test_loops_begin_and_end_with_the_threads() -> None:
     cluster = compacted(threads=0)
     fill(cluster)
@@ -68,6 +70,7 @@ def test_loops_begin_and_end_with_the_threads() -> None:
     assert len(records(cluster.nodes[1].log())) < left + 40
 
 
+@rule("storage 9.22")
 def test_a_round_that_is_throttled_goes_on_at_the_new_rate_at_once() -> None:
     cluster = compacted(bytes_per_s=1.0)
     fill(cluster)
@@ -89,6 +92,7 @@ def test_a_longer_pause_ends_when_it_becomes_shorter() -> None:
     assert cluster.nodes[1].data_plane.cleaner.totals.rounds > 0
 
 
+@rule("storage 9.22")
 @pytest.mark.parametrize(
     ("old", "new", "buffer", "is_allowed"),
     [

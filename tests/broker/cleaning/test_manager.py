@@ -16,6 +16,7 @@ from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.cleaning.spec import UNLIMITED_BYTES_PER_S
 from quorumlog_storage.directory.offset_files import CLEANER_OFFSETS, parse_offsets
 from quorumlog_storage.log.log import Log
+from tests.rules import rule
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 SETTINGS = {"cleanup_policy": "compact", "internal_segment_bytes": "400", "min_cleanable_dirty_ratio": "0.01"}
@@ -71,6 +72,7 @@ def noted(node: Node) -> Offset:
     return parse_offsets(CLEANER_OFFSETS, content)["t", 0]
 
 
+@rule("storage 9.2")
 def test_every_replica_compacts_its_own_log_and_notes_how_far() -> None:
     cluster = compacted()
     fill(cluster)
@@ -105,6 +107,7 @@ def test_the_last_look_tells_how_dirty_the_dirtiest_log_was() -> None:
     assert cleaner.looked.at_ms > before.at_ms and cleaner.looked.longest_overdue_ms == 0
 
 
+@rule("storage 9.2")
 def test_a_restarted_broker_goes_on_where_it_was() -> None:
     cluster = compacted()
     fill(cluster)
@@ -160,6 +163,7 @@ def test_a_topic_whose_retention_is_paused_keeps_every_record_until_it_goes_on()
     assert len(records(cluster.nodes[1].log())) < 20
 
 
+@rule("storage 9.17")
 def test_a_change_of_the_policy_takes_effect_in_both_directions() -> None:
     cluster = compacted(cleanup_policy="delete")
     fill(cluster)
@@ -200,6 +204,7 @@ def test_a_paused_log_is_not_compacted_until_it_is_resumed() -> None:
     assert len(records(cluster.nodes[1].log())) < 20
 
 
+@rule("storage 9.14")
 def test_a_damaged_log_says_why_and_is_tried_again_until_it_is_mended() -> None:
     cluster = compacted(backoff_ms=100)
     node = cluster.nodes[2]
@@ -219,6 +224,7 @@ def test_a_damaged_log_says_why_and_is_tried_again_until_it_is_mended() -> None:
     assert len(records(cluster.nodes[1].log())) < 20, "other replicas did not wait"
 
 
+@rule("storage 9.15")
 def test_an_error_of_the_disk_has_the_consequence_that_it_has_everywhere() -> None:
     cluster = compacted()
     node = cluster.nodes[2]
@@ -233,6 +239,7 @@ def test_an_error_of_the_disk_has_the_consequence_that_it_has_everywhere() -> No
     assert len(records(cluster.nodes[1].log())) < 20, "other brokers did not notice"
 
 
+@rule("storage 9.13", "log 7.20")
 def test_a_log_that_is_truncated_meanwhile_keeps_what_it_has_then() -> None:
     """Every broker is killed at some time of a round, and another one leads."""
     for delay_ms in range(0, 60, 7):
@@ -249,6 +256,7 @@ def test_a_log_that_is_truncated_meanwhile_keeps_what_it_has_then() -> None:
             assert last_values(node) == before and node.log().end_offset == 80
 
 
+@rule("storage 9.13", "log 7.20")
 def test_a_deleted_topic_ends_its_round() -> None:
     cluster = compacted(backoff_ms=10)
     fill(cluster)

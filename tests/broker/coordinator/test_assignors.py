@@ -15,6 +15,7 @@ from quorumlog_broker.coordinator.groups.consumer.assignors import (
 )
 from tests.broker.coordinator.consumer_world import topic_id
 from tests.broker.coordinator.test_consumer_static import drain
+from tests.rules import rule
 
 ASSIGNORS: list[Assignor] = [assign_range, assign_uniform]
 
@@ -73,6 +74,7 @@ def test_uniform_with_unequal_subscriptions_moves_what_helps() -> None:
     assert found["x"]["b"] == [0] and len(found["y"]["a"]) == 2
 
 
+@rule("bug 16930")
 @pytest.mark.parametrize("assign", ASSIGNORS)
 def test_a_member_without_topics(assign: Assignor) -> None:
     """KAFKA-16930"""
@@ -80,6 +82,7 @@ def test_a_member_without_topics(assign: Assignor) -> None:
     assert found == {"x": {"a": [0, 1]}, "y": {}}
 
 
+@rule("bug 16930")
 @pytest.mark.parametrize("assign", ASSIGNORS)
 def test_nobody_and_nothing(assign: Assignor) -> None:
     assert drain(assign([], counts(a=2))) == {}

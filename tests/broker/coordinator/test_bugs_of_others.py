@@ -18,6 +18,7 @@ from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster
 from tests.broker.coordinator.group_world import SESSION_MS, G, GroupWorld
 from tests.broker.coordinator.test_classic_groups import static_group
 from tests.broker.coordinator.test_group_offsets import A, subscribed, subscription
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -28,6 +29,7 @@ def world() -> GroupWorld:
 # --- the load ---
 
 
+@rule("bug 5600", "bug 7286")
 def test_a_load_goes_through_all_segments_over_batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """It neither stops early (KAFKA-5600) nor hangs at a batch that is larger than what it reads at a time (7286)."""
     monkeypatch.setattr(loading, "READ_BYTES", 64)
@@ -45,6 +47,7 @@ def test_a_load_goes_through_all_segments_over_batches_of_any_size(monkeypatch: 
     assert cluster.fetched(2) == 5
 
 
+@rule("bug 7286")
 def test_a_load_ends_where_compaction_has_taken_the_last_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """The log's end lies behind a gap (KAFKA-9065)."""
     kept = bytes(lay_out_rows([(0, b"a", b"1", ()), (0, b"b", b"2", ())]).seal(-1, -1, -1))
@@ -64,6 +67,7 @@ def test_a_load_ends_where_compaction_has_taken_the_last_records(monkeypatch: py
 # --- members ---
 
 
+@rule("bug 7909")
 def test_a_new_member_that_is_gone_holds_nobody_up_for_ever(world: GroupWorld) -> None:
     """Before version 4 a member waits in its first JoinGroup without a session (KAFKA-9752)."""
     ids, generation = world.stable(1)
@@ -79,6 +83,7 @@ def test_a_new_member_that_is_gone_holds_nobody_up_for_ever(world: GroupWorld) -
     assert [one.member_id for one in world.joined(again).members] == ids
 
 
+@rule("bug 8715")
 def test_of_two_processes_with_one_instance_id_the_later_one_stays(world: GroupWorld) -> None:
     """They come in the same ms, and have ids of their own (KAFKA-8715)."""
     world.config = GroupConfig(initial_rebalance_delay_ms=3_000)
@@ -90,6 +95,7 @@ def test_of_two_processes_with_one_instance_id_the_later_one_stays(world: GroupW
     assert world.answers[first].member_id != world.answers[second].member_id
 
 
+@rule("group 3.5", "bug 10284")
 def test_a_static_member_that_comes_back_has_its_new_times_at_the_next_coordinator_too(world: GroupWorld) -> None:
     """KAFKA-14009"""
     _, _, generation = static_group(world)
@@ -102,6 +108,7 @@ def test_a_static_member_that_comes_back_has_its_new_times_at_the_next_coordinat
 # --- expiry ---
 
 
+@rule("group 4.18", "bug 13636")
 def test_nothing_expires_in_a_rebalance_or_behind_a_load(world: GroupWorld) -> None:
     """KAFKA-13636, KAFKA-10401, KAFKA-8069"""
     member_id = subscribed(world, "a")
@@ -120,6 +127,7 @@ def test_nothing_expires_in_a_rebalance_or_behind_a_load(world: GroupWorld) -> N
 # --- what is written ---
 
 
+@rule("bug 13099", "bug 16831")
 def test_a_turn_of_any_size_leaves_in_batches_that_the_log_takes() -> None:
     """5,000 members, 100,000 ids: each is a record of one turn (KAFKA-16831, KAFKA-13099)."""
     writes = [Write(b"k%d" % number, b"v" * 100) for number in range(5_000)]
@@ -130,6 +138,7 @@ def test_a_turn_of_any_size_leaves_in_batches_that_the_log_takes() -> None:
     assert sorted(sizes)[-2] <= 10_000 < sizes[1] < 20_000 + 2 * RECORD_OVERHEAD + 100
 
 
+@rule("bug 19163")
 def test_a_group_with_an_open_transaction_is_not_forgotten_with_its_offsets(world: GroupWorld) -> None:
     """It is deleted while a transaction is open: the marker brings nothing back (KAFKA-19163, KAFKA-19164)."""
     world.commit_in_transaction({A: 5})

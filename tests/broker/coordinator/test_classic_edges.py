@@ -7,6 +7,7 @@ import pytest
 from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import GroupConfig
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, GroupWorld
+from tests.rules import rule
 
 LONG_MS = 3_600_000
 
@@ -19,6 +20,7 @@ def world() -> GroupWorld:
 # --- joining ---
 
 
+@rule("group 3.1")
 def test_an_id_in_a_group_that_does_not_exist_makes_no_group(world: GroupWorld) -> None:
     assert world.code(world.join("who")) == E.UNKNOWN_MEMBER_ID
     assert world.state() == "Dead" and world.shard.list() == ()
@@ -27,6 +29,7 @@ def test_an_id_in_a_group_that_does_not_exist_makes_no_group(world: GroupWorld) 
     assert world.state() == "Stable"
 
 
+@rule("group 3.2")
 def test_a_member_that_joins_again_late_may_find_its_place_taken() -> None:
     world = GroupWorld(GroupConfig(initial_rebalance_delay_ms=0, max_size=2))
     (leader, follower), generation = world.stable(2)
@@ -38,6 +41,7 @@ def test_a_member_that_joins_again_late_may_find_its_place_taken() -> None:
     assert world.heartbeat(follower, generation) == E.UNKNOWN_MEMBER_ID
 
 
+@rule("bug 7909")
 def test_a_new_member_does_not_wait_for_others_for_ever(world: GroupWorld) -> None:
     """Its process has ended (KAFKA-9752): it is dropped, however long the others may take to join again."""
     member_id = world.member(rebalance_timeout_ms=LONG_MS)
@@ -51,6 +55,7 @@ def test_a_new_member_does_not_wait_for_others_for_ever(world: GroupWorld) -> No
     assert [one.member_id for one in again.members] == [member_id]
 
 
+@rule("group 4.18")
 def test_a_group_that_somebody_is_about_to_join_does_not_expire(world: GroupWorld) -> None:
     member_id = world.answers[world.join()].member_id
     world.call_expire()
@@ -60,6 +65,7 @@ def test_a_group_that_somebody_is_about_to_join_does_not_expire(world: GroupWorl
 # --- static members ---
 
 
+@rule("group 3.8")
 def test_a_sync_of_a_fenced_life_is_answered(world: GroupWorld) -> None:
     world.joined(world.join(group_instance_id="a"))
     second = world.join(group_instance_id="b")
@@ -69,6 +75,7 @@ def test_a_sync_of_a_fenced_life_is_answered(world: GroupWorld) -> None:
     assert world.code(parked) == E.FENCED_INSTANCE_ID
 
 
+@rule("group 3.8")
 def test_a_static_member_that_changes_the_groups_protocol_rebalances(world: GroupWorld) -> None:
     first = world.joined(world.join(group_instance_id="a", protocols="range sticky"))
     world.sync(first.member_id, 1, {first.member_id: b"A"}, group_instance_id="a")
@@ -79,6 +86,7 @@ def test_a_static_member_that_changes_the_groups_protocol_rebalances(world: Grou
 # --- assigning ---
 
 
+@rule("group 3.10")
 @pytest.mark.parametrize("fenced", [False, True])
 def test_who_may_not_sync(fenced: bool, world: GroupWorld) -> None:
     old = world.joined(world.join(group_instance_id="a")).member_id
@@ -92,10 +100,12 @@ def test_who_may_not_sync(fenced: bool, world: GroupWorld) -> None:
         assert world.code(world.sync(old, 1, group_instance_id="a")) == E.REBALANCE_IN_PROGRESS
 
 
+@rule("group 3.10")
 def test_a_sync_to_no_group(world: GroupWorld) -> None:
     assert world.code(world.sync("who", 1)) == E.UNKNOWN_MEMBER_ID
 
 
+@rule("group 3.10")
 def test_the_assignment_of_an_earlier_generation_is_not_that_of_the_next() -> None:
     """It is committed only when the next generation waits for its own."""
     world = GroupWorld(autocommit=False)

@@ -8,6 +8,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import LeavingMember
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G, GroupWorld
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -29,11 +30,13 @@ def test_a_lone_member_leads_the_first_generation(world: GroupWorld) -> None:
     assert world.state() == "Stable"
 
 
+@rule("group 3.3")
 def test_before_version_4_a_member_joins_at_once(world: GroupWorld) -> None:
     answer = world.joined(world.join(takes_member_id=False))
     assert answer.member_id == "c-u1" and answer.leader == "c-u1"
 
 
+@rule("group 3.1")
 @pytest.mark.parametrize(
     ("more", "code"),
     [
@@ -50,12 +53,14 @@ def test_a_join_that_is_refused(more: dict[str, object], code: E, world: GroupWo
     assert world.log == []
 
 
+@rule("group 3.1")
 @pytest.mark.parametrize("more", [{"protocols": "sticky"}, {"protocol_type": "connect"}])
 def test_a_member_has_to_have_a_protocol_that_all_have(more: dict[str, str], world: GroupWorld) -> None:
     world.stable(1)
     assert world.code(world.join(**more)) == E.INCONSISTENT_GROUP_PROTOCOL  # type: ignore[arg-type]
 
 
+@rule("group 3.6")
 def test_the_protocol_with_the_most_votes_wins(world: GroupWorld) -> None:
     first = world.member(protocols="a b")
     second = world.join(world.answers[world.join(protocols="b a")].member_id, protocols="b a")
@@ -64,6 +69,7 @@ def test_the_protocol_with_the_most_votes_wins(world: GroupWorld) -> None:
     assert world.joined(second).protocol_name == world.joined(third).protocol_name == "b"
 
 
+@rule("group 3.4")
 def test_a_first_rebalance_waits_for_more_members() -> None:
     world = GroupWorld(GroupConfig(initial_rebalance_delay_ms=3_000))
     first = world.join(takes_member_id=False)
@@ -76,6 +82,7 @@ def test_a_first_rebalance_waits_for_more_members() -> None:
     assert len(world.joined(first).members) == 2 and world.joined(second).members == ()
 
 
+@rule("group 3.4")
 def test_new_members_extend_the_first_delay_up_to_the_rebalance_timeout_only() -> None:
     world = GroupWorld(GroupConfig(initial_rebalance_delay_ms=3_000))
     first = world.join(takes_member_id=False, rebalance_timeout_ms=7_000)
@@ -87,6 +94,7 @@ def test_new_members_extend_the_first_delay_up_to_the_rebalance_timeout_only() -
     assert world.joined(first).generation_id == 1
 
 
+@rule("group 3.3", "bug 7909")
 def test_a_pending_id_holds_the_rebalance_up_until_its_session_ends(world: GroupWorld) -> None:
     ids, generation = world.stable(1)
     world.join()  # is given an id, and never comes back with it
@@ -96,12 +104,14 @@ def test_a_pending_id_holds_the_rebalance_up_until_its_session_ends(world: Group
     assert world.joined(again).generation_id == generation + 1
 
 
+@rule("group 3.2", "bug 9844")
 def test_a_group_that_is_full_takes_no_more() -> None:
     world = GroupWorld(GroupConfig(initial_rebalance_delay_ms=0, max_size=2))
     world.stable(2)
     assert world.code(world.join()) == E.GROUP_MAX_SIZE_REACHED
 
 
+@rule("group 3.2", "bug 9844")
 def test_in_a_rebalance_places_go_to_those_that_wait() -> None:
     world = GroupWorld(GroupConfig(initial_rebalance_delay_ms=3_000, max_size=2))
     numbers = [world.join(takes_member_id=False) for _ in range(3)]
@@ -113,6 +123,7 @@ def test_in_a_rebalance_places_go_to_those_that_wait() -> None:
 # --- joining again ---
 
 
+@rule("group 3.7")
 def test_a_member_that_asks_again_gets_its_generation(world: GroupWorld) -> None:
     (leader, follower), generation = world.stable(2)
     answer = world.joined(world.join(follower))
@@ -120,6 +131,7 @@ def test_a_member_that_asks_again_gets_its_generation(world: GroupWorld) -> None
     assert world.state() == "Stable"
 
 
+@rule("group 3.7")
 @pytest.mark.parametrize("protocols", ["range", "range:other"])
 def test_the_leader_or_a_change_rebalances(protocols: str, world: GroupWorld) -> None:
     (leader, follower), generation = world.stable(2)
@@ -131,6 +143,7 @@ def test_the_leader_or_a_change_rebalances(protocols: str, world: GroupWorld) ->
     assert world.joined(again).generation_id == generation + 1
 
 
+@rule("group 3.7")
 def test_a_lost_answer_is_given_again_while_the_leader_assigns(world: GroupWorld) -> None:
     member_id = world.answers[world.join()].member_id
     first = world.joined(world.join(member_id))
@@ -138,6 +151,7 @@ def test_a_lost_answer_is_given_again_while_the_leader_assigns(world: GroupWorld
     assert world.heartbeat(member_id, 1) == E.NONE
 
 
+@rule("group 3.5")
 def test_members_that_do_not_join_again_are_dropped(world: GroupWorld) -> None:
     (leader, follower), generation = world.stable(2)
     again = world.join(leader)
@@ -173,6 +187,7 @@ def test_followers_wait_for_the_leader(world: GroupWorld) -> None:
     assert world.synced(world.sync(first, generation)).assignment == b"1", "asked again"
 
 
+@rule("group 3.10")
 def test_an_assignment_is_told_once_it_is_committed() -> None:
     world = GroupWorld(autocommit=False)
     member_id = world.answers[world.join()].member_id
@@ -183,6 +198,7 @@ def test_an_assignment_is_told_once_it_is_committed() -> None:
     assert world.synced(synced).assignment == b"all"
 
 
+@rule("group 3.10")
 def test_an_assignment_that_another_rebalance_overtook_is_not_told() -> None:
     world = GroupWorld(autocommit=False)
     member_id = world.answers[world.join()].member_id
@@ -194,6 +210,7 @@ def test_an_assignment_that_another_rebalance_overtook_is_not_told() -> None:
     assert world.state() == "PreparingRebalance"
 
 
+@rule("group 3.10")
 @pytest.mark.parametrize(
     ("member", "generation", "more", "code"),
     [
@@ -211,6 +228,7 @@ def test_a_sync_that_is_refused(
     assert world.code(world.sync(member or ids[0], generation, **more)) == code
 
 
+@rule("group 3.11", "bug 12890")
 def test_members_that_never_sync_lose_their_place(world: GroupWorld) -> None:
     first = world.member()
     second = world.join(takes_member_id=False)
@@ -226,6 +244,7 @@ def test_members_that_never_sync_lose_their_place(world: GroupWorld) -> None:
     assert world.heartbeat(first, generation) == E.REBALANCE_IN_PROGRESS
 
 
+@rule("bug 12890")
 def test_a_group_whose_leader_never_syncs_does_not_stay_completing(world: GroupWorld) -> None:
     leader = world.member()
     second = world.join(takes_member_id=False)
@@ -259,6 +278,7 @@ def test_the_last_member_leaves_an_empty_generation_behind(world: GroupWorld) ->
     assert member.generation_id == generation + 2, "the empty generation counts"
 
 
+@rule("group 3.12")
 def test_leaving_tells_of_each(world: GroupWorld) -> None:
     (leader, follower), generation = world.stable(2)
     pending = world.answers[world.join()].member_id
@@ -268,6 +288,7 @@ def test_leaving_tells_of_each(world: GroupWorld) -> None:
     assert world.joined(world.join(leader)).generation_id == generation + 1
 
 
+@rule("group 4.16")
 def test_a_group_that_nobody_made_knows_no_members(world: GroupWorld) -> None:
     assert world.leave("a", "b") == [E.UNKNOWN_MEMBER_ID] * 2
     assert world.heartbeat("a", 1) == E.UNKNOWN_MEMBER_ID
@@ -287,6 +308,7 @@ def static_group(world: GroupWorld) -> tuple[str, str, int]:
     return first.member_id, other, generation
 
 
+@rule("group 3.8", "group 3.9", "bug 10284")
 def test_a_static_member_comes_back_without_a_rebalance(world: GroupWorld) -> None:
     leader, other, generation = static_group(world)
     answer = world.joined(world.join(group_instance_id="b"))
@@ -300,6 +322,7 @@ def test_a_static_member_comes_back_without_a_rebalance(world: GroupWorld) -> No
     assert world.heartbeat(answer.member_id, generation, group_instance_id="b") == E.NONE
 
 
+@rule("group 3.9", "bug 10284")
 @pytest.mark.parametrize("knows", [True, False])
 def test_a_static_leader_that_comes_back_keeps_the_assignment(knows: bool, world: GroupWorld) -> None:
     leader, _, generation = static_group(world)
@@ -309,6 +332,7 @@ def test_a_static_leader_that_comes_back_keeps_the_assignment(knows: bool, world
     assert len(answer.members) == (2 if knows else 0)
 
 
+@rule("group 3.8")
 def test_a_static_member_is_answered_once_its_new_id_is_committed(world: GroupWorld) -> None:
     static_group(world)
     world.autocommit = False
@@ -318,6 +342,7 @@ def test_a_static_member_is_answered_once_its_new_id_is_committed(world: GroupWo
     assert world.joined(number).generation_id == 2
 
 
+@rule("group 3.8")
 def test_calls_of_a_fenced_life_are_answered(world: GroupWorld) -> None:
     leader, other, _ = static_group(world)
     parked = world.join(leader, group_instance_id="a", protocols="range:x")
@@ -327,6 +352,7 @@ def test_calls_of_a_fenced_life_are_answered(world: GroupWorld) -> None:
     assert world.joined(number).member_id not in (leader, other)
 
 
+@rule("group 3.5")
 def test_a_static_member_keeps_its_place_through_a_rebalance(world: GroupWorld) -> None:
     leader, other, generation = static_group(world)
     again = world.join(leader, group_instance_id="a", protocols="range:x", session_timeout_ms=120_000)
@@ -337,6 +363,7 @@ def test_a_static_member_keeps_its_place_through_a_rebalance(world: GroupWorld) 
     assert {one.group_instance_id for one in world.joined(again).members} == {"a", "b"}
 
 
+@rule("group 3.12")
 def test_an_administrator_removes_a_static_member(world: GroupWorld) -> None:
     leader, other, generation = static_group(world)
     assert world.leave(LeavingMember(group_instance_id="b")) == [E.NONE]
@@ -366,6 +393,7 @@ def test_a_rebalance_that_was_lost_begins_again(world: GroupWorld) -> None:
     assert world.joined(again).generation_id == generation + 1
 
 
+@rule("group 1.10")
 def test_members_of_a_loaded_group_have_a_whole_session(world: GroupWorld) -> None:
     (first, silent), generation = world.stable(2)
     world.pass_ms(SESSION_MS - 1)
@@ -377,6 +405,7 @@ def test_members_of_a_loaded_group_have_a_whole_session(world: GroupWorld) -> No
     assert world.heartbeat(silent, generation) == E.UNKNOWN_MEMBER_ID
 
 
+@rule("group 3.13")
 def test_a_group_that_has_become_too_large_rebalances(world: GroupWorld) -> None:
     ids, generation = world.stable(2)
     world.config = GroupConfig(initial_rebalance_delay_ms=0, max_size=1)
@@ -384,6 +413,7 @@ def test_a_group_that_has_become_too_large_rebalances(world: GroupWorld) -> None
     assert world.heartbeat(ids[0], generation) == E.REBALANCE_IN_PROGRESS
 
 
+@rule("group 4.15")
 def test_only_an_empty_group_is_deleted(world: GroupWorld) -> None:
     ids, _ = world.stable(1)
     world.commit({("t", 0): 5}, ids[0], 1)
@@ -396,6 +426,7 @@ def test_only_an_empty_group_is_deleted(world: GroupWorld) -> None:
     assert world.state() == "Dead" and world.shard.list() == ()
 
 
+@rule("bug 16831")
 def test_an_assignment_that_the_log_does_not_take_is_refused(world: GroupWorld) -> None:
     member = world.member()
     number = world.sync(member, 1, {member: bytes(2_000_000)})

@@ -8,6 +8,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, SubscribedTopicNames
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topics
 from tests.broker.coordinator.group_world import G
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def test_a_member_of_version_0_gets_its_id_from_the_broker(world: ConsumerWorld)
     assert world.told("", 0, topics="foo", chooses_member_id=False).member_id == "u1"
 
 
+@rule("group 5.5", "bug crabka 521")
 def test_partitions_move_only_after_their_owner_has_said_so(world: ConsumerWorld) -> None:
     everything = {"foo": {0, 1, 2, 3}}
     world.enter("m1")
@@ -60,6 +62,7 @@ def test_a_full_request_is_told_its_assignment_again(world: ConsumerWorld) -> No
 # --- leaving ---
 
 
+@rule("group 5.9")
 def test_what_a_member_leaves_the_others_get(world: ConsumerWorld) -> None:
     world.enter("m1")
     world.enter("m2")
@@ -87,6 +90,7 @@ def test_a_silent_member_is_fenced_at_the_end_of_its_session(world: ConsumerWorl
     assert world.refused("m1", 2) == E.UNKNOWN_MEMBER_ID
 
 
+@rule("group 5.6")
 def test_a_member_that_does_not_give_up_is_fenced_at_the_end_of_its_time(world: ConsumerWorld) -> None:
     everything = {"foo": {0, 1, 2, 3}}
     world.enter("m1", timeout_ms=20_000)
@@ -104,6 +108,7 @@ def test_a_member_that_does_not_give_up_is_fenced_at_the_end_of_its_time(world: 
 # --- what is refused ---
 
 
+@rule("group 5.2")
 @pytest.mark.parametrize(
     ("epoch", "more", "code"),
     [
@@ -127,11 +132,13 @@ def test_a_request_that_is_refused(epoch: int, more: dict[str, object], code: E,
     assert world.log == [] and world.answers[1].error_message
 
 
+@rule("group 5.2")
 @pytest.mark.parametrize(("epoch", "chooses"), [(0, True), (1, True), (1, False), (-1, False)])
 def test_a_member_needs_an_id(epoch: int, chooses: bool, world: ConsumerWorld) -> None:
     assert world.refused("", epoch, topics="foo", chooses_member_id=chooses) == E.INVALID_REQUEST
 
 
+@rule("group 5.2")
 def test_a_member_that_joins_says_that_it_owns_nothing(world: ConsumerWorld) -> None:
     names = SubscribedTopicNames(names=("foo",))
     request = ConsumerGroupHeartbeatRequest(
@@ -154,6 +161,7 @@ def with_a_lost_reply(world: ConsumerWorld) -> None:
     assert world.told("m1", 2, {"foo": {0, 1}}).member_epoch == 3
 
 
+@rule("group 5.3")
 @pytest.mark.parametrize(
     ("epoch", "owned", "code"),
     [
@@ -173,6 +181,7 @@ def test_the_epoch_of_a_member(epoch: int, owned: dict[str, set[int]] | None, co
     assert world.refused("m1", epoch, owned) == code
 
 
+@rule("group 5.3", "bug 19233")
 def test_a_member_joins_again_if_the_answer_to_its_first_join_was_lost(world: ConsumerWorld) -> None:
     """KAFKA-19233"""
     world.enter("m1")
@@ -184,6 +193,7 @@ def test_a_member_joins_again_if_the_answer_to_its_first_join_was_lost(world: Co
 # --- the cluster ---
 
 
+@rule("group 5.7")
 def test_a_topic_that_grows_is_assigned_anew(world: ConsumerWorld) -> None:
     world.enter("m1")
     world.use(topics(version=1, foo=6))
@@ -198,12 +208,14 @@ def test_a_change_that_is_not_about_the_group_does_not_touch_it(world: ConsumerW
     assert world.told("m1", 2).member_epoch == 2 and len(world.log) == before
 
 
+@rule("group 5.7")
 def test_a_topic_that_comes_later_is_assigned_then(world: ConsumerWorld) -> None:
     assert assignment(world.enter("m1", "foo bar")) == {"foo": {0, 1, 2, 3}}
     world.use(topics(version=1, foo=4, bar=1))
     assert assignment(world.told("m1", 2)) == {"foo": {0, 1, 2, 3}, "bar": {0}}
 
 
+@rule("group 5.7")
 def test_a_topic_that_goes_is_taken_away(world: ConsumerWorld) -> None:
     world.use(topics(foo=2, bar=2))
     world.enter("m1", "foo bar")

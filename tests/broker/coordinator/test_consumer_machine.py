@@ -22,6 +22,7 @@ from quorumlog_broker.coordinator.groups.consumer.describe import state_of
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState, owned_by
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from quorumlog_broker.coordinator.groups.shard import GroupShard
+from tests import rules
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, named, topics
 from tests.broker.coordinator.group_world import G, replay
 from tests.parts import few
@@ -98,6 +99,7 @@ def compacted(log: list[Write], end: int, *, keeps_tombstones: bool) -> list[Wri
     return [one for one in kept if keeps_tombstones or one.value is not None] + log[end:]
 
 
+@rules.rule("group 1.11", "bug 17306")
 class ConsumerMachine(RuleBasedStateMachine):
     @initialize(interval=st.sampled_from([0, 1_000]))
     def begin(self, interval: int) -> None:

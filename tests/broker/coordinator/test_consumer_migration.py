@@ -19,6 +19,7 @@ from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, Owned, assignment, named
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G
+from tests.rules import rule
 
 
 def subscription(topics: str = "foo", owned: Owned | None = None, version: int = 1, rack: str | None = None) -> bytes:
@@ -137,6 +138,7 @@ def test_an_empty_consumer_group_becomes_a_classic_group(world: MixedWorld) -> N
 # --- upgrade ---
 
 
+@rule("group 5.9")
 def test_a_classic_group_goes_on_as_a_consumer_group(world: MixedWorld) -> None:
     ids, generation = world.classic_group(2)
     world.commit({("foo", 0): 5}, ids[0], generation)
@@ -177,6 +179,7 @@ def test_an_upgrade_survives_a_failover(world: MixedWorld) -> None:
     assert set(world.group.members) == {"m1"}, "the classic members' sessions are as they said"
 
 
+@rule("group 5.9")
 @pytest.mark.parametrize("policy", ["downgrade", "disabled"])
 def test_a_policy_that_does_not_allow_it(policy: str) -> None:
     world = MixedWorld(GroupConfig(initial_rebalance_delay_ms=0, consumer=ConsumerGroupConfig(migration_policy=policy)))
@@ -185,11 +188,13 @@ def test_a_policy_that_does_not_allow_it(policy: str) -> None:
     assert world.heartbeat(ids[0], generation) == E.NONE
 
 
+@rule("group 5.9")
 def test_a_group_of_another_type_stays(world: MixedWorld) -> None:
     world.classic_joins(protocol_type="connect")
     assert world.refused("m1", 0, topics="foo") == E.GROUP_ID_NOT_FOUND
 
 
+@rule("group 5.9")
 @pytest.mark.parametrize(("most", "code"), [(1, E.GROUP_ID_NOT_FOUND), (2, E.GROUP_MAX_SIZE_REACHED)])
 def test_a_group_that_has_no_place_for_the_member_stays(most: int, code: E) -> None:
     world = MixedWorld(GroupConfig(initial_rebalance_delay_ms=0, consumer=ConsumerGroupConfig(max_size=most)))
@@ -328,6 +333,7 @@ def test_a_static_classic_member_comes_back(world: MixedWorld) -> None:
     assert world.heartbeat(first.member_id, 3, group_instance_id="i") == E.FENCED_INSTANCE_ID
 
 
+@rule("bug 17228")
 def test_a_static_classic_member_makes_way_for_its_next_life(world: MixedWorld) -> None:
     """It is restarted with group.protocol=consumer."""
     world.enter("m1")
@@ -339,6 +345,7 @@ def test_a_static_classic_member_makes_way_for_its_next_life(world: MixedWorld) 
 # --- downgrade ---
 
 
+@rule("group 5.9")
 def test_the_last_consumer_member_leaves(world: MixedWorld) -> None:
     joined = mixed(world)
     world.commit({("foo", 0): 5}, "m1", 3)
@@ -350,6 +357,7 @@ def test_the_last_consumer_member_leaves(world: MixedWorld) -> None:
     assert world.fetched(("foo", 0)) == {("foo", 0): 5}
 
 
+@rule("bug 17228")
 def test_the_last_consumer_member_is_fenced(world: MixedWorld) -> None:
     joined = mixed(world)
     for _ in range(9):
@@ -358,6 +366,7 @@ def test_the_last_consumer_member_is_fenced(world: MixedWorld) -> None:
     assert world.state() == "PreparingRebalance"
 
 
+@rule("bug 17228")
 def test_the_last_consumer_member_is_replaced_by_a_classic_one(world: MixedWorld) -> None:
     """KAFKA-19546: the group has to rebalance."""
     world.enter("m1", instance="i")
@@ -369,6 +378,7 @@ def test_the_last_consumer_member_is_replaced_by_a_classic_one(world: MixedWorld
     assert world.joined(call).generation_id == 4
 
 
+@rule("bug 17228")
 def test_a_downgrade_that_did_not_rebalance_before_a_failover_does_so_then(world: MixedWorld) -> None:
     joined = mixed(world)
     world.told("m1", -1)
@@ -376,6 +386,7 @@ def test_a_downgrade_that_did_not_rebalance_before_a_failover_does_so_then(world
     assert world.heartbeat(joined.member_id, 3) == E.REBALANCE_IN_PROGRESS
 
 
+@rule("group 5.9")
 @pytest.mark.parametrize("policy", ["upgrade", "disabled"])
 def test_without_downgrades_the_group_stays_what_it_is(policy: str) -> None:
     consumer = ConsumerGroupConfig(migration_policy=policy, assignment_interval_ms=0)
@@ -387,6 +398,7 @@ def test_without_downgrades_the_group_stays_what_it_is(policy: str) -> None:
     assert world.synced_to(world.classic_joins(joined.member_id)) == {"foo": {0, 1, 2, 3}}
 
 
+@rule("group 5.9")
 def test_up_and_down_and_up_again(world: MixedWorld) -> None:
     """KAFKA-17228, KAFKA-17317"""
     joined = mixed(world)

@@ -18,6 +18,7 @@ from quorumlog.messages.groups import (
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import G
 from tests.broker.coordinator.test_consumer_migration import MixedWorld, mixed
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -36,6 +37,7 @@ def world() -> ConsumerWorld:
     return world
 
 
+@rule("group 4.1", "group 4.6")
 @pytest.mark.parametrize(
     ("member", "epoch", "partition", "code"),
     [
@@ -57,6 +59,7 @@ def test_who_may_commit(member: str, epoch: int, partition: int, code: E, world:
     assert (world.fetched(("foo", partition))[("foo", partition)] == 7) == (code == E.NONE)
 
 
+@rule("group 4.7")
 @pytest.mark.parametrize(
     ("member", "epoch", "code"),
     [
@@ -73,6 +76,7 @@ def test_a_member_must_send_a_version_that_knows_its_epoch(
     assert world.fetched(("foo", 0))[("foo", 0)] != 7
 
 
+@rule("group 4.7")
 def test_members_of_the_classic_protocol_may_send_any_version() -> None:
     world = MixedWorld()
     joined = mixed(world)
@@ -84,6 +88,7 @@ def codes_of(answer: OffsetCommitResponse) -> list[int]:
     return [one.error_code for topic in answer.topics for one in topic.partitions]
 
 
+@rule("group 4.6")
 def test_one_stale_partition_refuses_the_whole_commit(world: ConsumerWorld) -> None:
     """As Kafka 4.3, whose rule for each partition throws."""
     records = len(world.log)
@@ -92,6 +97,7 @@ def test_one_stale_partition_refuses_the_whole_commit(world: ConsumerWorld) -> N
     assert len(world.log) == records and world.fetched(("foo", 0))[("foo", 0)] == -1
 
 
+@rule("group 4.6")
 def test_metadata_that_is_too_large_refuses_its_partition_alone(world: ConsumerWorld) -> None:
     """Of such a partition nothing else is asked."""
     large = "x" * 5_000
@@ -112,6 +118,7 @@ def test_a_topic_that_was_made_again_is_another_one(world: ConsumerWorld) -> Non
     assert world.commit_code({("foo", 0): 7}, "m1", 2) == E.STALE_MEMBER_EPOCH
 
 
+@rule("bug 18060")
 @pytest.mark.parametrize(
     ("member", "epoch", "partition", "code"),
     [
@@ -133,11 +140,13 @@ def test_who_may_commit_in_a_transaction(
     assert world.answers[number].topics[0].partitions[0].error_code == code
 
 
+@rule("group 4.3")
 def test_a_producer_that_names_an_instance_says_something(world: ConsumerWorld) -> None:
     number = world.commit_in_transaction({("foo", 2): 7}, group_instance_id="i")
     assert world.answers[number].topics[0].partitions[0].error_code == E.UNKNOWN_MEMBER_ID
 
 
+@rule("group 4.3")
 def test_a_transaction_has_all_offsets_of_a_call_or_none(world: ConsumerWorld) -> None:
     """As Kafka 4.3: a member with an older epoch that names one partition which it has not had since then."""
     records = len(world.log)
@@ -152,6 +161,7 @@ def test_a_fenced_member_commits_nothing(world: ConsumerWorld) -> None:
     assert world.commit_code({("foo", 0): 7}, "m1", 3) == E.UNKNOWN_MEMBER_ID
 
 
+@rule("group 4.1")
 def test_an_empty_group_takes_commits_of_anybody(world: ConsumerWorld) -> None:
     world.pass_ms(45_000)
     assert world.commit_code({("foo", 0): 7}) == E.NONE
@@ -160,6 +170,7 @@ def test_an_empty_group_takes_commits_of_anybody(world: ConsumerWorld) -> None:
     assert world.commit_code({("foo", 0): 9}, "m1", 3) == E.UNKNOWN_MEMBER_ID
 
 
+@rule("group 4.8")
 @pytest.mark.parametrize(
     ("member", "epoch", "code"),
     [
@@ -176,6 +187,7 @@ def test_who_may_read(member: str | None, epoch: int, code: E, world: ConsumerWo
     assert world.answers[world.call("fetch_offsets", request)].error_code == code
 
 
+@rule("group 4.8")
 def test_a_classic_member_knows_its_generation_only() -> None:
     world = MixedWorld()
     joined = mixed(world)
@@ -187,6 +199,7 @@ def test_a_classic_member_knows_its_generation_only() -> None:
     assert world.answers[world.call("fetch_offsets", request)].error_code == E.ILLEGAL_GENERATION
 
 
+@rule("group 4.6")
 def test_a_classic_member_commits_in_an_older_generation_what_it_has_had_since_then() -> None:
     world = MixedWorld()
     joined = mixed(world)
@@ -216,6 +229,7 @@ def test_offsets_of_a_topic_that_is_consumed_stay(world: ConsumerWorld) -> None:
     assert world.fetched(("foo", 0), ("bar", 0)) == {("foo", 0): 7, ("bar", 0): -1}
 
 
+@rule("group 4.15")
 def test_only_an_empty_group_can_be_deleted(world: ConsumerWorld) -> None:
     world.commit({("foo", 0): 7}, "m1", 3)
     assert world.answers[world.call("delete_group", G)] == E.NON_EMPTY_GROUP
@@ -241,6 +255,7 @@ def test_expiry_takes_what_nobody_consumes_and_then_the_group(world: ConsumerWor
 # --- how it is shown ---
 
 
+@rule("group 5.11")
 def test_the_states_of_a_group() -> None:
     world = ConsumerWorld()
     assert world.described().error_code == E.GROUP_ID_NOT_FOUND
@@ -263,6 +278,7 @@ def test_the_states_of_a_group() -> None:
     assert [(one.protocol_type, one.state) for one in world.shard.list()] == [("consumer", "Empty")]
 
 
+@rule("group 5.11")
 def test_a_group_that_is_described(world: ConsumerWorld) -> None:
     found = world.described()
     assert (found.group_epoch, found.assignment_epoch, found.assignor_name) == (5, 5, "uniform")
@@ -273,6 +289,7 @@ def test_a_group_that_is_described(world: ConsumerWorld) -> None:
     assert [(one.topic_name, one.partitions) for one in first.target_assignment] == [("foo", (0,))]
 
 
+@rule("group 5.11")
 def test_a_group_whose_target_is_being_computed() -> None:
     world = ConsumerWorld(foo=2_000)
     world.works = False

@@ -7,6 +7,7 @@ import pytest
 from quorumlog_broker.coordinator.groups.consumer.subscriptions import MAX_LENGTH, SLICE, resolve, why_invalid
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topics
 from tests.broker.coordinator.test_consumer_static import drain
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -32,6 +33,7 @@ def test_names_are_looked_through_in_slices() -> None:
     assert sum(1 for _ in resolve("a", ["x"] * (3 * SLICE))) == 3
 
 
+@rule("group 5.2")
 @pytest.mark.parametrize("regex", ["(", "(?=a)", r"\1", "a" * (MAX_LENGTH + 1), "(" * 2_000])
 def test_expressions_that_are_not_taken(regex: str) -> None:
     assert why_invalid(regex)

@@ -10,6 +10,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment
+from tests.rules import rule
 
 Result = TypeVar("Result")
 
@@ -35,6 +36,7 @@ def world() -> ConsumerWorld:
     return world
 
 
+@rule("group 5.4")
 def test_a_paused_member_keeps_its_partitions_and_comes_back_with_another_id(world: ConsumerWorld) -> None:
     answer = world.told("m1", PAUSED, instance="i")
     assert (answer.member_epoch, answer.assignment) == (PAUSED, None)
@@ -63,10 +65,12 @@ def test_a_paused_member_that_does_not_come_back_is_fenced(world: ConsumerWorld)
     assert "i" not in world.group.static
 
 
+@rule("group 5.4")
 def test_an_instance_in_use_is_not_given_away(world: ConsumerWorld) -> None:
     assert world.refused("m3", 0, topics="foo", instance="i") == E.UNRELEASED_INSTANCE_ID
 
 
+@rule("group 5.4")
 def test_one_that_lost_its_instance_is_fenced(world: ConsumerWorld) -> None:
     world.told("m1", PAUSED, instance="i")
     world.enter("m3", instance="i")
@@ -75,6 +79,7 @@ def test_one_that_lost_its_instance_is_fenced(world: ConsumerWorld) -> None:
     assert world.refused("m1", PAUSED, instance="i") == E.FENCED_INSTANCE_ID
 
 
+@rule("group 5.4")
 @pytest.mark.parametrize("epoch", [3, -1, -2])
 def test_an_instance_that_is_not_known(epoch: int, world: ConsumerWorld) -> None:
     assert world.refused("m1", epoch, instance="j") == E.UNKNOWN_MEMBER_ID

@@ -10,6 +10,7 @@ from quorumlog_broker.coordinator.groups.consumer.assignors import SLICE
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from tests.broker.coordinator.consumer_world import ConsumerWorld, assignment, topic_id, topics
 from tests.broker.coordinator.group_world import G, GroupWorld
+from tests.rules import rule
 
 MANY = 3 * SLICE
 
@@ -142,6 +143,7 @@ def type_and_value(write: Write) -> tuple[int, str]:
     return int.from_bytes(write.key[:2], "big"), "" if write.value is None else write.value.hex()
 
 
+@rule("group 2.2")
 def test_the_order_and_bytes_of_a_new_groups_records() -> None:
     world = ConsumerWorld(foo=2)
     world.enter("m1")
@@ -158,6 +160,7 @@ def test_the_order_and_bytes_of_a_new_groups_records() -> None:
     )
 
 
+@rule("group 2.2")
 def test_the_order_of_the_records_of_a_member_that_leaves() -> None:
     world = ConsumerWorld(foo=2)
     world.enter("m1")
@@ -167,6 +170,7 @@ def test_the_order_of_the_records_of_a_member_that_leaves() -> None:
     assert found == [(8, True), (7, True), (5, True), (3, False)]
 
 
+@rule("group 2.2")
 def test_the_order_of_the_records_of_a_static_member_that_comes_back() -> None:
     world = ConsumerWorld(foo=2)
     world.enter("m1", instance="i")

@@ -19,6 +19,7 @@ from quorumlog_broker.coordinator.runtime.group_coordinator import State
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from tests.broker.coordinator.coordinator_cluster import CoordinatorCluster
 from tests.broker.coordinator.test_coordinators import loaded_with, refused
+from tests.rules import rule
 
 
 def group_shard() -> GroupShard:
@@ -29,6 +30,7 @@ def transaction_shard() -> TransactionShard:
     return TransactionShard(TransactionConfig(), lambda: 1, lambda _topic, _index: True, 5, lambda: 50, lambda: 2)
 
 
+@rule("group 4.9")
 def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_then() -> None:
     cluster = loaded_with(2_000)
     cluster.elect(2, (1, 2, 3))
@@ -44,6 +46,7 @@ def test_offsets_of_a_topic_that_is_deleted_while_they_are_loaded_go_then() -> N
     assert cluster.fetched(2) == -1
 
 
+@rule("group 1.5")
 def test_a_coordinator_that_cannot_read_its_log_says_so() -> None:
     cluster = CoordinatorCluster()
     cluster.create()
@@ -59,6 +62,7 @@ def test_a_coordinator_that_cannot_read_its_log_says_so() -> None:
     assert refused(cluster, 2) is ErrorCode.NOT_COORDINATOR
 
 
+@rule("group 1.5", "bug 10614")
 @pytest.mark.parametrize(
     ("code", "told"),
     [
@@ -83,6 +87,7 @@ def test_a_log_that_takes_nothing_is_told_as_a_coordinator(
     assert refusal.value.code is told
 
 
+@rule("group 1.5", "bug 9666")
 def test_what_could_not_be_appended_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """KAFKA-9666: the core has decided with records that the log does not have."""
     cluster = CoordinatorCluster()
@@ -102,6 +107,7 @@ def test_what_could_not_be_appended_is_forgotten(monkeypatch: pytest.MonkeyPatch
     assert cluster.commit_offset(9) == 0
 
 
+@rule("bug 5351")
 def test_what_the_log_does_not_take_now_leaves_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """KAFKA-5351: nothing that was decided stays pending."""
     cluster = CoordinatorCluster()
@@ -123,6 +129,7 @@ def test_what_the_log_does_not_take_now_leaves_later(monkeypatch: pytest.MonkeyP
 # --- records of other software ---
 
 
+@rule("group 2.4")
 @pytest.mark.parametrize("shard", [group_shard(), transaction_shard()], ids=["groups", "transactions"])
 def test_a_record_of_newer_software_is_passed_over_and_a_damaged_one_is_not(
     shard: GroupShard | TransactionShard,

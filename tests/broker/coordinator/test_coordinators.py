@@ -15,6 +15,7 @@ from quorumlog_broker.coordinator.runtime import coordinators
 from quorumlog_broker.coordinator.runtime.coordinators import LOAD_WAIT_MS
 from quorumlog_broker.coordinator.runtime.group_coordinator import State
 from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN
+from tests.rules import rule
 
 
 def refused(cluster: CoordinatorCluster, node_id: int = 1) -> ErrorCode:
@@ -47,6 +48,7 @@ def test_another_broker_goes_on_where_the_first_one_stopped() -> None:
     assert cluster.fetched(2, group="simple") == 8
 
 
+@rule("group 1.7")
 def test_an_answer_waits_for_the_high_watermark() -> None:
     cluster = CoordinatorCluster()
     cluster.create()
@@ -62,6 +64,7 @@ def test_an_answer_waits_for_the_high_watermark() -> None:
     assert cluster.ended(read).topics[0].partitions[0].committed_offset == 7
 
 
+@rule("group 1.7", "bug 20634")
 def test_a_call_is_not_acknowledged_by_the_watermark_of_another_epoch() -> None:
     """KAFKA-20634: what this leader appended may be cut, whatever the watermark of the next one says."""
     cluster = CoordinatorCluster()
@@ -76,6 +79,7 @@ def test_a_call_is_not_acknowledged_by_the_watermark_of_another_epoch() -> None:
     assert refusal.value.code is ErrorCode.NOT_COORDINATOR
 
 
+@rule("group 1.8", "bug redpanda 9571")
 def test_a_call_that_is_not_committed_in_time_is_refused_and_stays_applied() -> None:
     cluster = CoordinatorCluster(config=GroupConfig(initial_rebalance_delay_ms=0, offsets_commit_timeout_ms=300))
     cluster.create()
@@ -116,6 +120,7 @@ def test_only_so_many_requests_wait_for_a_load(monkeypatch: pytest.MonkeyPatch) 
     cluster.run_until(lambda: all(one.done() for one in waiting))
 
 
+@rule("bug 5351")
 def test_without_enough_replicas_records_are_refused_and_members_live_on() -> None:
     cluster = CoordinatorCluster()
     cluster.create(min_insync_replicas="2")
@@ -164,6 +169,7 @@ def test_an_offset_that_may_be_out_of_date_is_not_told() -> None:
         assert refusal.value.code is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
+@rule("group 1.5", "bug 10614")
 def test_a_deposed_coordinator_says_so() -> None:
     cluster = CoordinatorCluster()
     cluster.create()
@@ -199,6 +205,7 @@ def test_the_calls_of_one_turn_leave_as_one_batch() -> None:
     assert len(headers(log.read(0, 1 << 20, upper_bound=log.end_offset))) == 1
 
 
+@rule("group 1.5", "bug 5600")
 def test_calls_are_refused_until_the_log_is_loaded_in_short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = loaded_with(2_000)
     in_step: dict[int, int] = {}
@@ -219,6 +226,7 @@ def test_calls_are_refused_until_the_log_is_loaded_in_short_turns(monkeypatch: p
     assert cluster.fetched(2) == 1_900
 
 
+@rule("bug 15910")
 def test_a_request_waits_a_moment_for_the_load() -> None:
     cluster = loaded_with(2_000)
     cluster.elect(2, (1, 2, 3))
@@ -243,6 +251,7 @@ def test_a_request_waits_for_no_longer_than_a_moment() -> None:
     cluster.nodes[1].run(cluster.of_node[1].until_loaded("elsewhere"))
 
 
+@rule("bug 10614")
 def test_a_load_that_a_resignation_overtakes_stops() -> None:
     cluster = loaded_with(2_000)
     cluster.elect(2, (1, 2, 3))
@@ -259,6 +268,7 @@ def test_a_load_that_a_resignation_overtakes_stops() -> None:
     assert cluster.fetched(3) == 1_900
 
 
+@rule("group 1.9", "bug 15910")
 def test_what_a_new_coordinator_loads_is_served_once_it_is_committed() -> None:
     """A record above the high watermark may be cut by the next failover."""
     cluster = CoordinatorCluster()
@@ -301,6 +311,7 @@ def test_offsets_expire_in_all_groups() -> None:
     assert not cluster.listed()
 
 
+@rule("group 4.9", "bug 2000")
 def test_offsets_of_a_deleted_topic_go() -> None:
     cluster = CoordinatorCluster()
     cluster.create()
@@ -314,6 +325,7 @@ def test_offsets_of_a_deleted_topic_go() -> None:
     assert cluster.fetched() == -1
 
 
+@rule("group 1.5", "bug 10614")
 def test_a_coordinator_whose_directory_fails_says_so() -> None:
     cluster = CoordinatorCluster()
     cluster.create()
@@ -324,6 +336,7 @@ def test_a_coordinator_whose_directory_fails_says_so() -> None:
     assert refusal.value.code is ErrorCode.NOT_COORDINATOR
 
 
+@rule("bug 15784")
 def test_foreign_records_in_the_log_make_it_load_again() -> None:
     """Its offsets are not those that it decided with, so it must not go on."""
     cluster = CoordinatorCluster()

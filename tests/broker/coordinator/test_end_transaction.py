@@ -10,6 +10,7 @@ import pytest
 from quorumlog.errors import ErrorCode as E
 from quorumlog.transaction_config import TransactionConfig
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, A, B, TransactionWorld
+from tests.rules import rule
 
 OK, FENCED, STATE, BUSY = E.NONE, E.PRODUCER_FENCED, E.INVALID_TXN_STATE, E.CONCURRENT_TRANSACTIONS
 STATES = ["Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
@@ -48,6 +49,7 @@ TV1 = {  # commit, abort
 }
 
 
+@rule("group 6.9", "bug ydb 52731")
 @pytest.mark.parametrize("version", [0, 1])
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize("state", STATES)
@@ -81,6 +83,7 @@ TV2 = {  # commit, abort; the same repeated, that is, with the epoch before
 }
 
 
+@rule("group 6.7", "group 6.10", "bug 17754")
 @pytest.mark.parametrize("repeated", [False, True], ids=["", "again"])
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize("state", STATES)
@@ -108,6 +111,7 @@ def test_a_producer_with_an_epoch_for_each_transaction(
         assert world.state() == state and len(world.log) == records
 
 
+@rule("group 6.9", "bug 9600")
 @pytest.mark.parametrize("version", [0, 2])
 def test_who_else_is_refused(version: int) -> None:
     world = TransactionWorld(version=version)
@@ -119,6 +123,7 @@ def test_who_else_is_refused(version: int) -> None:
     assert world.state() == "Ongoing"
 
 
+@rule("group 6.10", "bug 17754")
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 def test_a_fenced_producer_is_not_given_the_epoch_of_one_that_keeps_its_own(
     world: TransactionWorld, committed: bool
@@ -137,6 +142,7 @@ def test_a_fenced_producer_is_not_given_the_epoch_of_one_that_keeps_its_own(
     assert world.code(world.end(fenced, committed=committed)) == FENCED
 
 
+@rule("group 6.20")
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize("level", [0, 1])
 def test_a_lower_level_changes_nothing_for_a_producer_with_an_epoch_for_each_transaction(
@@ -172,6 +178,7 @@ def test_rules_that_this_software_does_not_know_are_the_nearest_that_it_knows(ve
 # --- where the epochs run out ---
 
 
+@rule("group 6.10")
 def test_the_last_producer_of_an_id_that_was_replaced_ends_nothing(quick: TransactionWorld) -> None:
     """Its EndTxn looks like a repetition of the last transaction of its id; but there was none."""
     last = worn(quick)
@@ -186,6 +193,7 @@ def worn(world: TransactionWorld) -> tuple[int, int]:
     return producer
 
 
+@rule("group 6.3", "group 6.10", "bug 18575")
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 def test_the_last_transaction_of_a_producer_id(quick: TransactionWorld, committed: bool) -> None:
     last = worn(quick)
@@ -223,6 +231,7 @@ def test_the_last_transaction_waits_for_a_producer_id(quick: TransactionWorld) -
 # --- the decision and its markers ---
 
 
+@rule("group 6.11")
 @pytest.mark.parametrize("version", [0, 2])
 def test_nothing_is_told_and_no_marker_written_before_the_decision_is_committed(version: int) -> None:
     world = TransactionWorld(version=version)
@@ -249,6 +258,7 @@ def test_a_decision_that_was_cut_was_none(world: TransactionWorld) -> None:
     assert world.producer(world.end(producer, committed=False)) == newer(producer)
 
 
+@rule("group 6.12", "bug 9777")
 def test_a_transaction_is_complete_with_its_last_marker(world: TransactionWorld) -> None:
     producer = world.started()
     world.add(producer, A, B)
@@ -266,6 +276,7 @@ def test_a_transaction_is_complete_with_its_last_marker(world: TransactionWorld)
     assert world.state() == "CompleteCommit"
 
 
+@rule("group 6.12", "bug 9777")
 @pytest.mark.parametrize("committed", [True, False], ids=["commit", "abort"])
 def test_the_next_coordinator_has_all_markers_written_again(world: TransactionWorld, committed: bool) -> None:
     producer = world.started()
@@ -320,6 +331,7 @@ def test_a_coordinator_that_is_fenced_stops(world: TransactionWorld) -> None:
 # --- time-outs ---
 
 
+@rule("group 6.15")
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced(version: int) -> None:
     world = TransactionWorld(version=version)
@@ -348,6 +360,7 @@ def test_a_transaction_in_time_is_not_aborted(world: TransactionWorld) -> None:
     assert world.state() == "CompleteCommit" and world.shard.next_timer_ms() is None
 
 
+@rule("group 6.15")
 def test_a_transaction_does_not_last_longer_with_each_partition(world: TransactionWorld) -> None:
     producer = world.started()
     world.add(producer, A)
@@ -357,6 +370,7 @@ def test_a_transaction_does_not_last_longer_with_each_partition(world: Transacti
     assert world.state() == "CompleteAbort"
 
 
+@rule("bug redpanda 9571")
 def test_time_goes_on_over_a_failover(world: TransactionWorld) -> None:
     producer = world.started()
     world.add(producer, A)
@@ -378,6 +392,7 @@ def test_a_wall_clock_that_jumps_neither_aborts_nor_spares(world: TransactionWor
     assert world.state() == "CompleteAbort"
 
 
+@rule("bug redpanda 9571")
 def test_after_a_failover_too_no_transaction_lasts_longer(world: TransactionWorld) -> None:
     world.add(world.started(), A)
     world.wall_offset_ms = -(10**9)
@@ -386,6 +401,7 @@ def test_after_a_failover_too_no_transaction_lasts_longer(world: TransactionWorl
     assert world.state() == "CompleteAbort"
 
 
+@rule("bug 5351")
 def test_what_is_not_committed_is_looked_at_again() -> None:
     world = TransactionWorld(TransactionConfig(abort_interval_ms=1_000))
     producer = world.started()

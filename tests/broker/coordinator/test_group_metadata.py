@@ -23,6 +23,7 @@ from quorumlog_broker.coordinator.runtime.group_metadata import GroupMetadata
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
+from tests.rules import rule
 
 GROUP, TOPIC, BROKER = 32, 2, 4
 
@@ -104,6 +105,7 @@ def test_what_was_asked_for_is_as_it_is_now() -> None:
     assert world.groups.topic("orders") is None and list(world.groups.topic_names()) == []
 
 
+@rule("group 5.10")
 def test_settings_of_a_group_are_within_the_limits_of_the_file() -> None:
     world = World()
     name = "consumer.session.timeout.ms"

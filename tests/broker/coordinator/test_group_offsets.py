@@ -23,6 +23,7 @@ from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import OffsetKey
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from tests.broker.coordinator.group_world import SESSION_MS, G, GroupWorld
+from tests.rules import rule
 
 A, B = ("a", 0), ("b", 1)
 
@@ -74,6 +75,7 @@ def test_a_negative_offset_is_committed_as_any_other(world: GroupWorld) -> None:
     assert world.fetched(A, B) == world.fetched() == {A: -1, B: -5}
 
 
+@rule("group 4.2")
 def test_who_may_commit(world: GroupWorld) -> None:
     assert world.commit_code({A: 1}, "who", 1) == E.GROUP_ID_NOT_FOUND, "there is no group yet"
     (leader, _), generation = world.stable(2)
@@ -97,6 +99,7 @@ def test_a_group_of_offsets_alone_has_no_member(world: GroupWorld, is_loaded: bo
     assert world.fetched(A) == {A: 3}
 
 
+@rule("group 4.1")
 @pytest.mark.parametrize(
     "who",
     [{}, {"group_instance_id": "i"}, {"member_id": "m"}, {"member_id": "m", "group_instance_id": "i"}],
@@ -115,6 +118,7 @@ def test_whoever_assigns_its_partitions_itself_commits_to_an_empty_group(
     assert world.fetched(A) == {A: 2}
 
 
+@rule("group 4.3")
 def test_a_member_commits_before_it_joins_again_and_not_while_the_leader_assigns(world: GroupWorld) -> None:
     (leader, follower), generation = world.stable(2)
     again = world.join(leader)
@@ -126,6 +130,7 @@ def test_a_member_commits_before_it_joins_again_and_not_while_the_leader_assigns
     assert world.fetched(A) == {A: 7}
 
 
+@rule("group 4.4")
 def test_a_commit_counts_as_a_sign_of_life(world: GroupWorld) -> None:
     ids, generation = world.stable(1)
     for number in range(3):
@@ -134,6 +139,7 @@ def test_a_commit_counts_as_a_sign_of_life(world: GroupWorld) -> None:
     assert world.heartbeat(ids[0], generation) == E.NONE
 
 
+@rule("group 4.5")
 def test_metadata_is_limited_in_utf16_units(world: GroupWorld) -> None:
     assert world.commit_code({A: 1}, metadata="x" * 4_096) == E.NONE
     assert world.commit_code({A: 2}, metadata="x" * 4_097) == E.OFFSET_METADATA_TOO_LARGE
@@ -154,6 +160,7 @@ def test_a_call_that_writes_nothing_waits_for_nothing() -> None:
     assert world.answers[deleted].topics[0].partitions[0].error_code == E.NONE
 
 
+@rule("bug 17306")
 @pytest.mark.parametrize("known", [False, True])
 def test_a_tombstone_of_what_is_not_there_is_loaded(known: bool) -> None:
     """Compaction may have taken the record that it deletes."""
@@ -192,6 +199,7 @@ def test_what_a_failover_cut_was_never_told() -> None:
 # --- a topic that was made again ---
 
 
+@rule("group 4.9", "bug 2000")
 @pytest.mark.parametrize("retention_ms", [-1, DAY_MS], ids=["the broker's retention", "an old client's retention"])
 @pytest.mark.parametrize("loaded", [False, True], ids=["", "by another coordinator"])
 def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(
@@ -218,6 +226,7 @@ def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(
 # --- a group of which nothing is stored ---
 
 
+@rule("group 4.1")
 def test_a_commit_of_which_nothing_is_stored_makes_no_group(world: GroupWorld) -> None:
     nothing = OffsetCommitRequest(group_id=G, topics=())
     assert world.answers[world.call("commit_offsets", nothing)].topics == ()
@@ -239,6 +248,7 @@ def too_much() -> OffsetCommitPartition:
 # --- delete ---
 
 
+@rule("group 4.14")
 def test_offsets_of_a_topic_that_is_consumed_stay(world: GroupWorld) -> None:
     member_id = subscribed(world, "a")
     world.commit({A: 5, ("b", 0): 6}, member_id, 1)
@@ -248,6 +258,7 @@ def test_offsets_of_a_topic_that_is_consumed_stay(world: GroupWorld) -> None:
     assert world.fetched() == {A: 5}
 
 
+@rule("group 4.14")
 def test_a_group_that_does_not_consume_must_be_empty(world: GroupWorld) -> None:
     assert delete(world, "a") == [E.GROUP_ID_NOT_FOUND]
     member_id = world.member(protocol_type="connect")
@@ -255,6 +266,7 @@ def test_a_group_that_does_not_consume_must_be_empty(world: GroupWorld) -> None:
     assert delete(world, "a") == [E.NON_EMPTY_GROUP]
 
 
+@rule("group 4.14")
 def test_metadata_that_cannot_be_read_keeps_every_offset(world: GroupWorld) -> None:
     ids, generation = world.stable(1)
     world.commit({A: 5}, ids[0], generation)
@@ -267,6 +279,7 @@ def test_metadata_that_cannot_be_read_keeps_every_offset(world: GroupWorld) -> N
 # --- expiry (KIP-211) ---
 
 
+@rule("group 4.17")
 def test_a_simple_group_expires_from_the_commit_on(world: GroupWorld) -> None:
     world.commit({A: 5})
     world.pass_ms(DAY_MS)
@@ -282,6 +295,7 @@ def test_a_simple_group_expires_from_the_commit_on(world: GroupWorld) -> None:
     assert world.shard.list() == ()
 
 
+@rule("group 4.17", "bug 13636")
 def test_a_group_expires_from_when_it_became_empty(world: GroupWorld) -> None:
     ids, generation = world.stable(1)
     world.commit({A: 5}, ids[0], generation)
@@ -300,6 +314,7 @@ def test_a_group_expires_from_when_it_became_empty(world: GroupWorld) -> None:
     assert world.state() == "Dead"
 
 
+@rule("group 4.18")
 def test_a_stable_group_loses_offsets_only_of_topics_that_it_left(world: GroupWorld) -> None:
     member_id = subscribed(world, "a")
     world.commit({A: 5, B: 6}, member_id, 1)
@@ -312,6 +327,7 @@ def test_a_stable_group_loses_offsets_only_of_topics_that_it_left(world: GroupWo
     assert world.fetched() == {A: 5}
 
 
+@rule("group 4.19")
 def test_an_old_clients_retention_is_its_own(world: GroupWorld) -> None:
     world.commit({A: 5}, retention_time_ms=1_000)
     world.commit({B: 6})
@@ -320,6 +336,7 @@ def test_an_old_clients_retention_is_its_own(world: GroupWorld) -> None:
     assert world.fetched() == {B: 6}
 
 
+@rule("group 4.19")
 @pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**62, -(2**63), 0, -2])
 def test_any_retention_that_an_old_client_may_send_is_taken(world: GroupWorld, retention_ms: int) -> None:
     """The largest one means for ever, and its end lies beyond the last time that a record can hold."""

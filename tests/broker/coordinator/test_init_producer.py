@@ -8,6 +8,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.transaction_config import MAX_ID_BYTES, TransactionConfig
 from quorumlog_broker.coordinator.transactions.state.table import LAST_EPOCH
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, A, TransactionWorld
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -53,12 +54,14 @@ REFUSED = [
 ]
 
 
+@rule("group 6.1")
 @pytest.mark.parametrize(("request_", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
 def test_what_is_refused(world: TransactionWorld, request_: dict[str, object], code: E) -> None:
     assert world.code(world.init(**request_)) == code  # type: ignore[arg-type]
     assert world.log == []
 
 
+@rule("group 6.1")
 @pytest.mark.parametrize("timeout_ms", [1, 900_000])
 def test_the_longest_and_the_shortest_time(world: TransactionWorld, timeout_ms: int) -> None:
     world.started(timeout_ms=timeout_ms)
@@ -104,6 +107,7 @@ def test_ids_have_producers_of_their_own(world: TransactionWorld) -> None:
     ]
 
 
+@rule("group 6.2")
 def test_a_producer_that_says_who_it_is_goes_on(world: TransactionWorld) -> None:
     first = world.started()
     assert world.producer(again(world, first)) == (FIRST_ID, 1)
@@ -112,6 +116,7 @@ def test_a_producer_that_says_who_it_is_goes_on(world: TransactionWorld) -> None
     assert world.code(again(world, first)) == E.PRODUCER_FENCED
 
 
+@rule("group 6.1", "group 6.5")
 def test_a_producer_that_was_replaced_is_told(world: TransactionWorld) -> None:
     first = world.started()
     world.started()
@@ -136,6 +141,7 @@ def test_a_producer_whose_id_was_forgotten_gets_another(world: TransactionWorld)
 # --- the end of the epochs ---
 
 
+@rule("group 6.3")
 def test_another_producer_id_when_the_epochs_run_out(quick: TransactionWorld) -> None:
     last = worn(quick, epoch=3)
     assert last == (FIRST_ID, 3)
@@ -143,6 +149,7 @@ def test_another_producer_id_when_the_epochs_run_out(quick: TransactionWorld) ->
     assert quick.code(again(quick, last)) == E.PRODUCER_FENCED
 
 
+@rule("group 6.2")
 def test_the_last_producer_of_an_id_is_known_when_it_asks_again(quick: TransactionWorld) -> None:
     last = worn(quick, epoch=3)
     for _ in range(3):
@@ -161,6 +168,7 @@ def test_without_producer_ids_the_last_epoch_stays(quick: TransactionWorld) -> N
 # --- with a transaction ---
 
 
+@rule("group 6.4")
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_an_open_transaction_is_aborted_first(version: int) -> None:
     world = TransactionWorld(version=version)
@@ -178,6 +186,7 @@ def test_an_open_transaction_is_aborted_first(version: int) -> None:
     assert world.code(world.end(first)) == E.PRODUCER_FENCED
 
 
+@rule("group 6.4")
 def test_an_abort_is_told_once_it_is_committed(world: TransactionWorld) -> None:
     world.bring_to("Ongoing")
     world.autocommit = False
@@ -187,6 +196,7 @@ def test_an_abort_is_told_once_it_is_committed(world: TransactionWorld) -> None:
     assert world.code(number) == E.CONCURRENT_TRANSACTIONS
 
 
+@rule("group 6.4", "bug 18575")
 @pytest.mark.parametrize("state", ["PrepareCommit", "PrepareAbort"])
 def test_a_decided_transaction_is_waited_for(world: TransactionWorld, state: str) -> None:
     world.bring_to(state)
@@ -195,6 +205,7 @@ def test_a_decided_transaction_is_waited_for(world: TransactionWorld, state: str
     assert world.state() == state and len(world.log) == records
 
 
+@rule("group 6.1")
 def test_only_the_current_producer_or_a_new_one_aborts(world: TransactionWorld) -> None:
     world.started()
     producer = world.bring_to("Ongoing")
@@ -203,6 +214,7 @@ def test_only_the_current_producer_or_a_new_one_aborts(world: TransactionWorld) 
     assert world.code(again(world, producer)) == E.CONCURRENT_TRANSACTIONS
 
 
+@rule("bug 18575")
 @pytest.mark.parametrize("version", [0, 2])
 def test_an_abort_uses_the_last_epoch_up(quick: TransactionWorld, version: int) -> None:
     quick.version = version
@@ -232,6 +244,7 @@ def test_an_abort_waits_for_no_producer_id(quick: TransactionWorld) -> None:
 # --- what is not committed ---
 
 
+@rule("group 6.6")
 def test_an_epoch_is_told_once_it_is_committed() -> None:
     world = TransactionWorld(autocommit=False)
     first = world.init()
@@ -243,6 +256,7 @@ def test_an_epoch_is_told_once_it_is_committed() -> None:
     assert world.started() == (FIRST_ID + 1, 0), "an id that may have been told is never used again"
 
 
+@rule("bug 9666")
 def test_an_epoch_that_was_cut_is_nobodys() -> None:
     world = TransactionWorld(autocommit=False)
     world.init()

@@ -18,6 +18,7 @@ import pytest
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from tests.broker.coordinator.transaction_world import TIMEOUT_MS, A, B, TransactionWorld
+from tests.rules import rule
 
 NEWEST = 2
 LEVELS = (0, 1, 2)
@@ -101,6 +102,7 @@ def answers(before: int, after: int, *, state: str, request: str, version: int, 
     return [asdict(world.answers[number]) for number in sorted(world.answers)]
 
 
+@rule("group 6.20")
 @pytest.mark.parametrize("last_epoch", [None, 1], ids=["", "epochs run out"])
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("request_", REQUESTS)
@@ -136,6 +138,7 @@ def test_the_table_asks_every_call_of_a_client(monkeypatch: pytest.MonkeyPatch) 
     assert asked == calls and len(calls) == 5
 
 
+@rule("group 2.3")
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_record_is_of_the_level_unless_it_would_forget_something(level: int) -> None:
     for version, want in ((0, {0} if level == 0 else {1}), (2, {0, 1} if level == 0 else {1})):

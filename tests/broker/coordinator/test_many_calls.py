@@ -11,6 +11,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.many_calls import CALLS_A_TURN, all_or_none, ask_each
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
+from tests.rules import rule
 
 
 def refused(name: str, error: ApiError) -> str:
@@ -63,6 +64,7 @@ def test_a_turn_of_the_loop_begins_only_some() -> None:
     assert max(asyncio.run(scenario()).values()) == CALLS_A_TURN
 
 
+@rule("group 1.6")
 @pytest.mark.parametrize(
     ("code", "want"), [(ErrorCode.NOT_COORDINATOR, [1, 3]), (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, None)]
 )

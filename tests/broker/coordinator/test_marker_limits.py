@@ -30,6 +30,7 @@ from quorumlog_broker.coordinator.transactions.markers import (
 from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.produce.transactional import EndTransaction
+from tests.rules import rule
 
 Sent = tuple[int, Partition]
 """The producer id of a transaction, and where its marker goes."""
@@ -183,6 +184,7 @@ def test_a_transaction_of_many_partitions_is_cut_in_slices_too() -> None:
     leaders.finish()
 
 
+@rule("group 6.19")
 def test_what_waits_is_ids_and_goes_on_as_answers_come() -> None:
     leaders = Leaders(3)
     for producer_id in range(10):
@@ -210,6 +212,7 @@ def test_a_live_decision_waits_behind_those_of_before() -> None:
     leaders.finish()
 
 
+@rule("group 6.19")
 def test_a_leader_that_is_away_holds_up_nothing_that_goes_elsewhere() -> None:
     leaders = Leaders(2)
     for producer_id in range(50):
@@ -327,6 +330,7 @@ def test_the_same_coordinator_loads_again_while_an_answer_is_on_its_way() -> Non
     assert leaders.is_done and leaders.due() == []
 
 
+@rule("group 6.19")
 @pytest.mark.parametrize("seed", range(40))
 def test_nothing_is_lost_whatever_happens_to_requests_leaders_and_coordinators(
     seed: int, monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,7 @@ from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, Mark
 from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.produce.transactional import EndTransaction
+from tests.rules import rule
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)
 OWNER = Owner(3, 8)
@@ -114,6 +115,7 @@ def test_the_next_request_waits_for_the_answer(brokers: Brokers) -> None:
     assert [one.broker for one in brokers.due()] == [1]
 
 
+@rule("group 6.14")
 @pytest.mark.parametrize(
     "code",
     [
@@ -140,6 +142,7 @@ def test_what_may_pass_is_sent_again_to_the_leader_of_then(brokers: Brokers, cod
     assert brokers.told == [("x7", A, True)]
 
 
+@rule("group 6.14")
 @pytest.mark.parametrize("code", [E.INVALID_PRODUCER_EPOCH, E.TRANSACTION_COORDINATOR_FENCED])
 def test_what_a_newer_one_does_stops_the_marker(brokers: Brokers, code: E) -> None:
     brokers.decide(A)
@@ -148,6 +151,7 @@ def test_what_a_newer_one_does_stops_the_marker(brokers: Brokers, code: E) -> No
     assert brokers.told == [("x7", A, False)] and len(brokers.queues) == 0
 
 
+@rule("bug 19999")
 def test_without_an_answer_it_is_sent_again(brokers: Brokers) -> None:
     brokers.decide(A, C)
     (first,) = brokers.due()
@@ -168,6 +172,7 @@ def test_without_a_leader_it_waits(brokers: Brokers) -> None:
     assert [one.broker for one in brokers.due(RETRY_MS)] == [2]
 
 
+@rule("group 6.14", "bug 9777")
 def test_a_deleted_topic_needs_no_marker(brokers: Brokers) -> None:
     brokers.decide(A, C)
     (request,) = brokers.due()

@@ -30,6 +30,7 @@ from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, Mark
 from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.state.table import Partition
 from quorumlog_broker.produce.transactional import EndTransaction
+from tests.rules import rule
 
 A, B, C = ("a", 0), ("a", 1), ("b", 0)
 OWNER = Owner(3, 8)
@@ -243,6 +244,7 @@ def test_what_a_coordinator_that_has_resigned_had_to_send_is_forgotten() -> None
     in_world(scenario)
 
 
+@rule("group 6.19")
 def test_answers_are_told_and_the_next_are_sent_one_slice_in_a_turn_of_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

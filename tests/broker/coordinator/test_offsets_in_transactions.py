@@ -19,6 +19,7 @@ from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordina
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
 from quorumlog_broker.produce.transactional import EndTransaction
 from quorumlog_storage.producers.verification import Guard
+from tests.rules import rule
 
 P, EPOCH = 900, 4
 
@@ -110,6 +111,7 @@ def test_a_commit_behind_the_marker_of_its_transaction_is_refused(cluster: Coord
     assert commit(cluster, 7, None) is ErrorCode.INVALID_TXN_STATE
 
 
+@rule("bug 15784")
 def test_a_commit_and_the_marker_before_it_in_one_turn(cluster: CoordinatorCluster) -> None:
     """The marker is queued, and not in the log yet, when the commit is checked."""
     guard = take(cluster)
@@ -135,6 +137,7 @@ def test_former_epochs_of_producer_and_coordinator_are_fenced(cluster: Coordinat
     assert cluster.fetched() == 7
 
 
+@rule("bug 15784")
 def test_a_marker_waits_until_all_offsets_of_its_transaction_are_written(cluster: CoordinatorCluster) -> None:
     """A commit of many offsets takes several turns. What came behind its marker would stay open for ever."""
     guard, many = take(cluster), 4 * COMMITS_A_STEP

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from quorumlog_broker.coordinator.placement import java_hash, partition_of
+from tests.rules import rule
 
 
+@rule("group 1.1")
 @pytest.mark.parametrize(
     ("name", "hash_code", "partition"),
     [

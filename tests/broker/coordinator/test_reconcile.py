@@ -18,6 +18,7 @@ from quorumlog.records.coordinator.consumer_groups import (
 from quorumlog_broker.coordinator.groups.consumer.reconcile import Current, MemberState, MustStartAnew, reconcile
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroups, Member
 from tests.broker.coordinator.consumer_world import topic_id
+from tests.rules import rule
 
 STABLE, UNREVOKED, UNRELEASED, UNKNOWN = MemberState
 TOPIC = topic_id("t")
@@ -68,6 +69,7 @@ CASES = [
 ]
 
 
+@rule("group 5.5", "bug crabka 521")
 @pytest.mark.parametrize(
     ("before", "target_epoch", "target", "owned", "taken", "after"),
     [case[1:] for case in CASES],
@@ -104,6 +106,7 @@ def test_a_step(
     assert has_changed or found is before
 
 
+@rule("group 5.5")
 @pytest.mark.parametrize(
     ("owned", "state", "revoking"), [(None, UNREVOKED, "1"), ("01", UNREVOKED, "1"), ("0", STABLE, "")]
 )
@@ -173,6 +176,7 @@ def test_a_member_comes_back_from_its_record() -> None:
 # --- what compaction leaves ---
 
 
+@rule("group 1.11", "bug 17306")
 @pytest.mark.parametrize("is_there", [False, True])
 @pytest.mark.parametrize(
     "key",

@@ -9,6 +9,7 @@ import pytest
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import TransactionToExtend, TransactionTopic
 from tests.broker.coordinator.transaction_world import FIRST_ID, WALL_MS, A, B, C, TransactionWorld
+from tests.rules import rule
 
 STATES = ["Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"]
 WORKS, BUSY = E.NONE, E.CONCURRENT_TRANSACTIONS
@@ -32,6 +33,7 @@ def newer(producer: tuple[int, int]) -> tuple[int, int]:
 WHEN = dict(zip(STATES, [WORKS, WORKS, BUSY, BUSY, WORKS, WORKS], strict=True))
 
 
+@rule("group 6.6")
 @pytest.mark.parametrize("version", [0, 2])
 @pytest.mark.parametrize("state", STATES)
 def test_when_partitions_are_added(state: str, version: int) -> None:
@@ -44,6 +46,7 @@ def test_when_partitions_are_added(state: str, version: int) -> None:
     assert world.shard._table.partitions("x") == added | held
 
 
+@rule("group 6.6")
 @pytest.mark.parametrize("state", STATES)
 def test_who_adds_partitions(world: TransactionWorld, state: str) -> None:
     world.started()
@@ -59,6 +62,7 @@ def test_who_adds_partitions(world: TransactionWorld, state: str) -> None:
     assert world.state() == state
 
 
+@rule("group 6.6")
 def test_a_topic_that_does_not_exist_stops_the_others(world: TransactionWorld) -> None:
     producer = world.started()
     world.missing_topics = {"b"}
@@ -70,6 +74,7 @@ def test_a_topic_that_does_not_exist_stops_the_others(world: TransactionWorld) -
 # --- what is written ---
 
 
+@rule("group 6.7")
 def test_what_is_in_already_is_not_written_again(world: TransactionWorld) -> None:
     producer = world.started()
     world.add(producer, A, B)
@@ -139,6 +144,7 @@ def test_a_transaction_is_no_larger_than_a_record() -> None:
     assert world.code(world.end(producer)) == E.NONE
 
 
+@rule("group 6.6", "group 6.9")
 def test_the_last_epoch_up_is_no_producers(world: TransactionWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("state.table", "state.states", "init_producer", "end", "partitions"):
         monkeypatch.setattr(f"quorumlog_broker.coordinator.transactions.{module}.LAST_EPOCH", 0)
@@ -159,6 +165,7 @@ VERIFIED = dict(
 )
 
 
+@rule("group 6.8")
 @pytest.mark.parametrize("state", STATES)
 def test_what_a_leader_is_told(world: TransactionWorld, state: str) -> None:
     producer = world.bring_to(state)

@@ -18,6 +18,7 @@ from quorumlog_broker.coordinator.transactions import expiry
 from quorumlog_broker.coordinator.transactions.describe import unknown_states
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, WALL_MS, A, B, TransactionWorld, replay
+from tests.rules import rule
 
 START, LATER = "000001a1fb930148", "000001a1fb930149"
 BEFORE = "01 00 08 00000000000003e9"
@@ -31,6 +32,7 @@ def world() -> TransactionWorld:
 # --- records ---
 
 
+@rule("group 2.1")
 def test_records_are_byte_for_byte_kafkas(world: TransactionWorld) -> None:
     """Kafka's own bytes of such a transaction, but for the times."""
     world.version = 1
@@ -52,6 +54,7 @@ def test_records_are_byte_for_byte_kafkas(world: TransactionWorld) -> None:
     ]
 
 
+@rule("group 2.3")
 def test_records_of_an_old_level_are_of_the_old_version() -> None:
     world = TransactionWorld(version=0)
     producer = world.bring_to("CompleteCommit")
@@ -71,6 +74,7 @@ def test_a_state_that_no_record_has_stops_the_load(world: TransactionWorld, stat
         world.shard.replay_bytes(0, encode_key(TransactionKey("x")), value)
 
 
+@rule("group 1.11", "bug 17306")
 @pytest.mark.parametrize("seed", range(20))
 def test_any_subset_that_compaction_leaves_is_loaded(seed: int) -> None:
     """The newest record of each id, and any of the others."""
@@ -101,6 +105,7 @@ def test_any_subset_that_compaction_leaves_is_loaded(seed: int) -> None:
 # --- expiry ---
 
 
+@rule("group 6.16")
 def test_an_id_that_nobody_uses_is_forgotten(world: TransactionWorld) -> None:
     world.started()
     world.pass_ms(7 * DAY_MS - 1)
@@ -118,6 +123,7 @@ def test_an_id_that_nobody_uses_is_forgotten(world: TransactionWorld) -> None:
 KEPT = {"Empty": False, "PrepareCommit": True, "PrepareAbort": True, "CompleteCommit": False, "CompleteAbort": False}
 
 
+@rule("group 6.16", "bug 9666")
 @pytest.mark.parametrize("state", KEPT)
 def test_what_expires(world: TransactionWorld, state: str) -> None:
     world.bring_to(state)
@@ -126,6 +132,7 @@ def test_what_expires(world: TransactionWorld, state: str) -> None:
     assert (world.described().error_code == E.NONE) is KEPT[state]
 
 
+@rule("group 6.16")
 def test_an_open_transaction_does_not_expire(world: TransactionWorld) -> None:
     world.bring_to("Ongoing")
     world.wall_offset_ms = 8 * DAY_MS
@@ -142,6 +149,7 @@ def test_an_id_that_is_used_again_stays(world: TransactionWorld) -> None:
     assert world.described().producer_epoch == producer[1]
 
 
+@rule("bug 5351")
 def test_what_is_not_committed_does_not_expire(world: TransactionWorld) -> None:
     world.autocommit = False
     world.init()
@@ -157,6 +165,7 @@ def test_what_is_not_committed_does_not_expire(world: TransactionWorld) -> None:
     assert world.code(world.init()) == E.CONCURRENT_TRANSACTIONS, "its tombstone is not committed"
 
 
+@rule("bug 13099")
 def test_a_sweep_is_cut_into_turns(world: TransactionWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expiry, "TOMBSTONES_PER_TURN", 3)
     monkeypatch.setattr(expiry, "LOOKS_PER_TURN", 4)
@@ -188,6 +197,7 @@ def test_a_transaction_is_described(world: TransactionWorld) -> None:
     )
 
 
+@rule("group 6.17")
 def test_what_cannot_be_described(world: TransactionWorld) -> None:
     assert world.described("unknown").error_code == E.TRANSACTIONAL_ID_NOT_FOUND
     assert world.described("").error_code == E.INVALID_REQUEST
@@ -216,6 +226,7 @@ LISTED = [
 ]
 
 
+@rule("group 6.17")
 @pytest.mark.parametrize(("filters", "found"), LISTED, ids=[str(row[0]) for row in LISTED])
 def test_which_ids_are_listed(world: TransactionWorld, filters: dict[str, tuple[str, ...]], found: list[str]) -> None:
     world.started(transactional_id="idle")
@@ -228,6 +239,7 @@ def test_which_ids_are_listed(world: TransactionWorld, filters: dict[str, tuple[
     assert world.listed(**filters) == found
 
 
+@rule("group 6.17")
 def test_ids_are_listed_by_pattern(world: TransactionWorld) -> None:
     for name in ("a1", "a2", "b1"):
         world.started(transactional_id=name)
@@ -238,6 +250,7 @@ def test_ids_are_listed_by_pattern(world: TransactionWorld) -> None:
     ]
 
 
+@rule("group 6.17")
 def test_states_that_do_not_exist_are_told() -> None:
     assert unknown_states(("Ongoing", "ongoing", "Dead", "Never", "Never")) == ("ongoing", "Never")
 

@@ -22,6 +22,7 @@ from quorumlog_broker.coordinator.group_turn import Producer
 from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from tests.broker.coordinator.group_world import G, GroupWorld, replay
+from tests.rules import rule
 
 A, B = ("a", 0), ("b", 1)
 
@@ -39,6 +40,7 @@ def stable_code(world: GroupWorld, partition: tuple[str, int]) -> int:
     return code(world, world.fetch(partition, stable=True))
 
 
+@rule("group 4.12", "group 4.13")
 def test_an_offset_is_read_once_its_transaction_is_committed(world: GroupWorld) -> None:
     world.commit({A: 1, B: 1})
     assert code(world, world.commit_in_transaction({A: 5})) == E.NONE
@@ -84,6 +86,7 @@ def test_the_transaction_whose_record_is_newer_wins_whichever_ends_last(world: G
     assert world.fetched(A) == {A: 6}
 
 
+@rule("group 4.13")
 def test_a_plain_commit_behind_a_pending_one_stays(world: GroupWorld) -> None:
     world.commit_in_transaction({A: 5})
     world.commit({A: 9})
@@ -94,6 +97,7 @@ def test_a_plain_commit_behind_a_pending_one_stays(world: GroupWorld) -> None:
     assert world.fetched(A) == {A: 9}
 
 
+@rule("bug 17507")
 def test_the_marker_is_answered_and_its_offsets_are_read_once_it_is_committed() -> None:
     world = GroupWorld(autocommit=False)
     pending = world.commit_in_transaction({A: 5})
@@ -108,6 +112,7 @@ def test_the_marker_is_answered_and_its_offsets_are_read_once_it_is_committed() 
     assert world.answers[again].topics[0].partitions[0].committed_offset == -1
 
 
+@rule("group 1.9")
 def test_what_was_loaded_and_may_be_cut_is_not_read() -> None:
     world = GroupWorld(autocommit=False)
     world.commit({A: 5})
@@ -131,6 +136,7 @@ def test_records_and_marker_are_of_the_producer(world: GroupWorld) -> None:
     assert record.value is not None and record.value.endswith(b"\0"), "no tag: the call named no topic by its id"
 
 
+@rule("bug ydb 52731")
 def test_a_marker_of_a_producer_that_wrote_nothing_is_written(world: GroupWorld) -> None:
     assert world.answers[world.end()] == E.NONE
     assert [write.is_control for write in world.log] == [True]
@@ -139,6 +145,7 @@ def test_a_marker_of_a_producer_that_wrote_nothing_is_written(world: GroupWorld)
 # --- who may ---
 
 
+@rule("group 4.3")
 def test_who_may_commit(world: GroupWorld) -> None:
     def commit(*args: object, **more: object) -> int:
         return code(world, world.commit_in_transaction({A: 5}, **more))  # type: ignore[arg-type]
@@ -157,6 +164,7 @@ def test_who_may_commit(world: GroupWorld) -> None:
     assert commit(generation_id=generation, member_id=leader) == E.NONE, "a transaction does not wait for the leader"
 
 
+@rule("group 4.3")
 @pytest.mark.parametrize("who", [{"group_instance_id": "i"}, {"member_id": "m"}])
 def test_whoever_assigns_its_partitions_itself_commits_for_an_empty_group(
     who: dict[str, str], world: GroupWorld
@@ -177,6 +185,7 @@ def test_a_static_member_whose_place_is_taken_is_fenced(world: GroupWorld) -> No
     assert code(world, number) == E.FENCED_INSTANCE_ID
 
 
+@rule("group 4.5", "bug 16371")
 def test_too_much_metadata_leaves_nothing_pending(world: GroupWorld) -> None:
     assert code(world, world.commit_in_transaction({A: 5}, metadata="x" * 4_097)) == E.OFFSET_METADATA_TOO_LARGE
     assert stable_code(world, A) == E.NONE and world.log == []
@@ -208,6 +217,7 @@ def read(world: GroupWorld, topic_id: bytes) -> int:
     return int(response.topics[0].partitions[0].committed_offset)
 
 
+@rule("group 4.9")
 @pytest.mark.parametrize("fails_over", [False, True])
 @pytest.mark.parametrize("told", [OLD, b""], ids=["by its id", "by an older version without the id"])
 def test_a_pending_offset_goes_with_its_topic(world: GroupWorld, told: bytes, fails_over: bool) -> None:
@@ -227,6 +237,7 @@ def test_a_pending_offset_goes_with_its_topic(world: GroupWorld, told: bytes, fa
     assert read(world, b"") == -1 and world.state() == "Dead"
 
 
+@rule("group 4.9")
 @pytest.mark.parametrize("fails_over", [False, True])
 def test_a_coordinator_that_is_not_told_of_the_deletion_gives_the_offset_to_no_other_topic(
     world: GroupWorld, fails_over: bool
@@ -254,6 +265,7 @@ def test_what_the_new_topic_has_stays_when_the_deletion_is_told_late(world: Grou
     assert read(world, NEW) == 5
 
 
+@rule("group 4.9")
 def test_a_call_that_comes_after_the_deletion_commits_nothing_for_the_topic(world: GroupWorld) -> None:
     """It has found the topic in older metadata, and has waited for its transaction's coordinator since."""
     plain(world, NEW, 3)
@@ -266,6 +278,7 @@ def test_a_call_that_comes_after_the_deletion_commits_nothing_for_the_topic(worl
     assert len(world.shard._offset_calls._gone) == 1_000
 
 
+@rule("group 4.9")
 def test_all_offsets_of_a_group_are_those_of_the_topics_that_there_are(world: GroupWorld) -> None:
     world.shard.use(FixedCluster((Topic(NEW, "a", 1),)))
     stage(world, OLD, 60)
@@ -279,6 +292,7 @@ def test_all_offsets_of_a_group_are_those_of_the_topics_that_there_are(world: Gr
     assert world.fetched() == {A: 8, B: 6}
 
 
+@rule("group 4.14")
 def test_a_deleted_offset_does_not_come_back_with_the_marker(world: GroupWorld) -> None:
     world.commit({B: 1})
     world.commit_in_transaction({A: 5})
@@ -294,6 +308,7 @@ def test_a_deleted_offset_does_not_come_back_with_the_marker(world: GroupWorld) 
 # --- deletion and expiry ---
 
 
+@rule("group 4.15", "bug 19163")
 def test_a_deleted_group_does_not_come_back_with_the_marker(world: GroupWorld) -> None:
     world.commit({A: 1})
     world.commit_in_transaction({A: 5, B: 6})
@@ -304,6 +319,7 @@ def test_a_deleted_group_does_not_come_back_with_the_marker(world: GroupWorld) -
     assert world.fetched() == {} and world.state() == "Dead"
 
 
+@rule("group 4.18", "bug redpanda 9571")
 def test_nothing_that_is_pending_expires(world: GroupWorld) -> None:
     world.commit({A: 1, B: 1})
     world.commit_in_transaction({A: 5})

@@ -22,6 +22,7 @@ from quorumlog_broker.produce.pending_append import AppendResult, PendingAppend
 from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.produce.transactional import Verified
 from quorumlog_storage.producers.verification import Guard, Verifications
+from tests.rules import rule
 
 E = ErrorCode
 PID, EPOCH = 7, 3
@@ -151,6 +152,7 @@ def test_a_batch_that_has_gone_on_leaves_its_place_to_another() -> None:
     assert World(*[E.PRODUCER_FENCED] * 5, max_waiting=1).run(gone) == [E.NONE]
 
 
+@rule("bug 12671")
 @pytest.mark.parametrize("sender", [TV1, TV2], ids=["tv1", "tv2"])
 def test_batches_that_come_behind_one_that_waits_go_on_in_their_order(sender: Sender) -> None:
     world = World(E.NONE)
@@ -167,12 +169,14 @@ def test_the_marker_of_the_last_transaction_does_not_take_the_guard_of_the_next_
     assert (world.path.appended, world.coordinator.asked) == ([0], 2)
 
 
+@rule("bug 12671")
 def test_a_marker_behind_the_question_refuses_the_batch() -> None:
     world = World()
     world.coordinator.answers = [(world.path.marker, E.NONE)]
     assert world.run(send(0, TV1)) == [E.INVALID_TXN_STATE]
 
 
+@rule("bug 12671")
 def test_a_batch_that_came_behind_the_marker_is_asked_for_by_itself() -> None:
     """An answer from before the marker says nothing of it."""
     world = World()
@@ -182,6 +186,7 @@ def test_a_batch_that_came_behind_the_marker_is_asked_for_by_itself() -> None:
     assert (world.path.appended, world.coordinator.asked) == ([], 2)
 
 
+@rule("group 6.8")
 @pytest.mark.parametrize(
     ("code", "sender", "told"),
     [

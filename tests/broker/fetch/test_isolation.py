@@ -8,6 +8,7 @@ import pytest
 
 from quorumlog_broker.fetch.isolation import READ_COMMITTED, READ_UNCOMMITTED, isolation_of
 from quorumlog_storage.rules.isolation import Isolation, upper_bound
+from tests.rules import rule
 
 
 @dataclass
@@ -27,6 +28,7 @@ CASES = [
 ]
 
 
+@rule("storage 1.24", "log 3.2")
 @pytest.mark.parametrize(("level", "is_replica", "isolation", "end"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_how_far_a_reader_may_read(level: int, is_replica: bool, isolation: Isolation, end: int) -> None:
     assert isolation_of(level, is_replica=is_replica) is isolation

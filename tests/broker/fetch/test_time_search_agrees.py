@@ -17,6 +17,7 @@ from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
 from tests.parts import few
+from tests.rules import rule
 
 PATH = "/t-0"
 BIG = 1_700_000_000_000
@@ -66,6 +67,7 @@ def answer(search: TimeSearch) -> Found | None:
     raise AssertionError("the search does not end")
 
 
+@rule("storage 1.25", "log 4.4")
 @settings(max_examples=few(150), deadline=None)
 @given(
     written=batches,
@@ -101,6 +103,7 @@ CASES = [
 ]
 
 
+@rule("storage 1.25")
 @pytest.mark.parametrize(("written", "wanted"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_a_search_reads_few_bytes_however_times_fall(
     written: list[tuple[list[int], bool]], wanted: list[int], monkeypatch: pytest.MonkeyPatch

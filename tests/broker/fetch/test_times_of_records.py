@@ -9,6 +9,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import decode_batch, headers
 from quorumlog.records.batch import LOG_APPEND_TIME, verify_crc
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from tests.rules import rule
 
 HOUR_MS = 3_600_000
 START_MS = 1_700_000_000_000
@@ -44,6 +45,7 @@ def ask(cluster: ReplicaCluster, timestamp_ms: int) -> tuple[int, Offset, int]:
     return found.timestamp_ms, found.offset, found.leader_epoch
 
 
+@rule("storage 1.11")
 def test_the_append_time_replaces_what_the_producer_says() -> None:
     cluster = led_cluster(message_timestamp_type="LogAppendTime")
     before_ms = cluster.nodes[1].clock.wall_ms()
@@ -60,6 +62,7 @@ def test_the_append_time_replaces_what_the_producer_says() -> None:
     assert ask(cluster, second.max_timestamp + 1)[1] == -1
 
 
+@rule("storage 1.11")
 def test_the_type_may_change_between_two_batches() -> None:
     """Each batch says which it has; a search and a roll go by what is stored."""
     cluster = led_cluster(message_timestamp_type="LogAppendTime", internal_segment_bytes="1000000")
@@ -73,6 +76,7 @@ def test_the_type_may_change_between_two_batches() -> None:
     assert ask(cluster, -3)[:2] == latest
 
 
+@rule("storage 1.19")
 def test_leader_and_followers_roll_at_the_same_records_and_after_a_change() -> None:
     cluster = led_cluster(message_timestamp_after_max_ms=str(1 << 40))
     produce_at(cluster, START_MS, START_MS + 2 * HOUR_MS)

@@ -19,6 +19,7 @@ from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
 from quorumlog_storage.writer.worker import Answer
 from quorumlog_storage.writer.writer import DirectoryWriter, Job, Outcome
+from tests.rules import rule
 
 PARTITIONS = 6
 
@@ -85,6 +86,7 @@ def logs_of(told: list[int], count: int, bad: int = -1, error: Exception | None 
     return cast(list[PartitionLog], made)
 
 
+@rule("storage 3.1")
 @pytest.mark.parametrize("count", [0, 1, LOGS_PER_JOB, 3 * LOGS_PER_JOB + 1])
 def test_it_ends_with_the_last_log_and_no_change_comes_between(count: int) -> None:
     async def scenario() -> None:
@@ -139,6 +141,7 @@ def test_a_directory_that_fails_meanwhile_is_told_so() -> None:
     asyncio.run(scenario())
 
 
+@rule("storage 3.1")
 def test_a_directory_that_hangs_holds_no_other() -> None:
     cluster = ReplicaCluster(nodes=(1,), directories=2)
     cluster.create_topic((1,), partitions=PARTITIONS)

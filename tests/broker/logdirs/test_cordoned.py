@@ -10,11 +10,13 @@ from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
+from tests.rules import rule
 
 PARTITIONS = 6
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
+@rule("storage 7.6", "log 8.5")
 def test_new_logs_go_elsewhere_and_old_ones_go_on() -> None:
     cluster = ReplicaCluster(directories=2)
     cluster.create_topic(partitions=PARTITIONS)
@@ -44,6 +46,7 @@ def places(cluster: ReplicaCluster, topic: str, node: int = 1) -> dict[str, int]
     return {path: sum(name.startswith(f"{topic}-") for name in disk.list(path)) for path in paths}
 
 
+@rule("storage 7.6")
 def test_a_running_broker_obeys_a_change_with_the_next_partition() -> None:
     cluster = ReplicaCluster(directories=2)
     for number, (value, wanted) in enumerate(

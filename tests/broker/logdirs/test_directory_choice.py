@@ -7,6 +7,7 @@ import pytest
 from quorumlog.ids import Uuid
 from quorumlog_broker.logdirs.directory_choice import DirectoryLoad, choose_directory
 from quorumlog_quorum.metadata.registration import LOST, UNASSIGNED
+from tests.rules import rule
 
 D1, D2, OTHER = bytes([21]) * 16, bytes([22]) * 16, bytes([23]) * 16
 PLACES = [
@@ -28,6 +29,7 @@ PLACES = [
 ]
 
 
+@rule("kraft 10.7", "storage 7.4", "storage 7.5", "log 8.1")
 @pytest.mark.parametrize(
     ("assigned", "found", "online", "offline", "want"), [c[1:] for c in PLACES], ids=[c[0] for c in PLACES]
 )
@@ -52,6 +54,7 @@ LOADS = [
 ]
 
 
+@rule("storage 7.4", "log 8.5")
 @pytest.mark.parametrize(("online", "want"), [c[1:] for c in LOADS], ids=[c[0] for c in LOADS])
 def test_a_new_log_goes_by_count_and_bytes(online: dict[Uuid, tuple[int, float]], want: Uuid) -> None:
     loads = {directory: DirectoryLoad(*load) for directory, load in online.items()}

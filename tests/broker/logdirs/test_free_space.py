@@ -11,6 +11,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.logdirs.free_space import RESERVE_MAX_BYTES, FreeSpace, reserve_bytes
+from tests.rules import rule
 
 GIB = 1 << 30
 CASES = [
@@ -26,6 +27,7 @@ def test_reserve_bytes(total: int, setting: int | None, want: int) -> None:
     assert reserve_bytes(total, setting) == want <= max(RESERVE_MAX_BYTES, want)
 
 
+@rule("storage 7.16")
 @given(st.integers(1, 1_000), st.lists(st.integers(0, 2_000), max_size=30))
 def test_producers_stop_below_the_reserve_and_go_on_a_quarter_above_it(reserve: int, free: list[int]) -> None:
     space, is_short = FreeSpace(), False

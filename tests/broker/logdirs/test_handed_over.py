@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from quorumlog_broker.logdirs.handed_over import HandedOver
+from tests.rules import rule
 
 A, B = ("a", 0), ("b", 0)
 
 
+@rule("storage 11.2")
 def test_calls_wait_in_their_order_and_those_of_other_partitions_do_not() -> None:
     files, done = HandedOver(), list[str]()
     files.hand_over(A)

@@ -9,6 +9,7 @@ from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.ids import Uuid
 from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, OffsetFile
+from tests.rules import rule
 
 NAMESAKE = bytes([8]) * 16
 MANY = 30  # partitions
@@ -68,6 +69,7 @@ def test_a_topic_made_anew_holds_all_its_records_where_a_node_ended_before_it_fo
     assert ends.log_values(NAMESAKE) == list("abcdefghi") and start_of(ends, NAMESAKE) == 0
 
 
+@rule("storage 10.2")
 def test_high_watermarks_of_logs_that_are_not_open_yet_stay_noted() -> None:
     """A start opens its logs one by one, and the checkpoint comes while most of them wait."""
     cluster = led_cluster(partitions=MANY)

@@ -17,6 +17,7 @@ from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.segment.retired import Retired, RetiredSegment
 from quorumlog_storage.writer.worker import WorkerFull
 from quorumlog_storage.writer.writer import Outcome
+from tests.rules import rule
 
 
 class Loop:
@@ -94,6 +95,7 @@ def test_a_pause_grows_with_the_step_up_to_a_bound(loop: Loop, step_ms: int, pau
     assert not loop.timers and not queue.answers, "a step was begun after the end"
 
 
+@rule("storage 8.5")
 def test_retired_segments_wait_for_their_delay(loop: Loop) -> None:
     queue = Queue()
     removals = Removals(cast(DirectoryQueue, queue))

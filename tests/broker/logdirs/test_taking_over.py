@@ -13,6 +13,7 @@ from quorumlog_broker.logdirs.opened_logs import MAX_AT_ONCE, TakingOver
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
+from tests.rules import rule
 
 PARTITIONS = 12
 
@@ -61,6 +62,7 @@ def raising(error: Exception) -> Callable[[], object]:
     return work
 
 
+@rule("storage 3.19")
 def test_one_job_takes_what_waits_and_each_log_is_answered_once() -> None:
     writer = Writer()
     names = [f"log {number}" for number in range(2 * MAX_AT_ONCE + 1)]

@@ -16,6 +16,7 @@ from quorumlog.records.record import Record
 from quorumlog.throttle_settings import MOVE_RATE
 from quorumlog_broker.moves.progress import Phase, Rate, eta_s
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
+from tests.rules import rule
 
 SMALL = {"segment_bytes": "1048576"}
 
@@ -76,6 +77,7 @@ def test_a_replica_moves_while_it_is_written_to(node_id: int) -> None:
     assert (registration.leader, registration.leader_epoch) == (1, 0) and set(registration.isr) == {1, 2, 3}
 
 
+@rule("log 8.12")
 def test_appends_that_come_during_the_exchange_keep_their_order() -> None:
     cluster = moving_cluster(20)
     node, target = cluster.nodes[1], cluster.other(1)
@@ -376,6 +378,7 @@ def test_the_rate_and_what_is_left_say_when_it_ends() -> None:
     assert eta_s(5_000, rate.per_s(2_000)) == 2 and eta_s(0, 0) == 0 and eta_s(5, 0) is None
 
 
+@rule("kraft 10.13")
 def test_a_cordoned_directory_takes_no_replica_and_keeps_those_that_it_has() -> None:
     cluster = moving_cluster(20)
     target, there = cluster.other(1), cluster.path_of(1)

@@ -10,6 +10,7 @@ from test_partition import Driver
 from quorumlog.ids import Offset
 from quorumlog_broker.partition.events import LogAdvanced, LogStartMoved
 from quorumlog_storage.producers.transactions import NEVER, STABLE, Transactions, Unstable
+from tests.rules import rule
 
 CASES = [
     ("no transaction", STABLE, 10, 0, 10),
@@ -34,6 +35,7 @@ def test_last_stable_offset(unstable: Unstable, mark: Offset, start: Offset, wan
     assert driver.core.last_stable_offset == want
 
 
+@rule("storage 5.1", "log 3.5")
 @given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["data", "end", "plain", "mark"])), max_size=60))
 def test_it_never_falls_and_equals_a_scan(steps: list[tuple[int, str]]) -> None:
     driver = Driver(min_isr=1)

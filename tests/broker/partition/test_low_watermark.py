@@ -19,6 +19,7 @@ from quorumlog_broker.partition.events import (
     Tick,
 )
 from quorumlog_broker.partition.partition import Partition
+from tests.rules import rule
 
 ME, A, B = 1, 2, 3
 
@@ -75,6 +76,7 @@ def moved(effects: list[PartitionEffect]) -> list[Offset]:
     return [effect.low_watermark for effect in effects if isinstance(effect, LowWatermarkMoved)]
 
 
+@rule("kraft 9.32")
 def test_a_fenced_follower_counts_while_it_may_lead() -> None:
     core = leader()
     assert reports(core, (ME, 5), (A, 5)) == []
@@ -93,6 +95,7 @@ def test_what_a_member_has_deleted_before_it_left_is_remembered_while_it_may_lea
     assert core.low_watermark == 5
 
 
+@rule("kraft 9.32")
 def test_who_has_left_by_an_answer_counts_until_the_metadata_says_that_it_is_not_eligible() -> None:
     core = leader(alive=(ME, A))
     reports(core, (ME, 5))
@@ -106,6 +109,7 @@ def test_who_has_left_by_an_answer_counts_until_the_metadata_says_that_it_is_not
     assert reports(core, (A, 5)) == [5]
 
 
+@rule("kraft 9.32")
 def test_a_follower_joins_the_isr_without_the_records_that_were_deleted() -> None:
     core = leader()
     core.step(metadata(2, isr=(ME,)), 0)

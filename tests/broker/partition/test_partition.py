@@ -32,6 +32,7 @@ from quorumlog_broker.partition.events import (
 from quorumlog_broker.partition.isr_state import Committed, PendingExpand, PendingShrink
 from quorumlog_broker.partition.partition import Partition, Role
 from tests.parts import few
+from tests.rules import rule
 
 ME, A, B = 1, 2, 3
 LAG_MS = 1_000
@@ -92,6 +93,7 @@ class Driver:
         )
 
 
+@rule("log 1.13")
 def test_leadership_is_taken_by_assigning_the_epoch_before_anything_is_served() -> None:
     driver = Driver()
     assert driver.metadata() == [TakeLeadership(5)]
@@ -490,6 +492,7 @@ def test_the_high_watermark_agrees_with_counting(data: st.DataObject) -> None:
         assert driver.core.high_watermark == best
 
 
+@rule("log 3.1")
 @given(st.data())
 @settings(max_examples=few(200), deadline=None)
 def test_no_sequence_of_events_breaks_an_invariant(data: st.DataObject) -> None:

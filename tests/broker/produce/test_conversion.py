@@ -8,6 +8,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.batch import BATCH_OVERHEAD, Codec
+from tests.rules import rule
 
 NOW_MS = 1_700_000_000_000
 
@@ -29,6 +30,7 @@ def stored(cluster: ReplicaCluster, node_id: int = 1) -> bytes:
     return log.read(0, 1 << 24, upper_bound=log.end_offset)
 
 
+@rule("storage 10.6", "log 4.9")
 @pytest.mark.parametrize("codec", list(Codec))
 @pytest.mark.parametrize("setting", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
 def test_only_another_codec_is_compressed_anew(setting: str, codec: Codec) -> None:
@@ -87,6 +89,7 @@ def test_a_bomb_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> Non
     assert cluster.nodes[1].log().end_offset == 0
 
 
+@rule("storage 1.12")
 def test_a_batch_that_becomes_too_large_is_refused() -> None:
     cluster = led(compression_type="uncompressed", max_message_bytes="5000")
     with pytest.raises(ApiError) as refused:

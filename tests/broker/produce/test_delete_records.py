@@ -17,6 +17,7 @@ from quorumlog_broker.fetch.offset_queries import EARLIEST
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.directory.offset_files import LOG_STARTS
+from tests.rules import rule
 
 
 def filled(*values: str, **topic: object) -> ReplicaCluster:
@@ -57,6 +58,7 @@ def fence(cluster: ReplicaCluster, node_id: int) -> None:
     cluster.commit(BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=True))
 
 
+@rule("storage 8.7")
 def test_records_are_gone_from_every_replica_when_the_answer_comes() -> None:
     cluster = filled("a", "b", "c", "d")
     began_ns = cluster.scheduler.now_ns
@@ -100,6 +102,7 @@ def test_followers_get_the_new_start_once_the_leader_has_deleted(monkeypatch: py
     assert (cluster.scheduler.now_ns - began_ns) / 1e6 < 100, "not with their next fetch"
 
 
+@rule("storage 8.7")
 def test_all_that_is_committed() -> None:
     cluster = filled("a", "b", "c")
     assert delete(cluster, -1) == 3
@@ -119,6 +122,7 @@ REFUSALS = [
 ]
 
 
+@rule("storage 8.7", "log 3.13")
 @pytest.mark.parametrize(("offset", "options", "want"), [c[1:] for c in REFUSALS], ids=[c[0] for c in REFUSALS])
 def test_refused(offset: int, options: dict[str, int], want: ErrorCode) -> None:
     cluster = filled("a", "b", "c")
@@ -126,6 +130,7 @@ def test_refused(offset: int, options: dict[str, int], want: ErrorCode) -> None:
     assert starts(cluster) == [0, 0, 0]
 
 
+@rule("storage 8.7")
 def test_a_compacted_topic_keeps_its_records() -> None:
     cluster = filled("a")
     cluster.commit(
@@ -134,6 +139,7 @@ def test_a_compacted_topic_keeps_its_records() -> None:
     assert refused(cluster, 1) is ErrorCode.POLICY_VIOLATION
 
 
+@rule("storage 8.7")
 @pytest.mark.parametrize("lose", ["process", "power"])
 def test_deleted_records_do_not_come_back(lose: str) -> None:
     cluster = filled("a", "b", "c", "d")
@@ -186,6 +192,7 @@ def test_an_answer_does_not_wait_for_a_broker_that_is_fenced_and_may_not_lead() 
     assert starts(cluster) == [2, 2, 2]
 
 
+@rule("kraft 9.32")
 @pytest.mark.parametrize(("isr", "elr"), [((1, 2, 3), ()), ((1,), (2, 3))], ids=["of the ISR", "of the ELR"])
 def test_what_was_deleted_does_not_come_back_with_a_member_that_was_away(
     isr: tuple[int, ...], elr: tuple[int, ...]
@@ -226,6 +233,7 @@ def test_a_waiting_deletion_fails_when_leadership_is_lost() -> None:
     assert node.run(ask()) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+@rule("storage 1.16")
 def test_a_replica_that_has_nothing_begins_inside_the_batch() -> None:
     """The first batch that the follower gets contains deleted records too; it is kept whole, below the start."""
     cluster = ReplicaCluster()
@@ -252,6 +260,7 @@ def test_a_replica_that_has_nothing_begins_inside_the_batch() -> None:
     assert starts(cluster) == [2, 2, 2]
 
 
+@rule("storage 11.5")
 def test_the_start_is_on_disk_before_a_segment_goes() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic(internal_segment_bytes="300")

@@ -15,6 +15,7 @@ from quorumlog.records import Record, encode_batch
 from quorumlog.records.batch import headers
 from quorumlog_broker.produce.pending_append import AppendResult
 from quorumlog_storage.producers.producer_state import ProducerEntry
+from tests.rules import rule
 
 PRODUCER = 42
 OUT_OF_ORDER = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -48,6 +49,7 @@ def queued(node: Node) -> int:
     return len(node.replicas[TOPIC_ID, 0].sequences)
 
 
+@rule("storage 4.2", "log 3.8")
 @pytest.mark.parametrize("acks", [-1, 1, 0])
 def test_a_repeated_batch_is_answered_with_its_first_offset(acks: int) -> None:
     cluster = led_cluster()
@@ -59,6 +61,7 @@ def test_a_repeated_batch_is_answered_with_its_first_offset(acks: int) -> None:
     assert queued(cluster.nodes[1]) == 0
 
 
+@rule("storage 4.3")
 def test_what_is_out_of_order_or_of_an_old_epoch_is_not_appended() -> None:
     cluster = led_cluster()
     cluster.produce_batch(1, numbered(0, "a"))
@@ -95,6 +98,7 @@ def append_all(node: Node, batches: list[bytes], *, acks: int = -1, timeout_ms: 
     return node.run(append())
 
 
+@rule("storage 4.4", "log 3.8")
 @pytest.mark.parametrize("acks", [-1, 1])
 def test_pipelined_batches_are_judged_in_their_order_before_any_is_written(acks: int) -> None:
     cluster = led_cluster()

@@ -13,6 +13,7 @@ from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_storage.log.log import Log
+from tests.rules import rule
 
 MANY = 40
 OTHER_ID = bytes([8]) * 16
@@ -63,6 +64,7 @@ class Expiry:
         )
 
 
+@rule("storage 4.5")
 def test_producers_of_all_logs_expire_a_few_logs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     expiry = Expiry(monkeypatch)
     expiry.start(expiry.node.clock)

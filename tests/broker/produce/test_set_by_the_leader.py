@@ -13,6 +13,7 @@ from quorumlog.records import Codec, Record, encode_batch, headers
 from quorumlog.records.batch import BATCH_OVERHEAD, LOG_APPEND_TIME, NO_TIMESTAMP, seal, verify_crc
 from quorumlog.records.record_check import InvalidRecord
 from quorumlog_broker.produce import produce_path
+from tests.rules import rule
 
 NOW_MS = 1_700_000_000_000
 TIMES = (NOW_MS, NOW_MS + 200, NOW_MS + 100)
@@ -46,6 +47,7 @@ def stored(cluster: ReplicaCluster, node_id: int = 1) -> bytes:
 WRONG = [("left at -1", -1), ("below the first", NOW_MS - 1), ("of the first", NOW_MS), ("too large", NOW_MS + 999)]
 
 
+@rule("storage 1.10")
 @pytest.mark.parametrize("largest", [case[1] for case in WRONG], ids=[case[0] for case in WRONG])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.ZSTD])
 @pytest.mark.parametrize("setting", ["producer", "lz4"])
@@ -119,6 +121,7 @@ def test_the_claim_of_an_append_time_is_taken_away_or_refused() -> None:
         assert [fault.number for fault in caught.value.faults] == list(range(len(TIMES)))
 
 
+@rule("storage 1.10")
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 def test_each_record_is_held_against_the_clock(codec: Codec) -> None:
     """Not only the first of a batch, and each that is too old or too new is named (KIP-467)."""

@@ -21,6 +21,7 @@ from quorumlog_broker.produce.transactional import EndTransaction, Verified
 from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.producers.verification import Guard
 from quorumlog_storage.rules.isolation import Isolation
+from tests.rules import rule
 
 P, Q = 41, 42
 COMMITTED = 1
@@ -90,6 +91,7 @@ def test_a_producers_transactional_batch_is_refused_as_long_as_no_coordinator_vo
     assert code_of(cluster.produce_batch, 1, records) is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
+@rule("storage 4.6", "log 3.20", "bug 12671")
 def test_the_first_batch_needs_the_guard_that_still_holds() -> None:
     cluster = led_cluster()
     records = in_transaction(P, 0, "a")
@@ -104,6 +106,7 @@ def test_the_first_batch_needs_the_guard_that_still_holds() -> None:
     assert write(cluster, records, None) == 0, "a repetition needs none"
 
 
+@rule("storage 4.6", "log 3.20", "bug 12671")
 def test_a_late_batch_of_an_ended_transaction_begins_no_other_one() -> None:
     cluster = led_cluster()
     late = in_transaction(P, 1, "late")
@@ -117,6 +120,7 @@ def test_a_late_batch_of_an_ended_transaction_begins_no_other_one() -> None:
     assert again is not None and again is not guard
 
 
+@rule("bug 19999")
 @pytest.mark.parametrize(("marker_epoch", "holds"), [(0, True), (1, True), (2, False)])
 def test_a_repeated_marker_leaves_the_guard_of_the_next_transaction(marker_epoch: int, holds: bool) -> None:
     """Each transaction has its epoch: that of the records here is 1, and the marker of the one before has it, too."""
@@ -135,6 +139,7 @@ def test_a_repeated_marker_leaves_the_guard_of_the_next_transaction(marker_epoch
         assert code_of(write, cluster, following, guard) is INVALID_TXN
 
 
+@rule("log 3.20", "log 6.14")
 def test_the_guard_of_an_earlier_leadership_does_not_hold() -> None:
     cluster = led_cluster()
     records = in_transaction(P, 0, "a")
@@ -146,6 +151,7 @@ def test_the_guard_of_an_earlier_leadership_does_not_hold() -> None:
     assert code_of(write, cluster, records, guard) is INVALID_TXN
 
 
+@rule("log 6.14")
 def test_the_first_of_several_verified_batches_has_the_lowest_sequence() -> None:
     cluster = led_cluster()
     second, first = in_transaction(P, 1, "b"), in_transaction(P, 0, "a")
@@ -155,6 +161,7 @@ def test_the_first_of_several_verified_batches_has_the_lowest_sequence() -> None
     assert [write(cluster, first, guard), write(cluster, second, None)] == [0, 1]
 
 
+@rule("storage 5.3")
 @pytest.mark.parametrize(("begins_at_0", "is_taken"), [(True, False), (False, True)])
 def test_an_unknown_producer_with_an_epoch_for_each_transaction_begins_at_0(begins_at_0: bool, is_taken: bool) -> None:
     cluster = led_cluster()
@@ -173,6 +180,7 @@ def test_nothing_else_of_a_producer_while_its_transaction_is_open() -> None:
     assert code_of(cluster.produce_batch, 1, plain) is INVALID_TXN
 
 
+@rule("storage 5.3", "storage 10.7", "log 3.7", "log 6.3", "group 6.13")
 def test_which_markers_a_coordinator_may_write() -> None:
     cluster = led_cluster()
     verified(cluster, in_transaction(P, 0, "a", epoch=4))
@@ -186,6 +194,7 @@ def test_which_markers_a_coordinator_may_write() -> None:
     assert verified(cluster, in_transaction(P, 0, "next", epoch=5)) == 3
 
 
+@rule("log 3.7", "log 6.10", "group 6.13", "bug 9144")
 def test_a_fenced_coordinator_is_fenced_after_a_change_of_leader_too() -> None:
     cluster = led_cluster()
     end(cluster, P, coordinator=9)
@@ -217,6 +226,7 @@ def test_queued_markers_are_judged_and_counted_before_they_are_written() -> None
     assert len(node.replicas[TOPIC_ID, 0].sequences) == 0
 
 
+@rule("storage 5.4", "group 6.18")
 @pytest.mark.parametrize("from_disk", [False, True])
 def test_what_a_read_committed_consumer_gets(from_disk: bool) -> None:
     cluster = led_cluster(**({"tail_bytes": 0} if from_disk else {}))
@@ -237,6 +247,7 @@ def test_what_a_read_committed_consumer_gets(from_disk: bool) -> None:
     assert told(uncommitted) == [] and len(uncommitted.records) == len(answer.records)
 
 
+@rule("group 6.18")
 def test_the_last_offset_of_a_read_committed_consumer_is_the_last_stable_one() -> None:
     cluster = led_cluster()
     cluster.produce(1, "plain")
@@ -277,6 +288,7 @@ def test_a_waiting_fetch_wakes_when_the_transaction_ends_and_not_before(min_byte
     assert len(headers(whole(answer.records))) == 3
 
 
+@rule("log 3.5")
 def test_an_ended_transaction_is_stable_once_its_marker_is_replicated() -> None:
     cluster = led_cluster()
     verified(cluster, in_transaction(P, 0, "a"))

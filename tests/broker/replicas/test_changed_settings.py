@@ -15,6 +15,7 @@ from quorumlog_quorum.metadata.image import BROKER_RESOURCE, EMPTY, TOPIC_RESOUR
 from quorumlog_quorum.metadata.registration import BrokerRegistration
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 REGISTERED = BrokerRegistration(
     broker_id=1,
@@ -56,6 +57,7 @@ def test_the_topic_wins_over_its_broker_and_that_over_all_brokers() -> None:
     assert segment_bytes(cluster) == [3_000_000, 2_000_000, 3_000_000]
 
 
+@rule("kraft 9.31")
 def test_what_the_controller_decides_by_is_not_of_one_broker() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic()
@@ -66,6 +68,7 @@ def test_what_the_controller_decides_by_is_not_of_one_broker() -> None:
     assert not any(node.replicas[TOPIC_ID, 0].core.durable for node in cluster.nodes.values())
 
 
+@rule("kraft 9.31")
 def test_a_file_has_no_effect_on_what_the_controller_decides_by(caplog: pytest.LogCaptureFixture) -> None:
     file = {"durability": "replicated", "min.insync.replicas": "2", "retention.ms": "5"}
     registry = Registry()
@@ -133,6 +136,7 @@ TOLD = [
 ]
 
 
+@rule("log 8.9")
 def test_a_log_is_told_of_settings_that_it_uses_and_of_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[LogConfig] = []
     monkeypatch.setattr(PartitionLog, "configure", lambda _log, config: told.append(config))

@@ -15,6 +15,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_between
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, slices_of
+from tests.rules import rule
 
 OTHER_ID = bytes([8]) * 16
 AWAY = 3
@@ -71,6 +72,7 @@ def with_two_topics() -> ReplicaCluster:
     return cluster
 
 
+@rule("kraft 11.15")
 def test_what_the_snapshot_remembers_is_deleted() -> None:
     cluster = with_two_topics()
     cluster.kill(AWAY)
@@ -84,6 +86,7 @@ def test_what_the_snapshot_remembers_is_deleted() -> None:
     assert names(node) == ["other-0"]
 
 
+@rule("kraft 11.15", "storage 3.16", "log 8.8")
 def test_a_topic_of_which_nothing_is_known_is_set_aside() -> None:
     cluster = with_two_topics()
     cluster.kill(AWAY)
@@ -108,6 +111,7 @@ def test_a_topic_with_the_same_name_is_kept() -> None:
     assert sorted(names(node)) == ["other-0", "t-0"]
 
 
+@rule("kraft 11.14")
 def test_a_running_broker_that_was_left_behind_deletes_and_sets_aside() -> None:
     """It does not restart: it is told the difference between its image and the snapshot."""
     cluster = with_two_topics()
@@ -129,6 +133,7 @@ def done(node: Node) -> int:
     return node.data_plane.placements.deletions_done_before
 
 
+@rule("kraft 11.13")
 def test_a_broker_reports_only_what_it_has_carried_out() -> None:
     cluster = with_two_topics()
     node = cluster.nodes[AWAY]
@@ -143,6 +148,7 @@ def test_a_broker_reports_only_what_it_has_carried_out() -> None:
     assert done(node) == cluster.image.offset == before + 1 and marked(node, "-delete") == ["t-0", "t-1"]
 
 
+@rule("kraft 11.13")
 def test_before_it_is_registered_a_broker_reports_nothing() -> None:
     cluster = with_two_topics()
     cluster.kill(AWAY)
@@ -155,6 +161,7 @@ def test_before_it_is_registered_a_broker_reports_nothing() -> None:
     assert done(node) == cluster.image.offset and marked(node, "-delete") == ["t-0", "t-1"]
 
 
+@rule("kraft 11.13")
 def test_a_broker_with_a_failed_directory_reports_nothing_more() -> None:
     cluster = ReplicaCluster(directories=2)
     cluster.commit(FeatureLevelRecord(name="metadata.version", level=3))

@@ -12,6 +12,7 @@ from quorumlog_quorum.metadata.registration import LOST
 from quorumlog_storage.files.eviction import OPEN_FILES_DEFAULT
 from quorumlog_storage.files.file_handle import open_below
 from quorumlog_storage.writer.directory_life import DirectoryOffline, DirectoryState
+from tests.rules import rule
 
 PARTITIONS = 4
 SEGMENT_BYTES = 1 << 20
@@ -82,6 +83,7 @@ def test_it_is_not_online_before_every_log_is_verified() -> None:
     assert seen[-1] == (True, len(gone))
 
 
+@rule("storage 7.10")
 def test_every_byte_is_verified_also_before_the_recovery_point() -> None:
     """A bit that rotted while nobody looked: the log ends before it, and what follows is copied from the leader."""
     cluster, node, before, gone = failed()
@@ -95,6 +97,7 @@ def test_every_byte_is_verified_also_before_the_recovery_point() -> None:
     cluster.run_until(lambda: node.log_values(index=gone[0]) == [A, B])
 
 
+@rule("storage 7.10")
 def test_segments_that_leave_after_its_return_are_freed() -> None:
     cluster, node, before, gone = failed()
     node.run(node.data_plane.returns.take_back(next_generation(node, before)))
@@ -113,6 +116,7 @@ def test_segments_that_leave_after_its_return_are_freed() -> None:
     assert f"{1:020}.log" in left and not [name for name in left if name.endswith(".deleted")]
 
 
+@rule("storage 7.10")
 def test_retention_goes_on_in_it() -> None:
     cluster, node, before, gone = failed()
     directory = next_generation(node, before)

@@ -13,6 +13,7 @@ from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.writer.worker import Answer, WorkerFull
 from quorumlog_storage.writer.writer import CallJob, Job
+from tests.rules import rule
 
 NODES = (1, 2, 3)
 
@@ -39,6 +40,7 @@ def synced(cluster: ReplicaCluster) -> list[int]:
     return [log_of(cluster, node).synced_end for node in NODES]
 
 
+@rule("storage 1.21")
 def test_nothing_is_synced_by_default() -> None:
     cluster = led()
     cluster.produce(1, *"abcde")
@@ -73,6 +75,7 @@ def test_an_acknowledged_record_outlives_all_machines() -> None:
     assert cluster.nodes[2].log_values() == ["a", "b"]
 
 
+@rule("storage 1.21", "log 8.4")
 @pytest.mark.parametrize("flush_ms", [0, 500, 2_000])
 def test_an_append_is_synced_in_the_background_in_time(flush_ms: int) -> None:
     cluster = led(flush_ms=str(flush_ms))
@@ -100,6 +103,7 @@ def test_what_was_appended_before_a_stricter_setting_is_synced_with_it() -> None
     assert synced(cluster) == [3, 3, 3]
 
 
+@rule("log 1.12")
 def test_a_deleted_topic_is_not_synced_any_more() -> None:
     cluster = led(flush_ms="1000")
     cluster.produce(1, "a")

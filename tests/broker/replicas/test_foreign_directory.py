@@ -11,10 +11,12 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 STRANGER = bytes([9]) * 16
 
 
+@rule("storage 3.17")
 def test_records_of_another_topic_are_neither_served_nor_touched(caplog: pytest.LogCaptureFixture) -> None:
     cluster = ReplicaCluster(nodes=(1,))
     cluster.create_topic((1,), name="other", topic_id=bytes([5]) * 16)

@@ -14,6 +14,7 @@ from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS, Opener, 
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.batch import stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 START_MS, MAX_MS = 1_700_000_000_000, 900_000
 LATE_MS = MAX_MS + LATE_BUFFER_MS
@@ -52,6 +53,7 @@ CASES: list[tuple[str, Any, int]] = [
 ]
 
 
+@rule("log 6.12")
 @pytest.mark.parametrize(("one", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_what_is_late(one: Any, expected: int) -> None:
     assert len(open_for_long([one], START_MS + LATE_MS + 1, MAX_MS)) == expected

@@ -9,6 +9,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.messages.metadata_records import ConfigRecord, NodeList, PartitionChangeRecord
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from tests.rules import rule
 
 
 def minimum(value: str) -> ConfigRecord:
@@ -37,6 +38,7 @@ def led() -> tuple[ReplicaCluster, Node]:
     return cluster, leader
 
 
+@rule("kraft 9.29")
 def test_no_disk_is_waited_for_before_a_leader_commits_by_a_higher_minimum() -> None:
     cluster, leader = led()
     busy(leader)
@@ -49,6 +51,7 @@ def test_no_disk_is_waited_for_before_a_leader_commits_by_a_higher_minimum() -> 
     assert core.high_watermark == 0, "the record is on this replica alone, and another one is eligible"
 
 
+@rule("kraft 9.29")
 def test_an_image_with_both_tells_the_higher_minimum_before_the_smaller_isr() -> None:
     cluster, leader = led()
     cluster.commit(minimum("2"), PartitionChangeRecord(partition=0, topic_id=TOPIC_ID, isr=NodeList(nodes=(1,))))
@@ -57,6 +60,7 @@ def test_an_image_with_both_tells_the_higher_minimum_before_the_smaller_isr() ->
     assert (core.isr_state.isr, core.min_isr, core.high_watermark) == ((1,), 2, 0)
 
 
+@rule("kraft 9.29")
 def test_an_image_with_both_tells_the_lower_minimum_after_the_larger_isr() -> None:
     cluster, leader = led()
     cluster.commit(minimum("2"), PartitionChangeRecord(partition=0, topic_id=TOPIC_ID, isr=NodeList(nodes=(1,))))
@@ -67,6 +71,7 @@ def test_an_image_with_both_tells_the_lower_minimum_after_the_larger_isr() -> No
     assert (core.isr_state.isr, core.min_isr, core.high_watermark) == ((1, 2), 1, 0)
 
 
+@rule("kraft 9.29")
 def test_a_raise_is_not_undone_by_a_change_that_waited_for_the_disk() -> None:
     cluster, leader = led()
     core = leader.replicas[TOPIC_ID, 0].core

@@ -14,6 +14,7 @@ from quorumlog_broker.replicas.reconciler import Placed
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import UNASSIGNED, PartitionRegistration
+from tests.rules import rule
 
 ME, OTHER = 1, 2
 THIS, EARLIER = b"t" * 16, b"e" * 16
@@ -42,6 +43,7 @@ def placed(index: int, leader: NodeId, epoch: int = 0) -> Placed:
     return Placed(topic="t", key=(TOPIC_ID, index), registration=registration)
 
 
+@rule("kraft 8.15")
 @pytest.mark.parametrize("incarnation", [None, EARLIER], ids=["of nobody", "of an earlier life"])
 def test_nothing_is_admitted_by_an_image_with_the_registration(incarnation: Uuid | None) -> None:
     life = OwnLife(ME, THIS)
@@ -87,6 +89,7 @@ def booted(cluster: ReplicaCluster, node_id: NodeId) -> Node:
     return node
 
 
+@rule("kraft 8.15")
 def test_an_unregistered_broker_opens_its_logs_and_neither_leads_nor_appends() -> None:
     cluster, node = booted_leader()
     cluster.run_for(2_000)

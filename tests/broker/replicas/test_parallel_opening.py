@@ -6,6 +6,7 @@ import pytest
 from replica_cluster import TOPIC_ID, ReplicaCluster
 
 from quorumlog_storage.directory.partition_log import PartitionLog
+from tests.rules import rule
 
 PARTITIONS = 6
 
@@ -33,6 +34,7 @@ def watched_loads(monkeypatch: pytest.MonkeyPatch, cluster: ReplicaCluster) -> l
     return seen
 
 
+@rule("storage 3.12")
 @pytest.mark.parametrize("directories", [1, 2])
 def test_several_logs_are_under_way_and_none_is_left_behind(monkeypatch: pytest.MonkeyPatch, directories: int) -> None:
     cluster = cluster_with_data(directories)
@@ -67,6 +69,7 @@ def test_a_broker_that_stops_waits_for_the_logs_under_way_and_opens_no_others() 
     assert len(queue.handed_over) == 0 and not node.crashes
 
 
+@rule("storage 3.12", "log 8.10")
 def test_the_progress_of_each_directory_is_told_until_its_logs_are_open() -> None:
     cluster = cluster_with_data(directories=2)
     cluster.nodes[1].cut_power()
@@ -83,6 +86,7 @@ def test_the_progress_of_each_directory_is_told_until_its_logs_are_open() -> Non
     assert {path for one in told for path, _ in one} == {"/d0", "/d1"} and told[-1] == []
 
 
+@rule("log 8.4")
 def test_the_log_of_a_replica_is_recovered_with_the_noted_point_of_its_own_directory() -> None:
     cluster = cluster_with_data()
     node = cluster.nodes[1]

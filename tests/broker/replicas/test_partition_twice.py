@@ -11,8 +11,10 @@ from quorumlog_quorum.metadata.registration import LOST
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 
+@rule("storage 3.14")
 def test_it_is_offline_alone_and_the_controller_moves_its_leader(caplog: pytest.LogCaptureFixture) -> None:
     cluster = ReplicaCluster(directories=2)
     cluster.create_topic(partitions=4)

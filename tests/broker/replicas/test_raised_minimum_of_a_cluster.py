@@ -29,6 +29,7 @@ from quorumlog_quorum.controller.requests.alter_partition import alter_partition
 from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
+from tests.rules import rule
 
 
 class Cluster(ReplicaCluster):
@@ -105,6 +106,7 @@ class Cluster(ReplicaCluster):
         return self.nodes[2].log_values()
 
 
+@rule("kraft 9.28")
 def test_a_leader_whose_metadata_is_late() -> None:
     cluster = Cluster()
     cluster.kill(2)
@@ -116,6 +118,7 @@ def test_a_leader_whose_metadata_is_late() -> None:
     assert not told or "b" in (cluster.led_by_2() or ["b"])
 
 
+@rule("kraft 9.29")
 @pytest.mark.parametrize("fenced", [True, False], ids=["fenced by the controller", "out by its leader"])
 def test_a_leader_whose_disk_is_busy(fenced: bool) -> None:
     cluster = Cluster()

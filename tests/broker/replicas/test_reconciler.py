@@ -16,6 +16,7 @@ from quorumlog_quorum.metadata.delta import Delta, Touched
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import UNASSIGNED
+from tests.rules import rule
 
 ME = 1
 A, B = bytes([10]) * 16, bytes([11]) * 16
@@ -74,6 +75,7 @@ def test_a_large_change_is_found_in_steps() -> None:
     assert [one.key for one in found.leaders] == [(A, index) for index in range(count)] and steps > 3
 
 
+@rule("kraft 11.9")
 def test_leaders_come_before_followers_and_others_are_none_of_ours() -> None:
     delta, image = replay(
         EMPTY, TopicRecord(name="a", topic_id=A), partition(A, 0, (2, 1), 2), partition(A, 1, (1,), 1)
@@ -84,6 +86,7 @@ def test_leaders_come_before_followers_and_others_are_none_of_ours() -> None:
     assert changes(delta, image, 3).leaders == changes(delta, image, 3).followers == ()
 
 
+@rule("kraft 11.9")
 def test_a_removed_topic_and_a_reassigned_replica_are_deleted() -> None:
     base = two_topics()
     change = PartitionChangeRecord(partition=0, topic_id=B, replicas=NodeList(nodes=(2,)), isr=NodeList(nodes=(2,)))
@@ -94,6 +97,7 @@ def test_a_removed_topic_and_a_reassigned_replica_are_deleted() -> None:
     assert found.leaders == found.followers == ()
 
 
+@rule("kraft 11.9")
 def test_a_replica_that_an_earlier_state_does_not_name_is_set_aside() -> None:
     """Metadata that was recovered from an old copy must not cost records."""
     later = replay(two_topics(), PartitionChangeRecord(partition=0, topic_id=B, isr=NodeList(nodes=(1,))))[1]
@@ -114,6 +118,7 @@ def test_a_setting_of_the_cluster_concerns_all_topics() -> None:
     assert changes(*replay(base)).eligible is None
 
 
+@rule("storage 3.16")
 def test_strays_are_what_the_metadata_does_not_give_us() -> None:
     held = [(B, 0), (A, 2), (A, 0), (bytes(16), 0)]
     assert strays(held, two_topics(), ME) == [(bytes(16), 0), (A, 2)]

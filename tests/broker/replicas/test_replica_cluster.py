@@ -15,6 +15,7 @@ from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.logdirs import removals
+from tests.rules import rule
 
 
 def led_cluster(**topic: object) -> ReplicaCluster:
@@ -178,6 +179,7 @@ def test_each_refusal_of_a_fetch() -> None:
     assert elsewhere.current_leader is not None and elsewhere.current_leader.leader_id == 1
 
 
+@rule("storage 6.6")
 def test_a_fetch_of_a_stranger_or_without_the_epoch_is_no_acknowledgement() -> None:
     cluster = led_cluster(replicas=(1, 2), isr=(1, 2))
     cluster.kill(2)
@@ -219,6 +221,7 @@ def test_a_fetch_of_no_bytes_gets_one_batch() -> None:
     assert values_of(bytes(node.run(read()).records)) == ["a"]
 
 
+@rule("log 4.9")
 def test_refusals_of_a_produce() -> None:
     cluster = led_cluster(min_insync_replicas="2")
     assert refused(cluster, 2) == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -236,6 +239,7 @@ def test_refusals_of_a_produce() -> None:
     assert cluster.produce(1, "a") == 0
 
 
+@rule("storage 1.13", "log 3.14")
 def test_a_batch_larger_than_a_segment_is_refused() -> None:
     cluster = led_cluster(segment_bytes="1048576", max_message_bytes="5000000")
     node = cluster.nodes[1]
@@ -245,6 +249,7 @@ def test_a_batch_larger_than_a_segment_is_refused() -> None:
     assert cluster.produce(1, "x" * 1_048_000) == 0
 
 
+@rule("storage 1.14", "log 3.14")
 def test_no_setting_of_a_topic_takes_its_directory_offline() -> None:
     cluster = led_cluster(internal_segment_bytes="1", index_interval_bytes="0", segment_index_bytes="4")
     for number in range(20):
@@ -517,6 +522,7 @@ def test_what_was_not_removed_at_a_stop_is_removed_after_the_next_start(monkeypa
     assert not holds_deleted(disk)
 
 
+@rule("kraft 11.10")
 def test_a_partition_that_the_metadata_does_not_know_is_set_aside_not_deleted() -> None:
     cluster = led_cluster()
     cluster.produce(1, "a")
@@ -531,6 +537,7 @@ def test_a_partition_that_the_metadata_does_not_know_is_set_aside_not_deleted() 
 # --- offsets by time ---
 
 
+@rule("storage 1.25")
 def test_offsets_by_name_and_by_time() -> None:
     cluster = led_cluster()
     node = cluster.nodes[1]
@@ -575,6 +582,7 @@ def test_the_latest_offset_is_not_available_until_the_high_watermark_is_known() 
 SEEDS = [*range(12), 266]  # 266: a log without records, but with the epoch of a leadership that wrote none
 
 
+@rule("storage 1.6", "log 1.14", "log 1.17")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_acknowledged_is_lost_by_any_order_of_kills_and_elections(seed: int) -> None:
     """Elections from the ISR only, one machine down at a time; at the end all logs are equal and hold every ack."""

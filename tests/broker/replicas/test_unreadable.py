@@ -14,6 +14,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import DirectoryAssignment
 from quorumlog.messages.metadata_records import DirectoryList, PartitionChangeRecord
 from quorumlog_quorum.metadata.registration import LOST
+from tests.rules import rule
 
 KINDS = ("pread", "read_bytes", "list")
 
@@ -83,6 +84,7 @@ def test_a_follower_that_reads_from_the_disk_meets_it_too() -> None:
     assert lost(cluster) == [0] and not cluster.nodes[1].failed
 
 
+@rule("storage 7.7")
 def test_a_second_replica_takes_the_directory() -> None:
     cluster = led()
     node = cluster.nodes[1]
@@ -120,6 +122,7 @@ def test_a_replica_whose_directory_fails_before_the_controller_knows_it_is_lost(
     assert failing and lost(cluster) == sorted(failing)
 
 
+@rule("storage 3.6")
 def test_a_log_that_cannot_be_opened_is_lost_until_a_process_has_opened_it() -> None:
     cluster = led()
     node = cluster.nodes[1]

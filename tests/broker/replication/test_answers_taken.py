@@ -18,6 +18,7 @@ from quorumlog_broker.replication.fetch_position import FetchPosition
 from quorumlog_broker.replication.fetcher import Fetcher, OnFetched
 from quorumlog_broker.replication.follower import verified_batches
 from quorumlog_storage.segment.batch import stamped_batches
+from tests.rules import rule
 
 KEY: PartitionKey = (TOPIC_ID, 0)
 
@@ -32,6 +33,7 @@ def position(leader_epoch: int, offset: int = 0) -> FetchPosition:
     return FetchPosition(key=KEY, leader_epoch=leader_epoch, offset=offset, last_epoch=-1, log_start=0)
 
 
+@rule("storage 1.17")
 def test_batches_above_the_epoch_of_the_fetch_are_left_out() -> None:
     records = stored(0, 3, "a") + stored(1, 4, "b") + stored(2, 5, "c")
     assert [one.leader_epoch for one in verified_batches(records, 5)] == [3, 4, 5]
@@ -39,6 +41,7 @@ def test_batches_above_the_epoch_of_the_fetch_are_left_out() -> None:
     assert verified_batches(records, 2) == []
 
 
+@rule("storage 6.6")
 def test_an_answer_to_a_fetch_of_an_older_leadership_changes_nothing() -> None:
     """The log follows in a later epoch by the time that the answer is handed over."""
     cluster = ReplicaCluster(nodes=(1, 2))

@@ -10,6 +10,7 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
 from quorumlog.errors import ApiError, ErrorCode
+from tests.rules import rule
 
 ISOLATED, LEADER = 1, 2
 PATH = "/d0/t-0"
@@ -58,6 +59,7 @@ def heal(cluster: ReplicaCluster) -> None:
     cluster.run_until(lambda: set(cluster.image.partition(TOPIC_ID, 0).isr) == {1, 2, 3})  # type: ignore[union-attr]
 
 
+@rule("storage 6.5")
 @pytest.mark.parametrize("in_one_batch", [False, True])
 @pytest.mark.parametrize("unreplicated", [1, 2, 3])
 @pytest.mark.parametrize("deleted", [1, 2, 3])

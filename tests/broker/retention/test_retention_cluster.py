@@ -13,6 +13,7 @@ from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
+from tests.rules import rule
 
 SMALL = {"internal_segment_bytes": "300", "file_delete_delay_ms": "500"}
 
@@ -72,6 +73,7 @@ def test_what_is_not_expired_stays() -> None:
     assert starts(cluster) == [0, 0, 0]
 
 
+@rule("storage 8.2")
 def test_a_size_keeps_at_least_that_much() -> None:
     cluster = led(retention_bytes="1000")
     fill(cluster, 20)
@@ -81,6 +83,7 @@ def test_a_size_keeps_at_least_that_much() -> None:
     assert len(set(starts(cluster))) == 1
 
 
+@rule("storage 8.6")
 def test_settings_take_effect_while_brokers_run() -> None:
     cluster = led()
     fill(cluster, 10)
@@ -91,6 +94,7 @@ def test_settings_take_effect_while_brokers_run() -> None:
     assert starts(cluster) == [10, 10, 10]
 
 
+@rule("storage 9.17", "log 8.3")
 @pytest.mark.parametrize(("policy", "goes"), [("compact", False), ("compact,delete", True)])
 def test_only_a_policy_with_delete_deletes(policy: str, goes: bool) -> None:
     cluster = led(retention_ms="1", cleanup_policy=policy)
@@ -99,6 +103,7 @@ def test_only_a_policy_with_delete_deletes(policy: str, goes: bool) -> None:
     assert starts(cluster) == ([10] * 3 if goes else [0] * 3)
 
 
+@rule("storage 8.2", "log 3.13")
 def test_nothing_above_the_high_watermark_goes() -> None:
     """A follower is away, and the ISR is below its minimum: the mark stands still while the leader writes."""
     cluster = led(retention_ms="1", min_insync_replicas="3")
@@ -114,6 +119,7 @@ def test_nothing_above_the_high_watermark_goes() -> None:
     assert len(cluster.nodes[1].log_values()) == 8
 
 
+@rule("storage 6.5")
 def test_a_follower_that_was_away_begins_at_the_leaders_start() -> None:
     cluster = led(retention_ms="5000")
     fill(cluster, 10)
@@ -126,6 +132,7 @@ def test_a_follower_that_was_away_begins_at_the_leaders_start() -> None:
     assert cluster.nodes[3].log().start_offset == 10 and cluster.nodes[3].log().end_offset == 13
 
 
+@rule("storage 3.15")
 @pytest.mark.parametrize("power_cut", [False, True])
 def test_a_restart_keeps_the_start_and_frees_what_was_left(power_cut: bool) -> None:
     cluster = led(retention_ms="5000", file_delete_delay_ms="600000")
@@ -142,6 +149,7 @@ def test_a_restart_keeps_the_start_and_frees_what_was_left(power_cut: bool) -> N
     assert power_cut or files(cluster, 3, ".deleted") == [], "a power cut may undo the names, and the delay begins anew"
 
 
+@rule("storage 8.4")
 def test_one_write_of_the_starts_for_all_partitions_of_a_pass() -> None:
     cluster = ReplicaCluster()
     cluster.create_topic(partitions=12, retention_ms="5000", **SMALL)

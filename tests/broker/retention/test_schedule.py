@@ -16,6 +16,7 @@ from quorumlog_broker.retention.passes import (
     RetentionSchedule,
     Retire,
 )
+from tests.rules import rule
 
 WALL = 1_700_000_000_000
 MINUTE, YEAR = 60_000, 365 * 86_400_000
@@ -26,6 +27,7 @@ def key(number: int) -> PartitionKey:
     return (bytes(16), number)
 
 
+@rule("storage 8.1", "log 8.3")
 def test_the_first_pass_comes_soon_and_each_other_after_the_interval() -> None:
     schedule = RetentionSchedule(300_000, now_ms=7, initial_delay_ms=DELAY_MS)
     assert schedule.due_ms == 7 + DELAY_MS
@@ -35,6 +37,7 @@ def test_the_first_pass_comes_soon_and_each_other_after_the_interval() -> None:
     assert RetentionSchedule(100, now_ms=0, initial_delay_ms=DELAY_MS).due_ms == 100
 
 
+@rule("storage 8.8")
 def test_a_jump_of_the_wall_clock_is_believed_at_the_second_look() -> None:
     schedule = RetentionSchedule(5 * MINUTE, now_ms=0, initial_delay_ms=DELAY_MS)
     assert schedule.begin(0, WALL) == WALL
@@ -90,6 +93,7 @@ def test_a_pass_sees_every_log_notes_once_and_ends(count: int, data: st.DataObje
     assert notes == bool(planned) and not any(left.values())
 
 
+@rule("storage 8.4")
 def test_nothing_is_retired_where_the_note_failed() -> None:
     one = RetentionPass([key(1)])
     assert isinstance(one.next_step(), Find)

@@ -12,6 +12,7 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ErrorCode
 from quorumlog_storage.files.names import index_name, log_name, time_index_name
 from quorumlog_storage.writer.worker import Answer
+from tests.rules import rule
 
 SMALL = {"internal_segment_bytes": "600", "index_interval_bytes": "0", "file_delete_delay_ms": "500"}
 START_MS = 1_700_000_000_000
@@ -39,6 +40,7 @@ def pass_over(cluster: ReplicaCluster) -> None:
     cluster.run_for(2 * INDEX_CHECK_MS + 500)
 
 
+@rule("storage 2.6")
 @pytest.mark.parametrize("name", [index_name, time_index_name])
 def test_damage_under_a_running_node_is_mended_within_two_intervals(name: Callable[[int], str]) -> None:
     cluster = filled()

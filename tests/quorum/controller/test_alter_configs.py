@@ -13,6 +13,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog_quorum.controller.requests.alter_configs import APPEND, DELETE, SET, SUBTRACT, changed_values
 from tests.parts import few
+from tests.rules import rule
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 Change = tuple[str, int, str | None]
@@ -200,6 +201,7 @@ def test_settings_of_brokers_are_kept_by_the_topics_names() -> None:
     assert world.tip.topic_config("t")["retention.ms"] == "5"
 
 
+@rule("kraft 7.11")
 def test_validate_only_changes_nothing_and_answers_the_same() -> None:
     world = topic_world()
     before = world.tip
@@ -215,6 +217,7 @@ def test_one_resource_twice_is_refused_both_times() -> None:
     assert [code(result) for result in results] == [ErrorCode.INVALID_REQUEST] * 2
 
 
+@rule("kraft 9.10")
 @pytest.mark.parametrize(("kind", "name"), [(TOPIC, "t"), (BROKER, "")], ids=["topic", "all brokers"])
 def test_a_smaller_min_isr_ends_an_elr(kind: int, name: str) -> None:
     world = cluster(1, 2, 3, min_insync_replicas=2)
@@ -226,6 +229,7 @@ def test_a_smaller_min_isr_ends_an_elr(kind: int, name: str) -> None:
     assert world.partition().eligible_leader_replicas == ()
 
 
+@rule("kraft 9.11")
 def test_allowing_unclean_elections_elects_at_once() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(1, 2))

@@ -9,6 +9,7 @@ from controller_world import World, cluster, code, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AlterPartitionRequest, IsrMember
+from tests.rules import rule
 
 LEADER_EPOCH, PARTITION_EPOCH = 1, 2
 
@@ -54,6 +55,7 @@ FENCES: list[tuple[str, int, dict[str, Any], ErrorCode]] = [
 ]
 
 
+@rule("kraft 9.2")
 @pytest.mark.parametrize(("sender", "changes", "want"), [case[1:] for case in FENCES], ids=[case[0] for case in FENCES])
 def test_a_fence_holds(sender: int, changes: dict[str, Any], want: ErrorCode) -> None:
     world = world_with_history()
@@ -62,6 +64,7 @@ def test_a_fence_holds(sender: int, changes: dict[str, Any], want: ErrorCode) ->
     assert world.tip is before
 
 
+@rule("kraft 8.13", "kraft 9.5")
 def test_a_replica_whose_broker_is_not_active_is_ineligible() -> None:
     for make_ineligible in (
         lambda world: world.fence(3),
@@ -73,6 +76,7 @@ def test_a_replica_whose_broker_is_not_active_is_ineligible() -> None:
         assert code(world.alter((2, 3))) is ErrorCode.INELIGIBLE_REPLICA
 
 
+@rule("kraft 9.3")
 def test_a_stale_sender_gets_one_error_for_the_whole_request() -> None:
     world = world_with_history()
     for broker_id, epoch in ((2, 0), (99, 0)):
@@ -91,6 +95,7 @@ def test_expanding_answers_the_new_state_and_elects_no_leader() -> None:
     assert world.partition().eligible_leader_replicas == ()
 
 
+@rule("kraft 9.4")
 def test_the_same_proposal_again_is_an_old_version() -> None:
     world = world_with_history()
     epoch = world.partition().partition_epoch
@@ -124,6 +129,7 @@ def test_a_second_change_in_one_request_meets_the_first() -> None:
     assert codes == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
 
 
+@rule("kraft 9.6")
 def test_a_leader_that_recovers_says_so_before_others_join() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2), configs={"unclean.leader.election.enable": "true"})

@@ -17,6 +17,7 @@ from quorumlog_quorum.controller.partitions.reassignment import Assignment, canc
 from quorumlog_quorum.metadata.changes import changed_partition
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.registration import UNASSIGNED, PartitionRegistration
+from tests import rules
 from tests.parts import few
 
 A = Assignment
@@ -35,6 +36,7 @@ MERGES = [
 ]
 
 
+@rules.rule("kraft 9.17")
 @pytest.mark.parametrize(("now", "target", "want"), [c[1:] for c in MERGES], ids=[c[0] for c in MERGES])
 def test_merged(now: Assignment, target: tuple[int, ...], want: Assignment) -> None:
     assert merged(now, target) == want
@@ -59,6 +61,7 @@ ENDS: list[tuple[str, Assignment, tuple[int, ...], tuple[int, ...], int, bool]] 
 ]
 
 
+@rules.rule("kraft 9.13", "kraft 9.14")
 @pytest.mark.parametrize(
     ("now", "isr", "elr", "min_isr", "ends"), [case[1:] for case in ENDS], ids=[case[0] for case in ENDS]
 )
@@ -98,6 +101,7 @@ CHANGES: list[tuple[str, Any, Wish, tuple[int, ...], int, tuple[int, ...], tuple
 ]  # fmt: skip
 
 
+@rules.rule("kraft 9.15")
 @pytest.mark.parametrize(
     ("before", "wish", "replicas", "leader", "isr", "adding", "epochs"),
     [case[1:] for case in CHANGES],

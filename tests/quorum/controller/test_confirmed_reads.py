@@ -14,6 +14,7 @@ from jepsen.sim.time import killed_coroutines
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog_quorum.controller.shell.activation_wait import WAIT_MAX_MS
+from tests.rules import rule
 
 SET = 0
 
@@ -49,6 +50,7 @@ READS: dict[str, Any] = {
 }
 
 
+@rule("kraft 3.27", "kraft 7.15")
 @pytest.mark.parametrize("what", READS)
 def test_an_answer_without_a_record_waits_for_the_confirmation(leader: Bench, what: str) -> None:
     request = READS[what](leader)
@@ -64,6 +66,7 @@ def test_an_answer_without_a_record_waits_for_the_confirmation(leader: Bench, wh
     asked.exception()
 
 
+@rule("kraft 7.16")
 @pytest.mark.parametrize("what", READS)
 def test_an_answer_that_cannot_be_confirmed_sends_the_caller_to_the_next_controller(leader: Bench, what: str) -> None:
     if what == "the broker may stop":
@@ -75,16 +78,19 @@ def test_an_answer_that_cannot_be_confirmed_sends_the_caller_to_the_next_control
     leader.wait(1)
 
 
+@rule("kraft 7.15")
 def test_an_answer_with_records_needs_no_confirmation(leader: Bench) -> None:
     assert leader.run(leader.ask(topics("new"))).topics[0].error_code == 0
     assert leader.driver.confirmations == []
 
 
+@rule("kraft 7.16")
 def test_a_heartbeat_that_changes_nothing_needs_no_confirmation(leader: Bench) -> None:
     assert not leader.run(leader.ask(leader.heartbeat(1))).is_fenced
     assert leader.driver.confirmations == []
 
 
+@rule("kraft 7.15")
 def test_a_confirmed_answer_still_waits_for_the_commit_of_what_it_has_read(leader: Bench) -> None:
     leader.driver.auto_commit = False
     writing = leader.start(leader.ask(topics("new")))
@@ -100,6 +106,7 @@ def test_a_confirmed_answer_still_waits_for_the_commit_of_what_it_has_read(leade
 # --- activation ---
 
 
+@rule("kraft 7.17")
 def test_a_request_to_an_elected_controller_waits_until_it_is_active() -> None:
     bench = Bench()
     bench.transport.answer = bench.alive
@@ -111,6 +118,7 @@ def test_a_request_to_an_elected_controller_waits_until_it_is_active() -> None:
     assert bench.run(asked).broker_epoch > 0
 
 
+@rule("kraft 7.17")
 def test_a_request_to_an_elected_controller_waits_no_longer_than_its_leadership() -> None:
     bench = Bench()
     bench.do(lambda: bench.service.on_leader_change(1, 1, CONTROLLER))
@@ -121,6 +129,7 @@ def test_a_request_to_an_elected_controller_waits_no_longer_than_its_leadership(
     assert refusal(bench, asked).code is ErrorCode.NOT_CONTROLLER
 
 
+@rule("kraft 7.17")
 def test_a_request_waits_a_bounded_time_for_the_activation() -> None:
     bench = Bench()
     bench.do(lambda: bench.service.on_leader_change(1, 1, CONTROLLER))
@@ -137,6 +146,7 @@ def hand_over(bench: Bench) -> None:
         listener.on_hand_over(bench.driver.epoch)
 
 
+@rule("kraft 7.18")
 def test_a_hand_over_refuses_new_requests_and_answers_what_is_appended(leader: Bench) -> None:
     leader.driver.auto_commit = False
     writing = leader.start(leader.ask(topics("new")))
@@ -147,6 +157,7 @@ def test_a_hand_over_refuses_new_requests_and_answers_what_is_appended(leader: B
     assert leader.run(writing).topics[0].error_code == 0
 
 
+@rule("kraft 7.18")
 def test_a_controller_that_finds_no_successor_goes_on(leader: Bench) -> None:
     leader.do(lambda: hand_over(leader))
 

@@ -19,6 +19,7 @@ from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
 from quorumlog_quorum.metadata.image import hash_of
 from tests.parts import few
+from tests.rules import rule
 
 BROKERS = (1, 2, 3, 4)
 TOPICS = ("a", "b")
@@ -111,6 +112,7 @@ def test_any_sequence_of_operations_keeps_the_state_sound(seed: int, steps: list
     assert world.tip.state_hash == hash_of(world.tip)
 
 
+@rule("kraft 7.6")
 @settings(max_examples=few(60), deadline=None)
 @given(st.integers(0, 9), st.lists(step, max_size=25))
 def test_every_operation_ends_in_the_same_state_in_slices_as_whole(seed: int, steps: list[tuple[Any, ...]]) -> None:

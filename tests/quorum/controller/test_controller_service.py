@@ -17,6 +17,7 @@ from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
 from quorumlog_quorum.metadata.frame import decode_record
+from tests.rules import rule
 
 
 @pytest.fixture
@@ -34,12 +35,14 @@ def leader(bench: Bench) -> Bench:
     return bench
 
 
+@rule("kraft 7.4")
 def test_a_controller_that_is_not_active_names_the_active_one(bench: Bench) -> None:
     assert refusal(bench, bench.ask(registration(1))).code is ErrorCode.NOT_CONTROLLER
     bench.do(lambda: bench.loader.on_leader_change(2, 4, CONTROLLER))
     assert "node 2 at c:1" in refusal(bench, bench.ask(registration(1))).message
 
 
+@rule("kraft 7.1")
 def test_an_answer_leaves_when_its_records_are_committed(leader: Bench) -> None:
     leader.start_broker(1)
     leader.driver.auto_commit = False
@@ -67,6 +70,7 @@ def test_control_records_of_the_quorum_may_stand_between_those_of_the_controller
     assert leader.loader.image.offset == leader.service.tip.offset == leader.driver.end_offset
 
 
+@rule("kraft 7.2")
 def test_operations_take_effect_in_the_order_of_their_calls(leader: Bench) -> None:
     leader.start_broker(1)
     leader.driver.auto_commit = False
@@ -87,6 +91,7 @@ def names(batch: bytes) -> str:
     return str(getattr(decode_record(value), "name", ""))
 
 
+@rule("kraft 7.3", "kraft 7.19")
 def test_losing_leadership_answers_every_caller_and_forgets_the_tip(leader: Bench) -> None:
     leader.start_broker(1)
     leader.driver.auto_commit = False
@@ -114,12 +119,14 @@ def test_a_commit_that_does_not_come_times_out(leader: Bench) -> None:
     assert "t" in leader.loader.image.topic_ids, "it was carried out all the same"
 
 
+@rule("kraft 7.5")
 def test_a_refusal_writes_nothing(leader: Bench) -> None:
     end = leader.driver.end_offset
     assert refusal(leader, leader.ask(registration(1, log_directories=()))).code is ErrorCode.INVALID_REGISTRATION
     assert leader.driver.end_offset == end
 
 
+@rule("kraft 7.7")
 def test_a_no_op_is_written_when_nothing_else_is_and_never_on_top_of_one_that_waits(leader: Bench) -> None:
     end = leader.driver.end_offset
     leader.wait(499)

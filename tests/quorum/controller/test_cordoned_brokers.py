@@ -33,6 +33,7 @@ from quorumlog_quorum.metadata.downgrade import records_after
 from quorumlog_quorum.metadata.features import CORDON_LEVEL, SUPPORTED
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
+from tests.rules import rule
 
 E = ErrorCode
 MV = "metadata.version"
@@ -53,6 +54,7 @@ def cordoned(world: World, broker_id: int) -> tuple[bytes, ...]:
     return found
 
 
+@rule("kraft 10.11")
 def test_a_heartbeat_tells_and_only_a_change_is_a_record() -> None:
     world = cluster(1, 2)
     end = len(world.log)
@@ -82,6 +84,7 @@ def test_a_snapshot_has_it() -> None:
     assert again == world.tip and again.state_hash == world.tip.state_hash != before
 
 
+@rule("kraft 10.9")
 def test_no_new_replica_is_placed_on_a_broker_whose_directories_are_all_cordoned() -> None:
     world = World()
     world.start(1, log_directories=(uuid(1), uuid(11)))
@@ -99,6 +102,7 @@ def test_no_new_replica_is_placed_on_a_broker_whose_directories_are_all_cordoned
     assert all(1 in part.isr for part in world.tip.topic("half").partitions.values() if 1 in part.replicas)
 
 
+@rule("kraft 10.9")
 def test_a_fenced_broker_that_is_cordoned_is_not_taken_either() -> None:
     world = cluster(1, 2, 3)
     cordon(world, 3, uuid(3))
@@ -106,6 +110,7 @@ def test_a_fenced_broker_that_is_cordoned_is_not_taken_either() -> None:
     assert code(world.create(num_partitions=1, replication_factor=3)) is E.INVALID_REPLICATION_FACTOR
 
 
+@rule("kraft 10.9")
 def test_too_few_brokers_are_left() -> None:
     world = cluster(1, 2, 3)
     cordon(world, 3, uuid(3))
@@ -115,6 +120,7 @@ def test_too_few_brokers_are_left() -> None:
     assert code(world.create(num_partitions=1, replication_factor=2)) is E.NONE
 
 
+@rule("kraft 10.10")
 def test_an_assignment_by_hand_is_refused() -> None:
     world = cluster(1, 2)
     cordon(world, 2, uuid(2))
@@ -129,6 +135,7 @@ def reassign(world: World, *replicas: int) -> ErrorCode:
     return code(response.topics[0].partitions[0])
 
 
+@rule("kraft 10.10")
 def test_a_reassignment_brings_none_there_and_takes_those_away_that_are() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(1, 2))
@@ -159,6 +166,7 @@ def test_a_first_registration_tells_what_the_file_says() -> None:
     assert code(world.create(num_partitions=1, replication_factor=2)) is E.INVALID_REPLICATION_FACTOR
 
 
+@rule("kraft 10.12")
 @pytest.mark.parametrize("is_set", [True, False])
 def test_a_restart_keeps_what_the_metadata_set_and_obeys_the_file_otherwise(is_set: bool) -> None:
     world = cluster(1, 2)
@@ -200,6 +208,7 @@ def test_with_the_level_the_next_heartbeat_tells() -> None:
     assert world.tip.brokers[1].is_cordoned
 
 
+@rule("kraft 12.9")
 @pytest.mark.parametrize("level", [CORDON_LEVEL - 1, 2, 1])
 def test_a_lower_level_drops_what_it_cannot_express_and_no_more(level: int) -> None:
     world = cluster(1, 2)

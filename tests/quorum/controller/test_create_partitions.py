@@ -9,6 +9,7 @@ from controller_world import World, cluster, code
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import CreatePartitionsRequest, NewPartition, PartitionsOfTopic
+from tests.rules import rule
 
 
 def grow(world: World, count: int, *assignments: tuple[int, ...], name: str = "t", **fields: Any) -> Any:
@@ -75,6 +76,7 @@ def test_fenced_replicas_are_not_in_the_first_isr() -> None:
     assert code(grow(world, 3)) is ErrorCode.INVALID_REPLICATION_FACTOR
 
 
+@rule("kraft 7.11")
 def test_validate_only_changes_nothing_and_answers_the_same() -> None:
     world = cluster(1)
     world.create()
@@ -92,6 +94,7 @@ def test_one_topic_twice_is_refused_both_times() -> None:
     assert [code(result) for result in results] == [ErrorCode.INVALID_REQUEST] * 2
 
 
+@rule("kraft 7.12")
 def test_too_many_at_once() -> None:
     world = cluster(1)
     world.create()

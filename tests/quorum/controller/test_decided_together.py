@@ -15,6 +15,7 @@ from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, Incr
 from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 from quorumlog_quorum.metadata.topic_settings import DEFAULT, SET_ON_ALL_BROKERS, Layers, ignored
+from tests.rules import rule
 
 SET, DELETE = 0, 1
 OTHERS = {"durability": "replicated", "unclean.leader.election.enable": "true", "unclean.recovery.strategy": "Balanced"}
@@ -30,6 +31,7 @@ def of_all(world: World) -> dict[str, str]:
     return dict(world.tip.configs[BROKER_RESOURCE, ""])
 
 
+@rule("kraft 9.31")
 def test_the_first_controller_writes_what_its_file_says() -> None:
     world = cluster(1, min_insync_replicas=2, decided_together={"min.insync.replicas": "2", **OTHERS})
     assert of_all(world) == {"min.insync.replicas": "2", **OTHERS}
@@ -43,6 +45,7 @@ def test_a_file_with_less_adds_nothing_and_one_with_more_adds_what_is_missing() 
     assert of_all(world)["durability"] == "synced"
 
 
+@rule("kraft 9.31")
 def test_the_election_rules_get_what_a_file_allows() -> None:
     world = cluster(1, 2, decided_together={"unclean.leader.election.enable": "true"})
     world.create(replicas=(1, 2))
@@ -52,6 +55,7 @@ def test_the_election_rules_get_what_a_file_allows() -> None:
     assert world.partition().leader == 2
 
 
+@rule("kraft 9.31")
 @pytest.mark.parametrize("key", sorted(DECIDED_TOGETHER))
 def test_one_broker_has_no_value_of_its_own(key: str) -> None:
     world = cluster(1)
@@ -101,6 +105,7 @@ def test_a_file_that_says_otherwise_is_told() -> None:
     ]
 
 
+@rule("kraft 9.31")
 def test_the_controller_reads_no_other_setting_of_topics() -> None:
     """Whatever else it comes to decide by has to be added to DECIDED_TOGETHER."""
     fields = {*TopicConfig.__slots__, "synced"}

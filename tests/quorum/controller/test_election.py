@@ -11,6 +11,7 @@ from immutables import Map
 from quorumlog_quorum.controller.partitions.election import NOTHING, TopicRules, Wish, partition_change
 from quorumlog_quorum.metadata.changes import changed_partition
 from quorumlog_quorum.metadata.registration import RECOVERING, BrokerRegistration, PartitionRegistration
+from tests.rules import rule
 
 TOPIC = uuid(1)
 
@@ -188,6 +189,7 @@ CASES = [
 ]
 
 
+@rule("kraft 9.7", "kraft 9.8", "kraft 9.9")
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_partition_change(case: Case) -> None:
     before = PartitionRegistration(

@@ -9,6 +9,7 @@ from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog.messages.metadata_records import ForgetDeletedTopicsRecord, UnregisterBrokerRecord
 from quorumlog_quorum.controller.sweeps import forget_deleted
 from quorumlog_quorum.controller.sweeps.forget_deleted import FORGET_INTERVAL_MS
+from tests.rules import rule
 
 
 def delete(world: World, *names: str) -> None:
@@ -35,6 +36,7 @@ def world_with_deleted(*names: str) -> World:
     return world
 
 
+@rule("kraft 11.11")
 def test_it_is_forgotten_when_the_last_broker_has_reported() -> None:
     world = world_with_deleted("a", "b")
     report(world, 1, 2)
@@ -65,6 +67,7 @@ def test_a_broker_without_a_report_holds_it_up() -> None:
     assert remembered(world) == []
 
 
+@rule("kraft 11.12")
 def test_what_a_process_reported_does_not_count_for_the_next_one() -> None:
     world = world_with_deleted("a")
     report(world, 3)
@@ -76,6 +79,7 @@ def test_what_a_process_reported_does_not_count_for_the_next_one() -> None:
     assert remembered(world) == []
 
 
+@rule("kraft 11.11")
 def test_a_fenced_broker_holds_it_up_and_an_unregistered_one_does_not() -> None:
     world = world_with_deleted("a")
     report(world, 3)
@@ -89,6 +93,7 @@ def test_a_fenced_broker_holds_it_up_and_an_unregistered_one_does_not() -> None:
     assert remembered(world) == []
 
 
+@rule("kraft 11.12")
 def test_a_new_controller_hears_every_broker_first() -> None:
     world = world_with_deleted("a")
     report(world, 1, 2)

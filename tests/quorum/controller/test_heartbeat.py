@@ -10,6 +10,7 @@ from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest as 
 from quorumlog.messages.controller import DirectoryAssignment
 from quorumlog_quorum.controller.engine.sessions import Sessions
 from quorumlog_quorum.controller.requests.heartbeat import BrokerState, next_state
+from tests.rules import rule
 
 F, U, C, S = BrokerState.FENCED, BrokerState.UNFENCED, BrokerState.CONTROLLED_SHUTDOWN, BrokerState.SHUTDOWN_NOW
 
@@ -31,6 +32,7 @@ TABLE = [
 ]
 
 
+@rule("kraft 8.7")
 @pytest.mark.parametrize(("now", "want_fence", "want_shutdown", "caught_up", "leads_any", "may_stop", "then"), TABLE)
 def test_next_state(
     now: BrokerState,
@@ -49,6 +51,7 @@ def assignment(world: World, directory: bytes) -> DirectoryAssignment:
     return DirectoryAssignment(topic_id=world.tip.topic_ids["t"], index=0, directory_id=directory)
 
 
+@rule("kraft 8.8")
 def test_a_broker_is_unfenced_when_it_has_seen_its_own_registration() -> None:
     world = World()
     epoch = world.ask(registration(1)).broker_epoch
@@ -66,6 +69,7 @@ STALE = [
 ]
 
 
+@rule("kraft 8.9")
 @pytest.mark.parametrize(("changes", "code"), [case[1:] for case in STALE], ids=[case[0] for case in STALE])
 def test_a_stale_heartbeat_keeps_no_broker_alive(changes: dict[str, object], code: ErrorCode) -> None:
     world = cluster(1)
@@ -77,6 +81,7 @@ def test_a_stale_heartbeat_keeps_no_broker_alive(changes: dict[str, object], cod
     assert world.core.expired_broker(world.now_ms) == 1
 
 
+@rule("kraft 8.10")
 def test_sessions_end_exactly_on_time_and_one_broker_is_fenced_at_a_time() -> None:
     world = cluster(1, 2)
     world.now_ms += 100
@@ -88,6 +93,7 @@ def test_sessions_end_exactly_on_time_and_one_broker_is_fenced_at_a_time() -> No
     assert world.core.expired_broker(world.now_ms + 500) == 2
 
 
+@rule("kraft 8.11")
 def test_a_new_controller_gives_every_unfenced_broker_a_full_session() -> None:
     world = cluster(1, 2)
     world.now_ms = 50_000
@@ -114,6 +120,7 @@ def test_a_fenced_broker_comes_back_by_its_next_heartbeat_and_may_lead_again() -
     assert (partition.leader, partition.isr, partition.leader_recovery_state) == (1, (1,), 0)
 
 
+@rule("kraft 8.12")
 def test_controlled_shutdown_waits_until_every_broker_knows_the_new_leaders() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(1, 2, 3))
@@ -149,6 +156,7 @@ def test_a_new_controller_lets_a_shutdown_end() -> None:
     assert world.heartbeat(1, want_shutdown=True).should_shutdown
 
 
+@rule("kraft 8.12")
 def test_the_shutdown_offset_is_set_once() -> None:
     sessions = Sessions(SESSION_MS)
     sessions.touch(1, 0, 0)
@@ -160,6 +168,7 @@ def test_the_shutdown_offset_is_set_once() -> None:
     assert not sessions.may_stop(1, [2, 3]), "3 has never sent a heartbeat"
 
 
+@rule("kraft 10.2")
 @pytest.mark.parametrize(("durability", "elr"), [("synced", (1,)), ("replicated", ())])
 def test_an_offline_directory_takes_its_replicas_with_it(durability: str, elr: tuple[int, ...]) -> None:
     world = World()
@@ -186,6 +195,7 @@ ASSIGNMENTS = [
 ]
 
 
+@rule("kraft 10.4")
 @pytest.mark.parametrize(("changes", "code"), [case[1:] for case in ASSIGNMENTS], ids=[case[0] for case in ASSIGNMENTS])
 def test_assignments(changes: dict[str, object], code: ErrorCode) -> None:
     world = cluster(1, 2)
@@ -204,6 +214,7 @@ def test_assignments(changes: dict[str, object], code: ErrorCode) -> None:
         world.ask(AssignRequest(broker_id=1, broker_epoch=-1, **request))
 
 
+@rule("kraft 10.3")
 def test_an_assignment_to_a_directory_that_is_offline_takes_the_replica_offline() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2))
@@ -214,6 +225,7 @@ def test_an_assignment_to_a_directory_that_is_offline_takes_the_replica_offline(
     assert (after.leader, after.isr, after.leader_epoch) == (2, (2,), before.leader_epoch + 1)
 
 
+@rule("kraft 10.3")
 def test_an_assignment_between_online_directories_elects_no_leader() -> None:
     world = World()
     world.start(1, log_directories=(uuid(1), uuid(11)))
@@ -226,6 +238,7 @@ def test_an_assignment_between_online_directories_elects_no_leader() -> None:
     assert after.directories == (uuid(11),)
 
 
+@rule("kraft 10.4")
 def test_too_many_assignments_are_refused() -> None:
     world = cluster(1)
     world.create(replicas=(1,))

@@ -6,6 +6,7 @@ import pytest
 from controller_world import World, cluster
 
 from quorumlog.messages.reassignments import ElectionTopic, ElectLeadersRequest
+from tests.rules import rule
 
 INTERVAL_MS = 300_000
 
@@ -49,6 +50,7 @@ def balance(world: World) -> None:
 SHARES = [("none", 10, 0, 0), ("at the limit", 10, 1, 1), ("above it", 10, 2, 0), ("all", 10, 10, 0)]
 
 
+@rule("kraft 9.22")
 @pytest.mark.parametrize(("partitions", "elsewhere", "left"), [c[1:] for c in SHARES], ids=[c[0] for c in SHARES])
 def test_only_what_is_above_the_percentage_is_given_back(partitions: int, elsewhere: int, left: int) -> None:
     world = led_elsewhere(partitions, elsewhere)
@@ -68,6 +70,7 @@ def test_a_preferred_leader_that_is_not_in_sync_or_not_alive_is_left_out() -> No
     assert (leader(world, 0), leader(world, 1)) == (1, 2)
 
 
+@rule("kraft 9.22")
 def test_it_works_in_slices_and_once_at_a_time() -> None:
     world = led_elsewhere(30, 30, max_slice_work=60)
     world.now_ms += INTERVAL_MS

@@ -31,6 +31,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MAX_RECORDS_PER_DELTA
 from quorumlog_quorum.node.committed import Delivery
+from tests.rules import rule
 
 REPLICAS = 20_000
 TOPICS = 20
@@ -143,6 +144,7 @@ def counting_on(image: Image, broker_id: int) -> int:
     return sum(1 for partition in partitions if broker_id in partition.isr)
 
 
+@rule("kraft 8.14")
 def test_the_broker_is_out_of_every_isr(fencing: Fencing) -> None:
     image = fencing.bench.loader.image
     assert image.brokers[1].fenced and counting_on(image, 1) == 0 and counting_on(image, 2) == REPLICAS

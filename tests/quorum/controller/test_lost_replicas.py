@@ -8,6 +8,7 @@ from controller_world import World, cluster, uuid
 from quorumlog.ids import NO_NODE, Uuid
 from quorumlog.messages.controller import AssignReplicasToDirectoriesRequest, DirectoryAssignment
 from quorumlog_quorum.metadata.registration import LOST
+from tests.rules import rule
 
 
 def assign(world: World, directory: Uuid, *, keeps_log: bool = False, broker_id: int = 1) -> None:
@@ -21,6 +22,7 @@ def assign(world: World, directory: Uuid, *, keeps_log: bool = False, broker_id:
     assert response.results[0].error_code == 0
 
 
+@rule("kraft 10.6")
 def test_a_lost_leader_is_replaced_by_a_replica_in_sync() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(1, 2, 3))
@@ -31,6 +33,7 @@ def test_a_lost_leader_is_replaced_by_a_replica_in_sync() -> None:
     assert after.directory(1) == LOST
 
 
+@rule("kraft 10.6")
 def test_a_lost_replica_joins_no_isr() -> None:
     """Its directory goes on to serve others, so nothing else keeps it out."""
     world = cluster(1, 2)

@@ -28,6 +28,7 @@ from quorumlog_quorum.controller.engine.operation import Operation, broker_lane
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
+from tests.rules import rule
 
 PARTITIONS = 5  # of each of the topics "a" and "b"
 
@@ -261,6 +262,7 @@ def test_the_next_process_is_registered_when_the_fencing_of_the_last_one_is_done
     assert not counting_on(world.tip, 1)
 
 
+@rule("kraft 7.2")
 def test_a_second_fencing_waits_and_finds_nothing_to_do() -> None:
     world = half_fenced()
     world.submit(world.core.fencing(1))
@@ -353,6 +355,7 @@ def test_nothing_pending_is_left_behind_by_a_dropped_operation() -> None:
     assert all(1 in partition.isr for partition in partitions_of(world, "c"))
 
 
+@rule("kraft 7.3", "kraft 7.19")
 def test_a_caller_learns_whether_a_dropped_operation_has_written() -> None:
     world = small_slices()
     shutting_down = world.begin(heartbeat(world, 1, want_shutdown=True))

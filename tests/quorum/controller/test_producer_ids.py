@@ -9,6 +9,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from quorumlog.messages.metadata_records import ProducerIdsRecord
 from quorumlog_quorum.controller.requests.producer_ids import MAX_PRODUCER_ID
+from tests.rules import rule
 
 
 def allocate(world: World, broker_id: int, broker_epoch: int | None = None) -> AllocateProducerIdsResponse:
@@ -18,6 +19,7 @@ def allocate(world: World, broker_id: int, broker_epoch: int | None = None) -> A
     return response
 
 
+@rule("kraft 7.14")
 def test_blocks_follow_each_other() -> None:
     world = cluster(1, 2)
     blocks = [allocate(world, broker_id) for broker_id in (1, 2, 1)]
@@ -25,6 +27,7 @@ def test_blocks_follow_each_other() -> None:
     assert world.tip.next_producer_id == 3000
 
 
+@rule("kraft 7.14")
 def test_the_next_controller_goes_on_behind_the_committed_blocks() -> None:
     world = cluster(1)
     allocate(world, 1)

@@ -9,6 +9,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import DeleteTopicsRequest, TopicQuery
 from quorumlog_quorum.metadata.image import RAISED_RESOURCE
+from tests.rules import rule
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
@@ -52,6 +53,7 @@ RAISES = [
 ]
 
 
+@rule("kraft 9.30")
 @pytest.mark.parametrize(("begun", "value", "kind", "name"), [c[1:] for c in RAISES], ids=[c[0] for c in RAISES])
 def test_a_broker_that_lost_its_page_cache_before_the_raise_is_not_eligible(
     begun: int, value: str | None, kind: int, name: str
@@ -64,6 +66,7 @@ def test_a_broker_that_lost_its_page_cache_before_the_raise_is_not_eligible(
     assert eligible(world) == ()
 
 
+@rule("kraft 9.30")
 def test_one_that_had_not_heard_of_the_raise_is_not_eligible_either() -> None:
     world = replicated()
     set_durability(world, "synced")
@@ -71,6 +74,7 @@ def test_one_that_had_not_heard_of_the_raise_is_not_eligible_either() -> None:
     assert (world.partition().isr, eligible(world)) == ((1,), ())
 
 
+@rule("kraft 9.30")
 def test_the_next_controller_remembers_it() -> None:
     world = replicated()
     set_durability(world, "synced")
@@ -79,6 +83,7 @@ def test_the_next_controller_remembers_it() -> None:
     assert eligible(world) == ()
 
 
+@rule("kraft 9.30")
 def test_a_process_that_began_behind_the_raise_syncs_all_that_it_acknowledges() -> None:
     world = replicated()
     set_durability(world, "synced")
@@ -96,6 +101,7 @@ def test_after_a_clean_stop_it_stays_eligible() -> None:
     assert eligible(world) == (2,)
 
 
+@rule("kraft 9.30")
 def test_a_failed_directory_takes_what_it_had_not_synced() -> None:
     world = replicated()
     set_durability(world, "synced")

@@ -7,6 +7,7 @@ from controller_world import World, cluster, code
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
+from tests.rules import rule
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
@@ -28,6 +29,7 @@ def raised(kind: int = TOPIC, name: str = "t", value: str | None = "2") -> tuple
     return world, before
 
 
+@rule("kraft 9.28")
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
     [(TOPIC, "t", "2"), (BROKER, "", "2"), (TOPIC, "t", None)],
@@ -53,6 +55,7 @@ def test_what_a_leader_has_applied_counts_as_its_heartbeat_tells_it() -> None:
     assert code(world.alter((1,), metadata_end=0)) is ErrorCode.NONE
 
 
+@rule("kraft 9.28")
 def test_an_isr_that_grows_and_stays_below_the_minimum_keeps_no_elr_for_such_a_leader() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(1, 2, 3), configs={"min.insync.replicas": "2"})
@@ -66,6 +69,7 @@ def test_an_isr_that_grows_and_stays_below_the_minimum_keeps_no_elr_for_such_a_l
     assert code(world.alter((1, 3))) is ErrorCode.NONE
 
 
+@rule("kraft 9.28")
 def test_the_next_controller_takes_all_that_was_committed_for_a_raise() -> None:
     world, before = raised()
     world.new_controller()

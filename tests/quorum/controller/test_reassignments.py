@@ -25,6 +25,7 @@ from quorumlog.messages.reassignments import (
     ReassignableTopic,
     ReassignmentsOfTopic,
 )
+from tests.rules import rule
 
 E = ErrorCode
 
@@ -71,6 +72,7 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], ErrorCode]] = [
 ]  # fmt: skip
 
 
+@rule("kraft 9.18")
 @pytest.mark.parametrize(("replicas", "fields", "want"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_refused_and_nothing_changes(replicas: tuple[int, ...], fields: dict[str, Any], want: ErrorCode) -> None:
     world = on_three()
@@ -96,6 +98,7 @@ def test_too_many_at_once() -> None:
     assert refused.value.code is E.POLICY_VIOLATION
 
 
+@rule("kraft 9.13")
 def test_a_whole_reassignment_away_from_the_leader() -> None:
     world = on_three()
     assert reassign(world, 4, 5, 2) is E.NONE
@@ -114,6 +117,7 @@ def test_a_whole_reassignment_away_from_the_leader() -> None:
     assert ongoing(world) == []
 
 
+@rule("kraft 9.15")
 def test_a_leader_that_stays_learns_of_its_new_epoch() -> None:
     world = on_three()
     assert reassign(world, 1, 2, 4) is E.NONE
@@ -122,6 +126,7 @@ def test_a_leader_that_stays_learns_of_its_new_epoch() -> None:
     assert world.partition().replicas == (1, 2, 4)
 
 
+@rule("kraft 9.18")
 def test_the_same_again_and_what_is_there_already_write_nothing() -> None:
     world = on_three()
     before = world.tip
@@ -141,6 +146,7 @@ def test_another_order_is_done_at_once_and_moves_no_leader() -> None:
     assert ongoing(world) == []
 
 
+@rule("kraft 9.16")
 def test_cancelled() -> None:
     world = on_three()
     reassign(world, 4, 5)
@@ -152,6 +158,7 @@ def test_cancelled() -> None:
     assert reassign(world, cancel=True) is E.NO_REASSIGNMENT_IN_PROGRESS
 
 
+@rule("kraft 9.17")
 def test_a_target_that_replaces_another_one_is_cancelled_to_the_first_replicas() -> None:
     world = on_three()
     reassign(world, 1, 2, 4)
@@ -161,6 +168,7 @@ def test_a_target_that_replaces_another_one_is_cancelled_to_the_first_replicas()
     assert set(world.partition().replicas) == {1, 2, 3}
 
 
+@rule("kraft 9.17")
 def test_a_target_that_replaces_another_one_ends_without_its_newcomers() -> None:
     world = on_three()
     reassign(world, 1, 2, 4)
@@ -178,6 +186,7 @@ def test_a_newcomer_that_both_targets_want_is_waited_for() -> None:
     assert set(world.partition().replicas) == {1, 2, 3, 4}
 
 
+@rule("kraft 9.16")
 def test_cancelling_is_refused_while_only_newcomers_hold_the_records() -> None:
     world = on_three()
     reassign(world, 4, 5, 1)
@@ -193,6 +202,7 @@ def test_cancelling_is_refused_while_only_newcomers_hold_the_records() -> None:
     assert reassign(world, cancel=True) is E.NONE
 
 
+@rule("kraft 9.14")
 def test_no_copy_is_given_up_while_the_replicas_that_stay_are_too_few() -> None:
     """In Kafka the reassignment would end with the ISR (4): one copy where two are needed."""
     world = on_three()
@@ -206,6 +216,7 @@ def test_no_copy_is_given_up_while_the_replicas_that_stay_are_too_few() -> None:
     assert (world.partition().replicas, world.partition().isr) == ((4, 2, 3), (4, 2))
 
 
+@rule("kraft 9.33")
 @pytest.mark.parametrize("durability", ["synced", "replicated"])
 def test_a_copy_whose_process_was_killed_is_not_given_up_either(durability: str) -> None:
     """With durability=replicated it is eligible no more, and yet it most likely holds what only one other holds."""
@@ -242,6 +253,7 @@ def raise_durability(world: World, name: str = "t") -> None:
     assert code(result) is E.NONE
 
 
+@rule("kraft 9.34")
 def test_a_copy_whose_process_is_older_than_a_raised_durability_is_not_given_up_when_it_is_killed() -> None:
     """Its kill takes it out of the ELR, as under `replicated`, although `synced` is in force by now."""
     world = cluster(1, 2, 3)
@@ -256,6 +268,7 @@ def test_a_copy_whose_process_is_older_than_a_raised_durability_is_not_given_up_
     assert (world.partition().replicas, world.partition().isr) == ((1, 2), (1, 2))
 
 
+@rule("kraft 9.34")
 def test_the_leaders_own_proposal_does_not_give_such_a_copy_up_either() -> None:
     world = on_three(min_isr=3, durability="replicated")
     raise_durability(world)
@@ -266,6 +279,7 @@ def test_the_leaders_own_proposal_does_not_give_such_a_copy_up_either() -> None:
     assert 3 in world.partition().replicas
 
 
+@rule("kraft 9.35")
 def test_cancelling_is_refused_where_a_newcomer_may_hold_what_is_acknowledged() -> None:
     """It was in sync, and the end of its process took it out of the ELR: nothing says any more what it was."""
     world = on_three(durability="replicated")
@@ -279,6 +293,7 @@ def test_cancelling_is_refused_where_a_newcomer_may_hold_what_is_acknowledged() 
     assert reassign(world, cancel=True) is E.NONE
 
 
+@rule("kraft 9.35")
 def test_a_newcomer_of_a_former_target_is_not_given_up_either() -> None:
     world = on_three(durability="replicated")
     reassign(world, 4, 5, 1)
@@ -291,6 +306,7 @@ def test_a_newcomer_of_a_former_target_is_not_given_up_either() -> None:
     assert world.partition().replicas == (1, 2, 3)
 
 
+@rule("kraft 9.16")
 def test_cancelling_is_refused_where_it_gives_an_eligible_newcomer_up() -> None:
     """It is away, and the replica that is left in sync is not enough."""
     world = on_three()
@@ -305,6 +321,7 @@ def test_cancelling_is_refused_where_it_gives_an_eligible_newcomer_up() -> None:
     assert reassign(world, cancel=True) is E.NONE
 
 
+@rule("kraft 9.14")
 def test_a_smaller_minimum_ends_what_waited_for_it() -> None:
     world = on_three()
     reassign(world, 4, 2, 3)
@@ -321,6 +338,7 @@ def lower_min_isr(world: World) -> Any:
     return world.ask(IncrementalAlterConfigsRequest(resources=(resource,))).results[0]
 
 
+@rule("kraft 9.19")
 def test_the_leader_dies_on_the_way_and_the_newcomers_die_too() -> None:
     world = on_three()
     reassign(world, 4, 5)
@@ -336,6 +354,7 @@ def test_the_leader_dies_on_the_way_and_the_newcomers_die_too() -> None:
     assert (world.partition().replicas, world.partition().leader) == ((4, 5), 4)
 
 
+@rule("kraft 9.19")
 def test_the_next_controller_goes_on() -> None:
     world = on_three()
     reassign(world, 4, 2, 3)
@@ -403,6 +422,7 @@ def elect(world: World, kind: int, *indexes: int, name: str = "t") -> list[Error
 PREFERRED, UNCLEAN = 0, 1
 
 
+@rule("kraft 9.20")
 def test_the_preferred_leader_leads_again() -> None:
     world = on_three()
     assert elect(world, PREFERRED, 0, 7) == [E.ELECTION_NOT_NEEDED, E.UNKNOWN_TOPIC_OR_PARTITION]
@@ -437,6 +457,7 @@ def test_all_preferred_leaders_are_elected_and_only_these_answered() -> None:
         assert (error is E.NONE) == (world.partition(index=index).leader == 1)
 
 
+@rule("kraft 9.21")
 def test_an_unclean_leader_is_elected_only_where_nobody_holds_all() -> None:
     """Broker 1 is away and holds all; 2 and 3 live and lag."""
     world = on_three(min_isr=1)
@@ -452,6 +473,7 @@ def test_an_unclean_leader_is_elected_only_where_nobody_holds_all() -> None:
     assert elect(world, UNCLEAN, 0) == [E.ELIGIBLE_LEADERS_NOT_AVAILABLE]
 
 
+@rule("kraft 9.21")
 def test_what_an_unclean_election_may_lose_is_told() -> None:
     """Broker 1 held the only copy, and has not stopped in order: its page cache may be gone."""
     world = on_three(min_isr=1, durability="replicated")

@@ -15,6 +15,7 @@ from quorumlog.messages.controller import DamagedPartition, DirectoryAssignment
 from quorumlog.messages.metadata_records import ConfigRecord, FeatureLevelRecord
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, SUPPORTED
 from quorumlog_quorum.metadata.registration import LOST, RECOVERING
+from tests.rules import rule
 
 RECOVERED = ClusterIncarnation(1, uuid(1))
 INTERNAL = Endpoint(name="INTERNAL", host="h", port=1)
@@ -50,6 +51,7 @@ REFUSED: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
 ]
 
 
+@rule("kraft 8.1")
 @pytest.mark.parametrize(("changes", "code", "says"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
 def test_refused(changes: dict[str, Any], code: ErrorCode, says: str) -> None:
     world = cluster(1)
@@ -59,6 +61,7 @@ def test_refused(changes: dict[str, Any], code: ErrorCode, says: str) -> None:
     assert raised.value.code is code and world.tip is before
 
 
+@rule("kraft 8.2")
 def test_the_epoch_is_the_offset_of_the_record_and_the_broker_starts_fenced() -> None:
     world = World()
     offset = len(world.log)
@@ -67,6 +70,7 @@ def test_the_epoch_is_the_offset_of_the_record_and_the_broker_starts_fenced() ->
     assert (broker.broker_epoch, broker.fenced) == (offset, True)
 
 
+@rule("kraft 8.3")
 def test_a_retry_keeps_the_epoch_and_writes_nothing() -> None:
     world = cluster(1)
     epoch, end = world.tip.brokers[1].broker_epoch, len(world.log)
@@ -91,6 +95,7 @@ def test_a_directory_that_comes_back_is_registered_before_it_is_led_from() -> No
     assert (world.partition().leader, world.partition().isr) == (1, (1,))
 
 
+@rule("kraft 8.4")
 def test_a_second_process_waits_for_the_first_ones_session() -> None:
     world = cluster(1)
     world.now_ms += SESSION_MS - 1
@@ -129,6 +134,7 @@ ELIGIBLE = [
 ]
 
 
+@rule("kraft 8.6")
 @pytest.mark.parametrize(
     ("clean", "durability", "own"), [case[1:] for case in ELIGIBLE], ids=[case[0] for case in ELIGIBLE]
 )
@@ -138,6 +144,7 @@ def test_which_replicas_stay_eligible_after_a_restart(clean: bool, durability: s
     assert (partition.leader, partition.isr, partition.eligible_leader_replicas) == (2, (2,), own)
 
 
+@rule("kraft 9.12")
 def test_a_damaged_replica_is_not_eligible_and_the_others_of_its_broker_stay() -> None:
     world = cluster(1, 2)
     for name in ("t", "u"):
@@ -162,6 +169,7 @@ def test_damage_that_is_found_after_the_registration_is_told_with_a_second_one()
     assert world.partition().eligible_leader_replicas == (2,)
 
 
+@rule("kraft 9.12")
 def test_a_damaged_replica_that_leads_makes_room_for_one_that_is_whole() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2))
@@ -170,6 +178,7 @@ def test_a_damaged_replica_that_leads_makes_room_for_one_that_is_whole() -> None
     assert (world.partition().leader, world.partition().isr) == (2, (2,))
 
 
+@rule("kraft 9.9")
 def test_what_is_left_of_the_last_known_leader_is_led_from_where_nobody_is_eligible() -> None:
     world = cluster(1)
     world.create(replicas=(1,))
@@ -210,6 +219,7 @@ def test_a_replica_on_an_empty_disk_cannot_be_elected_and_is_no_longer_eligible(
     assert (partition.leader, partition.eligible_leader_replicas, partition.last_known_elr) == (-1, (), ())
 
 
+@rule("kraft 8.5")
 def test_the_old_process_leaves_before_the_new_one_is_registered() -> None:
     world = cluster(1, 2)
     world.create(replicas=(1, 2))
@@ -224,6 +234,7 @@ def test_the_old_process_leaves_before_the_new_one_is_registered() -> None:
 OTHER = FeatureRange(name="a.feature", min_level=1, max_level=1)
 
 
+@rule("kraft 12.11")
 def test_a_new_cluster_begins_with_the_latest_level_and_keeps_each_brokers_ranges() -> None:
     world = World()
     assert world.log[0] == FeatureLevelRecord(name="metadata.version", level=LATEST_LEVEL)
@@ -281,6 +292,7 @@ def test_a_process_that_dies_before_its_first_heartbeat_holds_its_id_for_one_ses
     assert world.ask(registration(1, 1)).broker_epoch == len(world.log) - 1
 
 
+@rule("kraft 13.6")
 def test_a_recovered_cluster_notes_its_incarnation_once_its_level_has_the_record() -> None:
     level_2 = (FeatureLevelRecord(name="metadata.version", level=2), *BEFORE_LEVELS)
     assert World(log=level_2, incarnation=RECOVERED).tip.incarnation == FIRST
@@ -290,6 +302,7 @@ def test_a_recovered_cluster_notes_its_incarnation_once_its_level_has_the_record
     assert len(again.log) == len(upgraded.log)
 
 
+@rule("kraft 12.11")
 @pytest.mark.parametrize(("first", "begins"), [(None, LATEST_LEVEL), (1, 1), (2, 2)])
 def test_a_new_cluster_begins_at_the_level_that_it_was_formatted_for(first: int | None, begins: int) -> None:
     assert World(first_level=first).tip.metadata_version == begins

@@ -14,6 +14,7 @@ from quorumlog.messages.metadata_records import (
 from quorumlog.rpc.transport import Address
 from quorumlog_quorum.controller.engine.failure_detector import FailureDetector, Target
 from quorumlog_quorum.metadata.image import hash_of
+from tests.rules import rule
 
 STARTS, TOPICS = 50, 40
 
@@ -31,6 +32,7 @@ def held_state(world: World) -> tuple[int, ...]:
     return (len(world.core.queue), len(state.announced.brokers), len(state.pending.brokers(world.tip)))
 
 
+@rule("kraft 8.18")
 def test_a_broker_that_never_comes_up_costs_one_record_a_start() -> None:
     world = three_brokers()
     world.fence(3)
@@ -58,6 +60,7 @@ def test_a_broker_that_comes_up_and_dies_changes_each_partition_once_a_start() -
     assert all(3 not in world.partition(f"t{number}").isr for number in range(TOPICS)), "it has to catch up first"
 
 
+@rule("kraft 8.18")
 def test_two_processes_with_one_id_write_nothing_however_often_they_try() -> None:
     world = three_brokers()
     before = len(world.log)

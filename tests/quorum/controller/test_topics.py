@@ -23,6 +23,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.common import ConfigEntry
 from quorumlog_quorum.controller.partitions.placement import place_replicas
 from quorumlog_quorum.metadata.registration import UNASSIGNED, BrokerRegistration
+from tests.rules import rule
 
 
 def by_hand(*partitions: tuple[int, tuple[int, ...]]) -> dict[str, Any]:
@@ -62,6 +63,7 @@ def test_refused(fields: dict[str, Any], want: ErrorCode) -> None:
     assert world.tip is before
 
 
+@rule("kraft 7.10")
 def test_no_topic_without_a_live_broker() -> None:
     world = cluster(1)
     world.fence(1)
@@ -77,6 +79,7 @@ def test_defaults_come_from_the_controller() -> None:
     assert world.tip.topic_config("t") == {"retention.ms": "5", "min.insync.replicas": "2"}
 
 
+@rule("kraft 7.8")
 def test_a_topic_is_written_before_its_settings_and_partitions() -> None:
     world = cluster(1)
     start = len(world.log)
@@ -85,6 +88,7 @@ def test_a_topic_is_written_before_its_settings_and_partitions() -> None:
     assert kinds == ["TopicRecord", "ConfigRecord", "ConfigRecord", "PartitionRecord", "PartitionRecord"]
 
 
+@rule("kraft 7.9")
 def test_only_live_replicas_are_in_sync_and_the_first_of_them_leads() -> None:
     world = cluster(1, 2, 3)
     world.fence(1)
@@ -92,6 +96,7 @@ def test_only_live_replicas_are_in_sync_and_the_first_of_them_leads() -> None:
     assert (world.partition().isr, world.partition().leader) == ((3, 2), 3)
 
 
+@rule("kraft 10.1")
 def test_a_broker_with_one_directory_needs_no_assignment() -> None:
     world = cluster(1)
     world.start(2, log_directories=(uuid(2), uuid(22)))
@@ -117,6 +122,7 @@ def test_topics_of_one_request_meet_each_other() -> None:
     assert sorted(world.tip.topic_ids) == ["a", "c.d"]
 
 
+@rule("kraft 7.11")
 def test_validate_only_answers_and_writes_nothing() -> None:
     world = cluster(1)
     before = world.tip
@@ -126,6 +132,7 @@ def test_validate_only_answers_and_writes_nothing() -> None:
     assert world.tip is before
 
 
+@rule("kraft 7.12")
 def test_too_many_partitions_are_refused_as_a_whole() -> None:
     world = cluster(1)
     topics = tuple(CreatableTopic(name=name, num_partitions=5_001, replication_factor=1) for name in "ab")
@@ -198,6 +205,7 @@ def test_a_topic_that_is_named_twice_stays() -> None:
     assert set(world.tip.topic_ids) == {"a", "b"}
 
 
+@rule("kraft 7.13")
 def test_a_name_created_again_is_another_topic() -> None:
     world = cluster(1)
     first = world.create().topic_id
@@ -244,6 +252,7 @@ def test_replicas_are_on_different_racks_as_far_as_there_are_any() -> None:
         assert len({RACKS[broker_id] for broker_id in replicas}) == 3
 
 
+@rule("kraft 7.20")
 def test_leaders_are_spread_evenly_while_a_rack_is_down() -> None:
     """The rack that follows the dead one does not lead for both."""
     for seed in range(5):
@@ -257,6 +266,7 @@ def test_followers_of_one_leader_differ() -> None:
     assert all(len({r[1] for r in placed if r[0] == leader}) == 4 for leader in range(5))
 
 
+@rule("kraft 7.20")
 @given(
     st.dictionaries(st.integers(0, 7), st.sampled_from([None, "a", "b"]), min_size=1),
     st.integers(1, 12),

@@ -26,6 +26,7 @@ from quorumlog_quorum.controller.partitions.unclean_recovery import (
 from quorumlog_quorum.controller.requests.alter_configs import SET
 from quorumlog_quorum.metadata.registration import RECOVERING
 from tests.parts import few
+from tests.rules import rule
 
 TIMEOUT_MS = 60_000
 ENDS = {1: LogEnd(3, 10), 2: LogEnd(3, 20), 3: LogEnd(2, 90)}
@@ -83,6 +84,7 @@ def recover(world: World, ends: dict[int, LogEnd]) -> list[int]:
     return asked
 
 
+@rule("kraft 9.24")
 def test_the_longest_log_leads_once_the_last_known_leader_has_answered_too() -> None:
     world = at_a_loss(**BALANCED)
     world.start(2)
@@ -98,6 +100,7 @@ def test_the_longest_log_leads_once_the_last_known_leader_has_answered_too() -> 
     assert recover(world, ENDS) == [] and len(world.core.state.recoveries) == 0
 
 
+@rule("kraft 9.27")
 def test_with_strategy_none_the_last_known_leader_leads_and_nobody_is_asked() -> None:
     world = at_a_loss()
     world.start(2)
@@ -149,6 +152,7 @@ CASES = [
 ]
 
 
+@rule("kraft 9.23")
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 def test_who_leads(case: Case) -> None:
     world = at_a_loss(**BALANCED)
@@ -161,6 +165,7 @@ def test_who_leads(case: Case) -> None:
     assert (world.partition().leader, tuple(asked)) == (case.leader, case.asked)
 
 
+@rule("kraft 9.24")
 def test_without_a_last_known_leader_every_replica_is_waited_for() -> None:
     world = World(unclean_recovery_timeout_ms=TIMEOUT_MS)
     for broker_id in (1, 2, 3):
@@ -177,6 +182,7 @@ def test_without_a_last_known_leader_every_replica_is_waited_for() -> None:
     assert recover(world, ENDS) == [2, 3] and world.partition().leader == 2
 
 
+@rule("kraft 9.26")
 def test_an_answer_of_an_older_process_does_not_count() -> None:
     world = at_a_loss(**BALANCED)
     world.heartbeat(1)
@@ -192,6 +198,7 @@ def test_an_answer_of_an_older_process_does_not_count() -> None:
     assert [again.broker_id for again in step(world)] == [1] and world.partition().leader == -1
 
 
+@rule("kraft 9.26")
 def test_an_answer_to_an_earlier_controller_does_not_count() -> None:
     world = at_a_loss(**BALANCED)
     world.heartbeat(1)
@@ -223,6 +230,7 @@ def test_a_failed_call_is_repeated_after_a_while() -> None:
     assert recover(world, ENDS) == [1] and world.partition().leader == 1
 
 
+@rule("kraft 9.25")
 def test_an_eligible_replica_that_is_away_is_waited_for() -> None:
     world = cluster(1, 2, 3, unclean_recovery_timeout_ms=0)
     world.create(replicas=(1, 2, 3), configs=BALANCED)
@@ -290,6 +298,7 @@ def test_many_partitions_are_asked_for_in_bounded_steps_and_calls() -> None:
     assert MAX_ASKED == 1_000
 
 
+@rule("kraft 9.23")
 @settings(max_examples=few(40), deadline=None)
 @given(st.integers(0, 2**32))
 def test_whatever_happens_only_the_longest_log_that_answered_leads(seed: int) -> None:

@@ -15,6 +15,7 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest, DirectoryAssig
 from quorumlog.messages.metadata_records import PartitionChangeRecord, UnregisterBrokerRecord
 from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.registration import RECOVERED, UNASSIGNED
+from tests.rules import rule
 
 MIN_TWO = {"min.insync.replicas": "2"}
 
@@ -27,6 +28,7 @@ def refused(world: World, request: Any) -> ErrorCode:
     return raised.value.code
 
 
+@rule("kraft 8.16")
 def test_partitions_change_before_the_broker_is_forgotten() -> None:
     world = cluster(1, 2, 3)
     world.create(replicas=(2, 1, 3))
@@ -47,6 +49,7 @@ REFUSED = [
 ]
 
 
+@rule("kraft 8.17")
 @pytest.mark.parametrize(("request_", "code"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
 def test_refused(request_: Unregister, code: ErrorCode) -> None:
     assert refused(cluster(1), request_) is code
@@ -59,6 +62,7 @@ def test_the_registration_that_is_meant() -> None:
     assert refused(world, Unregister(broker_id=2)) is ErrorCode.BROKER_ID_NOT_REGISTERED, "twice"
 
 
+@rule("kraft 8.16")
 def test_a_fenced_broker_leaves_the_elr_and_stays_the_last_known_leader() -> None:
     world = cluster(1, 2)
     world.create(replicas=(2, 1), configs=MIN_TWO)
@@ -84,6 +88,7 @@ def test_an_unregistered_leader_without_another_copy_comes_back_with_its_disk_on
     assert world.partition().leader_recovery_state != RECOVERED
 
 
+@rule("kraft 8.16")
 def test_a_replica_in_no_known_directory_may_be_empty_when_its_id_returns() -> None:
     two_disks = (uuid(71), uuid(72))
     world = cluster(1)
@@ -103,6 +108,7 @@ def test_its_directories_are_free_for_another_broker() -> None:
     world.start(3, log_directories=(uuid(2),))
 
 
+@rule("kraft 8.17")
 def test_what_the_broker_asks_afterwards_is_refused_until_it_registers_again() -> None:
     world = cluster(1, 2)
     world.create(replicas=(2, 1))

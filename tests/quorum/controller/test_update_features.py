@@ -31,6 +31,7 @@ from quorumlog_quorum.metadata.features import LATEST_LEVEL, OTHERS_LEVEL, SUPPO
 from quorumlog_quorum.metadata.frame import differs_between
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 from quorumlog_quorum.metadata.registration import RECOVERY_STATES
+from tests.rules import rule
 
 MV, GV, TV, JV = "metadata.version", "group.version", "transaction.version", "joint.version"
 MIN_ISR = ConfigRecord(resource_type=4, resource_name="", name="min.insync.replicas", value="1")
@@ -83,6 +84,7 @@ def at_level_2(*controllers: int, brokers: tuple[int, ...] = (1,)) -> World:
     return world
 
 
+@rule("kraft 12.6")
 def test_a_level_rises_and_the_log_learns_the_controllers_ranges_in_the_same_batch() -> None:
     world = at_level_2(1, 2, 3)
     assert not world.tip.controllers, "level 2 has no record of them"
@@ -95,6 +97,7 @@ def test_a_level_rises_and_the_log_learns_the_controllers_ranges_in_the_same_bat
     assert sorted(world.tip.controllers) == [1, 2, 3] and world.tip.metadata_version == LATEST_LEVEL
 
 
+@rule("kraft 12.5")
 def test_a_controller_registers_itself_where_the_level_has_a_record_and_once_per_process() -> None:
     world = World()
     world.ask(controller(1))
@@ -137,6 +140,7 @@ def refusal(world: World, response: UpdateFeaturesResponse) -> str:
     return response.error_message
 
 
+@rule("kraft 12.2")
 def test_a_voter_that_has_not_said_what_it_supports_holds_the_upgrade_back() -> None:
     world = at_level_2(1, 2)
     assert "controller 3 has not said which levels it supports" in refusal(world, upgrade(world))
@@ -144,12 +148,14 @@ def test_a_voter_that_has_not_said_what_it_supports_holds_the_upgrade_back() -> 
     assert code(upgrade(world)) is ErrorCode.NONE
 
 
+@rule("kraft 12.4")
 def test_what_controllers_said_is_forgotten_with_the_leadership() -> None:
     world = at_level_2(1, 2, 3)
     world.new_controller()
     assert "controller 1 has not said" in refusal(world, upgrade(world))
 
 
+@rule("kraft 12.3")
 def test_an_older_controller_holds_the_upgrade_back_voter_or_not() -> None:
     world = at_level_2(1, 2, 3)
     world.ask(controller(7, features=up_to(2)))
@@ -157,6 +163,7 @@ def test_an_older_controller_holds_the_upgrade_back_voter_or_not() -> None:
     assert "controller 7 supports metadata.version from level 1 to 2: start it with newer software first" in said
 
 
+@rule("kraft 12.1")
 @pytest.mark.parametrize("fenced", [False, True])
 def test_an_older_broker_holds_the_upgrade_back_also_while_it_is_fenced(fenced: bool) -> None:
     world = at_level_2(1, 2, 3, brokers=())
@@ -167,6 +174,7 @@ def test_an_older_broker_holds_the_upgrade_back_also_while_it_is_fenced(fenced: 
     assert f"{name} supports metadata.version from level 1 to 2" in refusal(world, upgrade(world))
 
 
+@rule("kraft 12.3")
 def test_a_controller_that_left_is_forgotten_when_the_level_rises() -> None:
     """It is registered from when the level was 3 before, and is no voter any more."""
     world = World(log=(*AT_LEVEL_2[1:], FeatureLevelRecord(name=MV, level=3)))
@@ -188,6 +196,7 @@ def test_a_cluster_from_before_there_were_levels_is_raised_from_what_brokers_sai
     assert all(not broker.fenced for broker in world.tip.sorted_brokers()), "nothing else of them has changed"
 
 
+@rule("kraft 12.4")
 def test_what_a_brokers_earlier_process_said_does_not_count() -> None:
     world = World(log=AT_LEVEL_1)
     world.start(1)
@@ -197,6 +206,7 @@ def test_what_a_brokers_earlier_process_said_does_not_count() -> None:
     assert "broker 1 supports metadata.version from level 1 to 1" in refusal(world, upgrade(world, 2))
 
 
+@rule("kraft 12.7")
 @pytest.mark.parametrize("level", [1, 2])
 def test_a_downgrade_forgets_what_can_be_told_again_and_keeps_the_rest(level: int) -> None:
     world = World()
@@ -213,6 +223,7 @@ def test_a_downgrade_forgets_what_can_be_told_again_and_keeps_the_rest(level: in
     assert world.tip.brokers[1].features == SUPPORTED and list(world.tip.controllers) == [1]
 
 
+@rule("kraft 12.8")
 def test_a_downgrade_that_would_lose_metadata_is_refused_with_what_is_in_the_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -229,12 +240,14 @@ def test_a_downgrade_that_would_lose_metadata_is_refused_with_what_is_in_the_way
     assert world.tip.metadata_version == LATEST_LEVEL
 
 
+@rule("kraft 12.7")
 def test_every_record_that_a_level_brought_has_a_rule_for_the_way_back() -> None:
     for level in range(1, LATEST_LEVEL):
         assert set(differs_between(level, LATEST_LEVEL)) <= set(downgrade.RULES)
     assert set(differs_between(1, LATEST_LEVEL)) == set(downgrade.RULES)
 
 
+@rule("kraft 12.18")
 def test_every_level_brought_something_that_has_a_rule_for_the_way_back() -> None:
     """A level that brought no record and no field brought values or states, which `STATES` has to name."""
     for level in range(2, LATEST_LEVEL + 1):
@@ -245,6 +258,7 @@ def test_every_level_brought_something_that_has_a_rule_for_the_way_back() -> Non
 SINCE = [(state, level) for state, level in RECOVERY_STATES.items() if level > 1]
 
 
+@rule("kraft 12.18")
 @pytest.mark.parametrize(("state", "level"), SINCE)
 def test_no_level_falls_below_the_one_that_brought_the_state_of_a_partition(state: int, level: int) -> None:
     world = World()
@@ -276,6 +290,7 @@ REFUSED = [
 ]
 
 
+@rule("kraft 12.10")
 @pytest.mark.parametrize("validate_only", [False, True])
 @pytest.mark.parametrize(("wanted", "says"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_an_update_is_refused(wanted: tuple[str, int, int], says: str, validate_only: bool) -> None:
@@ -299,6 +314,7 @@ def test_a_request_is_invalid(wanted: tuple[tuple[str, int, int], ...], says: st
     assert raised.value.code is ErrorCode.INVALID_REQUEST and says in raised.value.message
 
 
+@rule("kraft 12.10")
 def test_one_refused_feature_refuses_all() -> None:
     world = at_level_2(1, 2, 3)
     response = update(world, (MV, 3, 1), ("f", 1, 1))
@@ -310,6 +326,7 @@ def test_one_refused_feature_refuses_all() -> None:
     assert world.tip.metadata_version == 2
 
 
+@rule("kraft 12.10")
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_the_level_in_force_changes_nothing(kind: int) -> None:
     world = at_level_2(1)
@@ -317,6 +334,7 @@ def test_the_level_in_force_changes_nothing(kind: int) -> None:
     assert code(update(world, (MV, 2, kind))) is ErrorCode.NONE and len(world.log) == before
 
 
+@rule("kraft 12.10")
 def test_validation_writes_nothing() -> None:
     world = at_level_2(1, 2, 3)
     before = len(world.log)
@@ -324,6 +342,7 @@ def test_validation_writes_nothing() -> None:
     assert len(world.log) == before and world.tip.metadata_version == 2
 
 
+@rule("kraft 12.6")
 def test_topics_that_were_prepared_at_the_level_before_are_written_at_the_new_one() -> None:
     """A large creation is prepared in slices. The level may change in between."""
     world = World(log=AT_LEVEL_2, max_slice_work=25)
@@ -358,6 +377,7 @@ def others(world: World) -> tuple[int, int, int]:
     return world.tip.group_version, world.tip.transaction_version, world.tip.joint_version
 
 
+@rule("kraft 12.15")
 @pytest.mark.parametrize(
     ("first_level", "expected"),
     [(None, (1, 2, 2)), (LATEST_LEVEL, (1, 2, 2)), (OTHERS_LEVEL, (1, 2, 2)), (2, (0, 0, 0))],
@@ -368,6 +388,7 @@ def test_a_new_cluster_begins_with_the_newest_features_where_its_level_permits_t
     assert others(World(first_level=first_level)) == expected
 
 
+@rule("kraft 12.15")
 def test_an_older_cluster_gets_features_when_it_is_told_to() -> None:
     world = World(log=(FeatureLevelRecord(name=MV, level=LATEST_LEVEL), MIN_ISR))
     world.driver.voter_ids = (1,)
@@ -399,6 +420,7 @@ def test_joint_version_stands_on_an_epoch_for_each_transaction() -> None:
     assert code(update(world, (JV, 2, 1), (TV, 2, 1))) is ErrorCode.NONE and others(world) == (1, 2, 2)
 
 
+@rule("kraft 12.16")
 def test_no_feature_is_on_before_metadata_version_permits_it() -> None:
     world = at_level_2(1, 2, 3)
     for one in ON:
@@ -411,6 +433,7 @@ def test_no_feature_is_on_before_metadata_version_permits_it() -> None:
     assert others(world) == (1, 2, 2)
 
 
+@rule("kraft 12.16")
 def test_metadata_version_stays_where_features_are_on() -> None:
     world = World()
     world.driver.voter_ids = (1,)

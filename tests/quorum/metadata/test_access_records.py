@@ -19,6 +19,7 @@ from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, records_of, slices_of
+from tests import rules
 
 GOLDEN: list[tuple[MetadataRecord, str]] = [
     (
@@ -61,6 +62,7 @@ def test_a_record_comes_back(record: MetadataRecord) -> None:
     assert decode_record(encode_record(record, 5)) == record
 
 
+@rules.rule("kraft 11.18")
 def test_the_image_holds_the_last_word_on_each_entry() -> None:
     image = image_of(AT_LEVEL_5)
     assert sorted_access(image.access) == [
@@ -85,6 +87,7 @@ def test_every_entry_taken_away_leaves_nothing() -> None:
     assert image.access == EMPTY.access and image.state_hash == 0
 
 
+@rules.rule("kraft 11.18")
 def test_snapshots_and_deltas_carry_them() -> None:
     image = image_of(AT_LEVEL_5)
     builder = ImageBuilder()
@@ -120,6 +123,7 @@ def test_a_quota_that_is_not_there_may_be_removed() -> None:
     assert image_of([quota(0.0, ("user", "x"), remove=True)]).access == EMPTY.access
 
 
+@rules.rule("kraft 11.18")
 def test_a_lower_level_would_lose_them() -> None:
     (obstacle,) = obstacles(image_of(AT_LEVEL_5), 4)
     assert "4 access rules, SCRAM credentials or client quotas" in obstacle

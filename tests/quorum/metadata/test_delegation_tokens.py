@@ -12,6 +12,7 @@ from quorumlog_quorum.metadata.downgrade import obstacles
 from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, records_of, slices_of
+from tests.rules import rule
 
 GOLDEN: list[tuple[MetadataRecord, str]] = [
     (
@@ -42,6 +43,7 @@ def test_bytes(record: MetadataRecord, data: str) -> None:
         encode_record(record, 5)
 
 
+@rule("kraft 11.23")
 def test_the_image_holds_the_last_word_on_each_token() -> None:
     image = image_of(AT_LEVEL_6)
     assert sorted_access(image.access) == [AT_LEVEL_6[1], token("a", expires=25)]
@@ -72,6 +74,7 @@ def test_what_does_not_fit_is_refused(record: MetadataRecord, reason: str) -> No
         image_of([*AT_LEVEL_6, record], EMPTY)
 
 
+@rule("kraft 11.23")
 def test_a_lower_level_would_lose_them() -> None:
     image = image_of(AT_LEVEL_6)
     assert obstacles(image, 5) == ["1 delegation tokens, which older software cannot keep"]
@@ -79,6 +82,7 @@ def test_a_lower_level_would_lose_them() -> None:
     assert obstacles(image_of(AT_LEVEL_6[:2]), 5) == []
 
 
+@rule("kraft 11.23")
 def test_a_token_says_when_it_ends_and_no_secret() -> None:
     (shown,) = (one for one in dump.describe_image(image_of(AT_LEVEL_6))["access"] if one["type"].startswith("Deleg"))
     assert shown == dump.describe_record(token("a", expires=25))

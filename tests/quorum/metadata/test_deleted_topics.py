@@ -22,6 +22,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.downgrade import records_before
 from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
+from tests.rules import rule
 
 
 def level(number: int) -> FeatureLevelRecord:
@@ -33,6 +34,7 @@ def life(name: str, number: int) -> list[MetadataRecord]:
     return [TopicRecord(name=name, topic_id=uuid(number)), RemoveTopicRecord(topic_id=uuid(number))]
 
 
+@rule("kraft 11.11")
 @pytest.mark.parametrize(("at_level", "remembered"), [(1, False), (2, False), (3, True)])
 def test_a_deleted_topic_is_remembered_from_level_3_on(at_level: int, remembered: bool) -> None:
     image = image_of([level(at_level), *life("t", 1)])
@@ -63,6 +65,7 @@ def test_what_is_forgotten_leaves_no_trace() -> None:
     assert not image.deleted and image.state_hash == before.state_hash
 
 
+@rule("kraft 12.7")
 def test_a_downgrade_forgets_them_first() -> None:
     image = image_of([level(3), *life("t", 1)])
     assert image.deleted
@@ -70,6 +73,7 @@ def test_a_downgrade_forgets_them_first() -> None:
     assert not lower.deleted and lower.state_hash == hash_of(lower) and not violations(lower)
 
 
+@rule("kraft 11.16")
 def test_at_the_limit_the_oldest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delta_module, "MAX_DELETED_TOPICS", 2)
     image = image_of([level(3), *life("a", 1), *life("b", 2), *life("c", 3)])

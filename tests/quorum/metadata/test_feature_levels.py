@@ -16,6 +16,7 @@ from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, broker_hash
 from quorumlog_quorum.metadata.snapshot_records import records_of
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from tests.rules import rule
 
 
 def replay(delta: Delta, *values: bytes) -> None:
@@ -36,6 +37,7 @@ def test_supported_levels_are_replayed(level: int) -> None:
     assert delta.apply(1, 1).metadata_version == delta.metadata_version == level
 
 
+@rule("kraft 12.11")
 def test_a_log_without_levels_is_at_level_1() -> None:
     assert EMPTY.metadata_version == 1 and not EMPTY.features
 
@@ -52,6 +54,7 @@ REFUSED = [
 ]
 
 
+@rule("kraft 12.12")
 @pytest.mark.parametrize(("value", "found", "supported"), [c[1:] for c in REFUSED], ids=[c[0] for c in REFUSED])
 def test_unsupported_metadata_names_its_place_and_the_level_in_force(value: bytes, found: str, supported: str) -> None:
     delta = Delta(EMPTY)

@@ -24,6 +24,7 @@ from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
 from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP, delta_between, delta_from_empty
 from quorumlog_quorum.metadata.snapshot_records import records_of
 from tests.parts import few
+from tests.rules import rule
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)
 
@@ -65,6 +66,7 @@ def listing(delta: Delta, image: Image) -> tuple[object, ...]:
 any_history = st.lists(any_record.filter(lambda record: not isinstance(record, FeatureLevelRecord)), max_size=40)
 
 
+@rule("kraft 11.17")
 @settings(max_examples=few(300), deadline=None)
 @given(any_history, any_history)
 def test_the_difference_is_what_a_replay_would_have_listed(
@@ -126,6 +128,7 @@ def test_each_kind_of_change_is_listed() -> None:
     assert delta.changed_configs == [(2, "t2")] and delta.partition_changes == 3
 
 
+@rule("kraft 11.14")
 def test_a_topic_that_is_absent_without_a_reason_has_vanished() -> None:
     base = image_of([TopicRecord(name="t", topic_id=uuid(1)), partition(0, (1,))])
     delta, _ = diff(base, replace(EMPTY, offset=9))

@@ -22,6 +22,7 @@ from quorumlog_quorum.metadata.loader import MAX_RECORDS_PER_DELTA, MetadataLoad
 from quorumlog_quorum.metadata.snapshot_records import RECORDS_PER_STEP, WrongState, slices_of
 from quorumlog_quorum.snapshots.codec import SnapshotEncoder, SnapshotHeading
 from quorumlog_storage.rules.fetch_rule import SnapshotId
+from tests.rules import rule
 
 LEVEL = FeatureLevelRecord(name="metadata.version", level=3)
 BASE: list[MetadataRecord] = [
@@ -114,6 +115,7 @@ def test_a_start_from_a_snapshot_at_the_high_watermark_is_published_at_once() ->
     assert [image.offset for image in seen.images] == [len(BASE)]
 
 
+@rule("kraft 11.17")
 def test_a_snapshot_in_a_running_process_is_told_as_its_difference() -> None:
     loader, seen = running(BASE)
     image = image_of(BETWEEN, image_of(BASE))
@@ -135,6 +137,7 @@ def test_a_snapshot_takes_the_place_of_what_was_not_published_yet() -> None:
     assert loader.committed_image == last and seen.images == []
 
 
+@rule("kraft 5.9")
 def test_a_wrong_snapshot_changes_nothing() -> None:
     loader, seen = running(BASE)
     with pytest.raises(WrongState):

@@ -14,6 +14,7 @@ from quorumlog_quorum.metadata.check import effective_min_isr, violations
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import RECOVERING
+from tests.rules import rule
 
 UPSIDE_DOWN = FeatureRange(name="metadata.version", min_level=2, max_level=1)
 SOUND = image_of(
@@ -89,6 +90,7 @@ BROKEN: list[tuple[str, Image, str]] = [
 ]
 
 
+@rule("kraft 8.13")
 @pytest.mark.parametrize(("image", "says"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
 def test_each_rule_is_noticed(image: Image, says: str) -> None:
     assert any(says in problem for problem in violations(image)), violations(image)

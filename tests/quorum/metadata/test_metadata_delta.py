@@ -27,6 +27,7 @@ from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of, partition_has
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 from quorumlog_quorum.metadata.snapshot_records import records_of
 from tests.parts import few
+from tests.rules import rule
 
 TOPIC = TopicRecord(name="t", topic_id=uuid(1))
 
@@ -58,6 +59,7 @@ EPOCHS = [
 ]
 
 
+@rule("kraft 9.1")
 @pytest.mark.parametrize(("change", "epochs"), [case[1:] for case in EPOCHS], ids=[case[0] for case in EPOCHS])
 def test_epochs_move(change: dict[str, object], epochs: tuple[int, int]) -> None:
     base = image_of([TOPIC, partition(0, (1, 2))])
@@ -83,6 +85,7 @@ MISFITS: list[tuple[str, list[MetadataRecord]]] = [
 ]
 
 
+@rule("kraft 11.8")
 @pytest.mark.parametrize("records", [case[1] for case in MISFITS], ids=[case[0] for case in MISFITS])
 def test_a_record_that_does_not_fit_is_refused(records: list[MetadataRecord]) -> None:
     with pytest.raises(ReplayError):
@@ -105,6 +108,7 @@ def replay_what_fits(records: list[MetadataRecord], cuts: list[int]) -> tuple[Im
     return delta.apply(len(fitting), 1), fitting
 
 
+@rule("kraft 11.5")
 @settings(max_examples=few(150), deadline=None)
 @given(st.lists(any_record, max_size=40), st.lists(st.integers(0, 40)))
 def test_the_delta_keeps_the_state_hash_up_to_date(records: list[MetadataRecord], cuts: list[int]) -> None:
@@ -150,6 +154,7 @@ def test_a_delta_may_be_looked_at_between_any_two_records() -> None:
     assert all(image.state_hash == hash_of(image) for image, _ in looks)
 
 
+@rule("kraft 11.6")
 @settings(max_examples=few(80), deadline=None)
 @given(st.lists(any_record, max_size=40))
 def test_an_image_is_made_again_from_its_records(records: list[MetadataRecord]) -> None:
@@ -160,6 +165,7 @@ def test_an_image_is_made_again_from_its_records(records: list[MetadataRecord]) 
     assert all(describe_record(record)["type"] == type(record).__name__ for record in records)
 
 
+@rule("kraft 11.4")
 def test_an_image_never_changes() -> None:
     base = image_of([TOPIC, partition(0, (1, 2))])
     before = describe_image(base)

@@ -26,6 +26,7 @@ from quorumlog_quorum.metadata.loader import (
 )
 from quorumlog_quorum.metadata.subscription import MetadataListener, MetadataSubscription
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from tests.rules import rule
 
 
 def batch(offset: int, values: Sequence[bytes], epoch: int = 1) -> bytes:
@@ -54,6 +55,7 @@ class Seen:
         self.images.append(image)
 
 
+@rule("kraft 11.1")
 def test_nothing_is_published_before_the_log_has_caught_up() -> None:
     loader, seen = MetadataLoader(), Seen()
     loader.subscribe(seen)
@@ -78,6 +80,7 @@ def test_batches_may_arrive_before_the_high_watermark() -> None:
     assert [image.offset for image in seen.images] == [1]
 
 
+@rule("kraft 11.3")
 def test_a_late_subscriber_is_given_the_whole_image() -> None:
     loader, seen = MetadataLoader(), Seen()
     loader.on_high_watermark(0)
@@ -103,6 +106,7 @@ def caught_up() -> tuple[MetadataLoader, Seen]:
     return loader, seen
 
 
+@rule("kraft 11.2")
 def test_a_large_batch_is_replayed_in_steps_and_published_whole() -> None:
     loader, seen = caught_up()
     count = 3 * MAX_WORK_PER_STEP
@@ -209,6 +213,7 @@ def test_the_loader_counts_changes_of_partitions() -> None:
     assert loader.image.offset == 5 and loader.partition_changes == 3
 
 
+@rule("kraft 11.8")
 def test_records_that_cannot_be_replayed_raise() -> None:
     loader = MetadataLoader()
     with pytest.raises(UnsupportedMetadata):

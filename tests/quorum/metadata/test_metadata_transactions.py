@@ -21,6 +21,7 @@ from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MAX_WORK_PER_STEP, MetadataLoader
+from tests.rules import rule
 
 BEGIN, END, ABORT = BeginTransactionRecord(name="t"), EndTransactionRecord(), AbortTransactionRecord(reason="r")
 GOLDEN: list[tuple[MetadataRecord, str]] = [
@@ -65,6 +66,7 @@ def _partitions(image: Image) -> list[int]:
     return [] if topic is None else sorted(topic.partitions)
 
 
+@rule("kraft 11.19")
 def test_an_image_shows_all_of_a_transaction_or_nothing() -> None:
     log = Log()
     log.add(register(1))
@@ -79,6 +81,7 @@ def test_an_image_shows_all_of_a_transaction_or_nothing() -> None:
     assert log.seen.images[-1] == image_of(whole)
 
 
+@rule("kraft 11.19")
 def test_what_is_before_a_transaction_does_not_wait_for_its_end() -> None:
     loader, seen = caught_up()
     batches = metadata_batch(0, [register(1)]) + metadata_batch(1, [BEGIN, TOPIC])
@@ -86,6 +89,7 @@ def test_what_is_before_a_transaction_does_not_wait_for_its_end() -> None:
     assert [(image.offset, sorted(image.brokers)) for image in seen.images] == [(1, [1])]
 
 
+@rule("kraft 11.20")
 def test_an_abort_reverts_all_of_it() -> None:
     log = Log()
     log.add(register(1))

@@ -33,6 +33,7 @@ from quorumlog_quorum.metadata.snapshot_records import (
 )
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from tests.parts import few
+from tests.rules import rule
 
 
 def build(slices: Iterable[list[bytes]], offset: int = 7, epoch: int = 3) -> Image:
@@ -59,6 +60,7 @@ def test_an_image_is_built_again_from_its_values(records: list[MetadataRecord], 
     assert list(slices_of(built, records_per_slice)) == slices, "equal images give equal bytes"
 
 
+@rule("kraft 5.7")
 def test_values_come_in_kafka_s_order() -> None:
     records: list[MetadataRecord] = [
         ProducerIdsRecord(broker_id=1, broker_epoch=0, next_producer_id=1000),
@@ -109,6 +111,7 @@ WRONG: list[tuple[str, list[bytes], str]] = [
 ]
 
 
+@rule("kraft 5.9")
 @pytest.mark.parametrize(("values", "says"), [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
 def test_a_snapshot_that_makes_another_image_is_refused(values: list[bytes], says: str) -> None:
     assert build([VALUES]) == replace(ONE_TOPIC, offset=7, epoch=3)

@@ -14,6 +14,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.read_rounds import NONE_TOLD, UNKNOWN
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # LeaderChange is at 10, so the log ends at 11
 
@@ -31,6 +32,7 @@ def claimed(voters: int = 3) -> Raft:
     return raft
 
 
+@rule("kraft 3.27")
 def test_a_read_answers_the_parked_fetches_and_waits_for_the_next_ones() -> None:
     raft = claimed()
     effects = raft.step(ConfirmationRequested(7), 2)
@@ -40,6 +42,7 @@ def test_a_read_answers_the_parked_fetches_and_waits_for_the_next_ones() -> None
     assert settled(raft.step(fetch(11, 5, replica=2, known=11, round_named=1), 3)) == [(7, True)]
 
 
+@rule("kraft 3.28")
 def test_a_fetch_that_was_sent_before_the_read_proves_nothing() -> None:
     """It may have been under way while its sender elected another leader. It is answered at once instead."""
     raft = claimed()
@@ -49,6 +52,7 @@ def test_a_fetch_that_was_sent_before_the_read_proves_nothing() -> None:
     assert [e.token for e in effects if isinstance(e, Reply)] == [9]
 
 
+@rule("kraft 3.33")
 def test_a_fetch_of_software_without_rounds_confirms_what_was_asked_before_it_came() -> None:
     """Otherwise nothing could be described while a cluster is upgraded. Such a fetch is parked as any other."""
     raft = claimed()
@@ -60,6 +64,7 @@ def test_a_fetch_of_software_without_rounds_confirms_what_was_asked_before_it_ca
     assert settled(raft.step(fetch(11, 5, replica=1, token=10, known=11, round_named=UNKNOWN), 5)) == [(8, True)]
 
 
+@rule("kraft 3.27")
 def test_each_read_waits_for_its_own_round() -> None:
     raft = claimed()
     raft.step(ConfirmationRequested(7), 2)
@@ -76,6 +81,7 @@ def test_one_fetch_confirms_all_reads_that_began_before_its_round() -> None:
     assert settled(effects) == [(7, True), (8, True), (9, True)]
 
 
+@rule("kraft 3.27")
 def test_five_voters_need_two_others() -> None:
     raft = claimed(voters=5)
     raft.step(ConfirmationRequested(7), 2)
@@ -84,6 +90,7 @@ def test_five_voters_need_two_others() -> None:
     assert settled(raft.step(fetch(11, 5, replica=4, known=11, round_named=1), 4)) == [(7, True)]
 
 
+@rule("kraft 3.31")
 def test_observers_confirm_nothing_and_stay_parked() -> None:
     raft = claimed()
     raft.step(fetch(11, 5, replica=7, token=70, known=11), 2)
@@ -92,16 +99,19 @@ def test_observers_confirm_nothing_and_stay_parked() -> None:
     assert settled(raft.step(fetch(11, 5, replica=7, token=71, known=11, round_named=1), 3)) == []
 
 
+@rule("kraft 3.29")
 def test_a_round_that_never_began_is_ignored() -> None:
     raft = claimed()
     raft.step(fetch(11, 5, replica=1, known=11, round_named=99), 2)
     assert settled(raft.step(ConfirmationRequested(7), 3)) == []
 
 
+@rule("kraft 3.31")
 def test_a_single_voter_is_its_own_majority() -> None:
     assert settled(leader(voters=1, **LOG).step(ConfirmationRequested(7), 1)) == [(7, True)]
 
 
+@rule("kraft 3.30")
 def test_a_leader_confirms_nothing_before_a_record_of_its_epoch_is_committed() -> None:
     """It may not know yet what its predecessor has committed."""
     raft = leader(**LOG)
@@ -110,6 +120,7 @@ def test_a_leader_confirms_nothing_before_a_record_of_its_epoch_is_committed() -
     assert settled(raft.step(fetch(11, 5, replica=1, round_named=1), 3)) == [(7, True)]
 
 
+@rule("kraft 3.32")
 @pytest.mark.parametrize("node", [follower, lambda: leader(voters=3)], ids=["follower", "leader that resigns"])
 def test_reads_fail_where_nobody_leads(node: Any) -> None:
     raft = node()
@@ -119,6 +130,7 @@ def test_reads_fail_where_nobody_leads(node: Any) -> None:
     assert settled(effects) == [(7, False)]
 
 
+@rule("kraft 3.29")
 def test_a_follower_names_the_newest_round_that_its_leader_told_it() -> None:
     raft = follower(1)
     (first,) = raft._core.outbox.in_flight
@@ -128,6 +140,7 @@ def test_a_follower_names_the_newest_round_that_its_leader_told_it() -> None:
     assert isinstance(third.message, QuorumFetchRequest) and third.message.read_round == 4
 
 
+@rule("kraft 3.28")
 def test_a_follower_whose_leader_has_begun_no_round_does_not_pass_for_older_software() -> None:
     """Its next fetch may be under way when the first round begins, so it must not count for that round."""
     raft = unattached()
@@ -136,6 +149,7 @@ def test_a_follower_whose_leader_has_begun_no_round_does_not_pass_for_older_soft
     assert isinstance(second.message, QuorumFetchRequest) and second.message.read_round == NONE_TOLD
 
 
+@rule("kraft 3.29")
 def test_rounds_of_an_earlier_leader_are_forgotten() -> None:
     raft = follower(1)
     (first,) = raft._core.outbox.in_flight

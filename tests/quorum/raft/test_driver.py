@@ -17,6 +17,7 @@ from quorumlog_quorum.raft.quorum_state import CorruptQuorumState, read_quorum_s
 from quorumlog_storage.directory.offset_files import RECOVERY_POINTS, OffsetFile
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.writer.directory_life import DirectoryOffline
+from tests.rules import rule
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,7 @@ def elected(seed: int = 1, voters: int = 3, observers: int = 0) -> World:
     return world
 
 
+@rule("kraft 3.18")
 @pytest.mark.parametrize(("voters", "observers"), [(1, 0), (1, 1), (2, 0), (3, 0), (3, 2), (5, 1)])
 def test_values_reach_every_listener_in_order(voters: int, observers: int) -> None:
     world = elected(voters=voters, observers=observers)
@@ -146,6 +148,7 @@ def test_a_wrong_proof_of_death_costs_at_most_an_election() -> None:
     assert world.run(3_000, until=world.all_have(b"on"))
 
 
+@rule("kraft 2.17")
 def test_a_leader_that_restarts_at_once_is_replaced() -> None:
     world = elected(10)
     world.run(1_000)
@@ -170,6 +173,7 @@ def test_append_on_a_node_that_does_not_lead_is_refused() -> None:
         world.leader.driver.append(world.leader.driver.epoch - 1, [b"x"])
 
 
+@rule("kraft 3.8")
 def test_a_batch_that_is_too_large_is_refused_before_it_gets_offsets() -> None:
     world = elected()
     assert world.leader is not None
@@ -276,6 +280,7 @@ def quorum_state_on_disk(world: World, node_id: int) -> QuorumState:
     return read_quorum_state(world.disks[node_id], f"{log_path(node_id)}/quorum-state")
 
 
+@rule("kraft 12.12")
 def test_a_follower_that_meets_newer_metadata_stays_out_and_asks_to_be_stopped() -> None:
     world = elected(5)
     leader = world.leader
@@ -295,6 +300,7 @@ def test_a_follower_that_meets_newer_metadata_stays_out_and_asks_to_be_stopped()
     assert outcome_of(world, old, old.driver.stop()) is True, "it stops in good order"
 
 
+@rule("kraft 12.12")
 def test_a_leader_that_meets_newer_metadata_claims_nothing_and_stops_in_good_order() -> None:
     world = World(voters=1)
     assert world.run(5_000, until=world.has_leader)
@@ -311,6 +317,7 @@ def test_a_leader_that_meets_newer_metadata_claims_nothing_and_stops_in_good_ord
     assert outcome_of(world, old, old.driver.stop()) is True
 
 
+@rule("kraft 1.12")
 def test_a_corrupt_quorum_state_is_fatal() -> None:
     world = elected(6)
     world.kill(0)

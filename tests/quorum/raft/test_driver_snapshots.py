@@ -22,6 +22,7 @@ from quorumlog_quorum.snapshots.log_aside import set_log_aside
 from quorumlog_quorum.snapshots.opening import SnapshotMissing
 from quorumlog_storage.directory.offset_files import LOST_OFFSETS, OffsetFile
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 SMALL = LogConfig(segment_bytes=1_024)
 EVERY_KIB = SnapshotConfig(
@@ -61,6 +62,7 @@ def snapshots_of(process: Process) -> list[int]:
     return [snapshot.offset for snapshot in list_snapshots(names).snapshots]
 
 
+@rule("kraft 5.6")
 def test_every_node_takes_snapshots_and_its_log_shrinks() -> None:
     world = world_of(observers=1)
     append(world, 120)
@@ -77,6 +79,7 @@ def test_every_node_takes_snapshots_and_its_log_shrinks() -> None:
         assert log.segment_bases[0] > 0 and log.size_bytes < 4_096
 
 
+@rule("kraft 5.6")
 def test_a_snapshot_is_due_after_its_interval_however_little_was_written() -> None:
     world = world_of(snapshots=SnapshotConfig(bytes_between=NEVER, interval_ms=60_000))
     append(world, 20)
@@ -87,6 +90,7 @@ def test_a_snapshot_is_due_after_its_interval_however_little_was_written() -> No
     assert [len(snapshots_of(process)) for process in world.running.values()] == [1, 1, 1]
 
 
+@rule("kraft 5.7")
 def test_equal_images_give_equal_bytes_on_every_node() -> None:
     world = world_of()
     append(world, 60)
@@ -153,6 +157,7 @@ def test_a_running_node_that_was_cut_off_loads_the_snapshot() -> None:
     assert [call for call in lost.recorder.calls if call.startswith("snapshot")]
 
 
+@rule("kraft 5.29")
 def test_a_damaged_snapshot_is_set_aside_and_the_one_before_it_is_used() -> None:
     keep_all = SnapshotConfig(bytes_between=1_024, interval_ms=0, retention=SnapshotRetention(bytes=-1, ms=-1))
     world = world_of(snapshots=keep_all)
@@ -171,6 +176,7 @@ def test_a_damaged_snapshot_is_set_aside_and_the_one_before_it_is_used() -> None
     assert process.driver.snapshots is not None and process.driver.snapshots.damaged == 1
 
 
+@rule("kraft 5.9")
 @pytest.mark.parametrize("wrong", [1, 2, 100], ids=["the newest", "two", "all"])
 def test_a_snapshot_with_wrong_content_is_not_used(wrong: int) -> None:
     """Its bytes are intact; only the listener finds out. What cannot be used is not offered to others either."""
@@ -194,6 +200,7 @@ def test_a_snapshot_with_wrong_content_is_not_used(wrong: int) -> None:
     assert world.run(10_000, until=lambda: len(snapshots_of(process)) > len(good)), "another one is taken soon"
 
 
+@rule("kraft 5.29")
 def test_without_any_snapshot_a_whole_log_is_replayed() -> None:
     keep_all = SnapshotConfig(bytes_between=1_024, interval_ms=0, retention=SnapshotRetention(bytes=-1, ms=-1))
     world = world_of(snapshots=keep_all)
@@ -206,6 +213,7 @@ def test_without_any_snapshot_a_whole_log_is_replayed() -> None:
     assert process.recorder.calls == [] or "snapshot" not in process.recorder.calls[0]
 
 
+@rule("kraft 5.30")
 def test_a_log_that_begins_behind_a_damaged_snapshot_does_not_start() -> None:
     world = world_of()
     append(world, 120)
@@ -223,6 +231,7 @@ def test_a_log_that_begins_behind_a_damaged_snapshot_does_not_start() -> None:
     del world.running[1]
 
 
+@rule("kraft 5.30")
 def test_a_log_that_was_set_aside_is_fetched_anew_and_votes_later() -> None:
     world = world_of()
     values = append(world, 120)
@@ -254,6 +263,7 @@ def _lost_line(world: World, node_id: int) -> int:
     return OffsetFile(world.disks[node_id], f"{log_path(node_id)}/{LOST_OFFSETS}").get(METADATA_PARTITION)
 
 
+@rule("kraft 5.31")
 def test_a_snapshot_that_covers_what_was_lost_makes_a_voter_whole() -> None:
     keep_all = SnapshotConfig(bytes_between=1_024, interval_ms=0, retention=SnapshotRetention(bytes=-1, ms=-1))
     world = world_of(snapshots=keep_all)
@@ -276,6 +286,7 @@ DAMAGED = [
 ]
 
 
+@rule("kraft 5.21", "kraft 5.34")
 @pytest.mark.parametrize(
     ("config", "count", "behind"), [case[1:] for case in DAMAGED], ids=[case[0] for case in DAMAGED]
 )
@@ -316,6 +327,7 @@ def test_a_leader_serves_no_damaged_snapshot_and_takes_another_one(
     assert world.run(20_000, until=_has(restarted, values)), "it starts from what it has taken"
 
 
+@rule("kraft 5.28")
 def test_a_power_cut_while_snapshots_come_and_go_loses_nothing() -> None:
     for seed in range(1, 9):
         world = world_of(seed=seed)

@@ -20,6 +20,7 @@ from quorumlog_quorum.disk.metadata_directory import JOINED_NAME
 from quorumlog_quorum.raft import MAX_LEVEL, Membership, RaftRole, Voter, VoterSet
 from quorumlog_quorum.raft.voters import record_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
+from tests.rules import rule
 
 CLIENT: Any = SimpleNamespace(peer=None)
 
@@ -103,6 +104,7 @@ def write_bootstrap(disk: Any, path: str, voters: VoterSet) -> None:
     write_snapshot(disk, path, heading, ())
 
 
+@rule("kraft 6.23")
 def test_a_quorum_that_was_formatted_with_its_voters_elects_and_writes_them_to_the_log() -> None:
     world = VoterWorld(voters=3, observers=1)
     assert world.run(5_000, until=world.has_leader)
@@ -144,6 +146,7 @@ def test_the_voters_are_found_again_after_all_processes_were_killed() -> None:
     assert world.run(5_000, until=lambda: world.all_know(world.as_voters(range(3))))
 
 
+@rule("kraft 6.21")
 def test_a_node_on_a_new_disk_joins_by_itself_and_not_again_when_it_was_removed() -> None:
     world = VoterWorld(voters=3, auto_join=True)
     assert world.run(5_000, until=world.has_leader)
@@ -160,6 +163,7 @@ def test_a_node_on_a_new_disk_joins_by_itself_and_not_again_when_it_was_removed(
     assert world.all_know(rest), "what was removed stays removed"
 
 
+@rule("kraft 6.22")
 def test_a_static_quorum_is_upgraded_when_all_voters_have_told_about_themselves() -> None:
     class StaticWorld(VoterWorld):
         def format(self) -> None:

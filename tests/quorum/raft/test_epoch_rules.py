@@ -54,6 +54,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import VoterKey
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 OWN = 5
 ROLES: dict[str, Callable[[], Raft]] = {
@@ -76,6 +77,7 @@ def code_of(effects: list[Any]) -> ErrorCode:
     return ErrorCode(reply_of(effects).error_code)  # type: ignore[attr-defined]
 
 
+@rule("kraft 3.19")
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_a_request_of_an_older_epoch_is_refused_and_changes_nothing(kind: str, role: str) -> None:
@@ -88,6 +90,7 @@ def test_a_request_of_an_older_epoch_is_refused_and_changes_nothing(kind: str, r
     assert (raft.epoch, role_of(raft), raft.leader_id) == before
 
 
+@rule("kraft 3.19")
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("kind", ["Vote", "BeginQuorumEpoch", "EndQuorumEpoch"])
 def test_a_request_of_a_larger_epoch_is_adopted_first(kind: str, role: str) -> None:
@@ -96,6 +99,7 @@ def test_a_request_of_a_larger_epoch_is_adopted_first(kind: str, role: str) -> N
     assert raft.epoch == OWN + 2 and role_of(raft) in (RaftRole.UNATTACHED, RaftRole.FOLLOWER)
 
 
+@rule("kraft 3.19")
 @pytest.mark.parametrize("role", ROLES)
 def test_a_fetch_of_a_larger_epoch_changes_nothing(role: str) -> None:
     raft = ROLES[role]()
@@ -118,6 +122,7 @@ RESPONSES: list[tuple[str, Callable[[], Raft], type, Callable[[int], Any]]] = [
 ]
 
 
+@rule("kraft 3.20")
 @pytest.mark.parametrize(("make", "request_type", "respond"), [r[1:] for r in RESPONSES], ids=[r[0] for r in RESPONSES])
 def test_a_response_of_a_larger_epoch_is_adopted(make: Any, request_type: type, respond: Any) -> None:
     raft = make()
@@ -133,12 +138,14 @@ def answered_end(raft: Raft, leader_id: int) -> list[RaftEffect]:
     return raft.step(ResponseReceived(correlation, answer), 1)
 
 
+@rule("kraft 3.20")
 def test_an_answer_to_a_resignation_that_names_a_leader_is_adopted() -> None:
     raft = resigned()
     answered_end(raft, leader_id=2)
     assert (raft.epoch, raft.leader_id, role_of(raft)) == (OWN + 1, 2, RaftRole.FOLLOWER)
 
 
+@rule("kraft 3.20")
 def test_the_successors_epoch_and_the_vote_for_it_are_one_write() -> None:
     """It acknowledges in its new epoch and asks for a vote in it, in either order."""
     raft = resigned()
@@ -157,6 +164,7 @@ def test_a_candidate_that_is_told_to_lead_already_goes_on_as_a_candidate() -> No
         assert (raft.epoch, raft.leader_id, role_of(raft)) == (OWN, None, RaftRole.CANDIDATE)
 
 
+@rule("kraft 3.20")
 def test_a_fetch_response_of_a_larger_epoch_is_adopted() -> None:
     raft = follower(1)
     (correlation,) = raft._core.outbox.in_flight
@@ -184,6 +192,7 @@ def test_pre_votes_that_come_after_the_vote_began_are_ignored() -> None:
     assert (role_of(raft), raft.epoch) == (RaftRole.CANDIDATE, OWN + 1)
 
 
+@rule("kraft 3.20")
 def test_votes_that_come_after_the_leader_resigned_do_not_bring_it_back() -> None:
     raft = leader()
     (late,) = [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
@@ -223,6 +232,7 @@ def test_requests_of_other_epochs_do_not_renew_check_quorum(event: RequestReceiv
     assert role_of(raft) is RaftRole.RESIGNED
 
 
+@rule("kraft 3.14")
 @pytest.mark.parametrize(
     ("candidates", "position", "want_ms"),
     [
@@ -244,6 +254,7 @@ def test_the_wait_of_each_successor(candidates: int, position: int | None, want_
     assert CONFIG.successor_delay_ms(position, candidates) == want_ms
 
 
+@rule("kraft 1.8")
 def test_a_former_leader_tells_the_others_at_once_and_never_leads_its_epoch_again() -> None:
     raft = resigned()
     ends = [sent.message for sent in raft._core.outbox.in_flight.values()]
@@ -255,6 +266,7 @@ def test_a_former_leader_tells_the_others_at_once_and_never_leads_its_epoch_agai
     assert role_of(raft) is not RaftRole.LEADER and raft.epoch == OWN + 1
 
 
+@rule("kraft 3.15")
 def test_the_end_of_an_epoch_by_a_node_that_did_not_lead_it_is_acknowledged_and_changes_nothing() -> None:
     raft = follower(1)
     assert code_of(raft.step(end_epoch(OWN, leader_id=2, successors=(0,)), 1)) is ErrorCode.NONE

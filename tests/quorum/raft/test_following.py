@@ -21,6 +21,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SPAN = (EpochSpan(5, 10, 12),)
@@ -31,6 +32,7 @@ def in_flight(raft: Raft) -> int:
     return correlation
 
 
+@rule("kraft 4.8")
 def test_the_next_fetch_waits_for_the_sync() -> None:
     raft = follower(**LOG)
     assert names(raft.step(fetched(in_flight(raft), records=b"r", spans=SPAN), 1)) == ["AppendFetched"]
@@ -46,6 +48,7 @@ def test_an_observer_waits_for_the_write_only() -> None:
     assert names(raft.step(LogWritten(12), 2)) == ["QuorumFetchRequest"]
 
 
+@rule("kraft 4.11")
 def test_the_high_watermark_of_a_voter_never_passes_its_synced_end() -> None:
     raft = follower(**LOG)
     effects = raft.step(fetched(in_flight(raft), records=b"r", spans=SPAN, high_watermark=12), 1)
@@ -54,6 +57,7 @@ def test_the_high_watermark_of_a_voter_never_passes_its_synced_end() -> None:
     assert HighWatermark(12) in raft.step(LogSynced(12), 3)
 
 
+@rule("kraft 4.11")
 def test_a_smaller_high_watermark_is_ignored() -> None:
     raft = follower(**LOG)
     raft.step(fetched(in_flight(raft), high_watermark=9), 1)
@@ -61,6 +65,7 @@ def test_a_smaller_high_watermark_is_ignored() -> None:
     assert raft.high_watermark == 9
 
 
+@rule("kraft 4.9")
 @pytest.mark.parametrize(
     "spans",
     [
@@ -81,6 +86,7 @@ def test_records_that_do_not_fit_are_dropped(spans: tuple[EpochSpan, ...] | None
     assert raft.deadline_ms() is not None and raft.deadline_ms() <= 1 + 2 * CONFIG.retry_backoff_ms  # type: ignore[operator]
 
 
+@rule("kraft 4.4")
 def test_divergence_truncates_before_the_next_fetch() -> None:
     raft = follower(end=10, epochs=(EpochStart(3, 0), EpochStart(4, 6)))
     effects = raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=3, end_offset=8)), 1)
@@ -89,6 +95,7 @@ def test_divergence_truncates_before_the_next_fetch() -> None:
     assert (send.message.fetch_offset, send.message.last_fetched_epoch) == (6, 3)  # type: ignore[union-attr]
 
 
+@rule("kraft 4.5")
 def test_committed_records_are_never_truncated() -> None:
     raft = follower(**LOG)
     raft.step(fetched(in_flight(raft), high_watermark=8), 1)
@@ -101,6 +108,7 @@ def test_after_a_divergence_that_changes_nothing_the_fetch_is_repeated_later() -
     assert raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=10)), 1) == []
 
 
+@rule("kraft 4.12")
 def test_an_answer_after_the_fetch_timeout_is_ignored() -> None:
     raft = follower(**LOG)
     asked = in_flight(raft)
@@ -109,6 +117,7 @@ def test_an_answer_after_the_fetch_timeout_is_ignored() -> None:
     assert raft.step(fetched(asked, records=b"r", spans=SPAN), 1_001) == []
 
 
+@rule("kraft 4.13")
 def test_a_good_answer_renews_the_fetch_timeout_and_a_bad_one_does_not() -> None:
     raft = follower(**LOG)
     raft.step(fetched(in_flight(raft)), 600)
@@ -135,6 +144,7 @@ def test_a_follower_learns_of_the_new_leader_from_an_answer() -> None:
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "QuorumFetchRequest"]
 
 
+@rule("kraft 1.2", "kraft 4.14")
 def test_an_observer_looks_for_the_leader_and_never_elects() -> None:
     raft = make_raft(7, saved=QuorumState(epoch=2))
     (send,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
@@ -145,6 +155,7 @@ def test_an_observer_looks_for_the_leader_and_never_elects() -> None:
     assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.UNATTACHED, None, 5)
 
 
+@rule("kraft 4.14")
 def test_an_observer_follows_the_leader_that_answers_its_fetch() -> None:
     raft = make_raft(7, saved=QuorumState(epoch=5))
     (send,) = sends(raft.step(Started(), 0), QuorumFetchRequest)

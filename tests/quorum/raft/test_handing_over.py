@@ -30,6 +30,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.read_rounds import NONE_TOLD
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # LeaderChange is at 10, so the log ends at 11
 TOKEN = 70
@@ -69,6 +70,7 @@ def preferred(effects: list[RaftEffect]) -> list[int]:
 # --- the successor is ready first ---
 
 
+@rule("kraft 3.23")
 def test_the_first_voter_that_is_alive_and_caught_up_is_named_first() -> None:
     raft = claimed()
     effects = raft.step(ShutdownRequested(), 2)
@@ -76,6 +78,7 @@ def test_the_first_voter_that_is_alive_and_caught_up_is_named_first() -> None:
     assert preferred(raft.step(caught_up(2), 3)) == [2, 1] and role_of(raft) is RaftRole.RESIGNED
 
 
+@rule("kraft 3.23")
 def test_a_voter_that_stands_still_is_not_named_first() -> None:
     """Node 1 has every record, too, but no fetch of it has come since the hand-over began."""
     raft = claimed()
@@ -84,6 +87,7 @@ def test_a_voter_that_stands_still_is_not_named_first() -> None:
     assert preferred(raft.step(caught_up(2), 4)) == [2, 1]
 
 
+@rule("kraft 3.22")
 def test_the_successor_must_have_synced_the_last_record() -> None:
     raft = claimed()
     raft.step(AppendRequested(5, [b"a"]), 1)
@@ -94,6 +98,7 @@ def test_the_successor_must_have_synced_the_last_record() -> None:
     assert preferred(raft.step(caught_up(2, end=12), 4)) == [2, 1]
 
 
+@rule("kraft 3.22")
 def test_a_voter_that_lacks_the_last_record_is_not_named_although_it_is_committed() -> None:
     raft = claimed()
     raft.step(AppendRequested(5, [b"a"]), 1)
@@ -106,6 +111,7 @@ def test_a_voter_that_lacks_the_last_record_is_not_named_although_it_is_committe
     assert preferred(raft.step(caught_up(2, end=12), 5)) == [2, 1]
 
 
+@rule("kraft 3.21")
 def test_all_that_was_appended_is_committed_before_the_leader_resigns() -> None:
     """Of five voters one successor with all records is no majority: their callers would not learn their outcome."""
     raft = claimed(voters=5)
@@ -119,6 +125,7 @@ def test_all_that_was_appended_is_committed_before_the_leader_resigns() -> None:
     assert names(effects).index("HighWatermark") < names(effects).index("EndQuorumEpochRequest")
 
 
+@rule("kraft 3.21")
 def test_nothing_is_appended_once_the_hand_over_has_begun() -> None:
     raft = claimed()
     raft.step(ShutdownRequested(), 2)
@@ -126,6 +133,7 @@ def test_nothing_is_appended_once_the_hand_over_has_begun() -> None:
         raft.step(AppendRequested(5, [b"a"]), 3)
 
 
+@rule("kraft 3.24")
 def test_a_stopped_leader_resigns_when_nobody_is_ready_in_time() -> None:
     raft = claimed()
     raft.step(ShutdownRequested(), 2)
@@ -134,6 +142,7 @@ def test_a_stopped_leader_resigns_when_nobody_is_ready_in_time() -> None:
     assert preferred(raft.step(TimerFired(), 502)) == [1, 2]
 
 
+@rule("kraft 3.13")
 def test_without_a_ready_successor_the_voter_with_the_most_records_is_named_first() -> None:
     raft = leader(**LOG)
     raft.step(fetch(10, 4, replica=1, token=1), 1)
@@ -141,6 +150,7 @@ def test_without_a_ready_successor_the_voter_with_the_most_records_is_named_firs
     assert preferred(raft.step(ShutdownRequested(at_once=True), 2)) == [2, 1]
 
 
+@rule("kraft 3.25")
 def test_a_leader_whose_disk_failed_resigns_at_once_also_during_a_hand_over() -> None:
     raft = claimed()
     raft.step(ShutdownRequested(), 2)
@@ -166,6 +176,7 @@ def test_a_transfer_is_answered_with_the_successor_before_the_leader_resigns() -
     assert names(effects).index("TransferLeadershipResponse") < names(effects).index("EndQuorumEpochRequest")
 
 
+@rule("kraft 3.26")
 def test_only_the_voter_that_was_asked_for_is_waited_for() -> None:
     raft = claimed()
     raft.step(transfer(to=1), 2)
@@ -173,6 +184,7 @@ def test_only_the_voter_that_was_asked_for_is_waited_for() -> None:
     assert preferred(raft.step(caught_up(1), 4)) == [1, 2]
 
 
+@rule("kraft 3.24")
 def test_a_leader_goes_on_when_the_voter_is_not_ready_in_time() -> None:
     raft = claimed()
     raft.step(transfer(to=1), 2)
@@ -183,6 +195,7 @@ def test_a_leader_goes_on_when_the_voter_is_not_ready_in_time() -> None:
     assert names(raft.step(AppendRequested(5, [b"a"]), 503)) == ["AppendValues"]
 
 
+@rule("kraft 3.24")
 def test_a_leader_that_goes_on_claims_again_only_when_all_is_committed() -> None:
     """The controller's image must hold all that it had appended."""
     raft = claimed()
@@ -194,6 +207,7 @@ def test_a_leader_that_goes_on_claims_again_only_when_all_is_committed() -> None
     assert LeadershipClaimed(5, 12) in raft.step(fetch(12, 5, replica=2), 503)
 
 
+@rule("kraft 3.26")
 @pytest.mark.parametrize(
     ("to", "voters", "code"),
     [
@@ -208,6 +222,7 @@ def test_transfers_that_change_nothing(to: int, voters: int, code: ErrorCode) ->
     assert names(raft.step(AppendRequested(5, [b"a"]), 3)) == ["AppendValues"]
 
 
+@rule("kraft 3.26")
 def test_a_second_transfer_is_refused_and_may_be_tried_again() -> None:
     raft = claimed()
     raft.step(transfer(to=1), 2)
@@ -221,6 +236,7 @@ def test_a_transfer_to_a_node_that_does_not_lead_is_for_the_leader() -> None:
     assert answers(follower(1).step(transfer(), 1)) == [(ErrorCode.NOT_LEADER_OR_FOLLOWER, 1)]
 
 
+@rule("kraft 3.26")
 def test_a_transfer_is_answered_when_check_quorum_ends_the_leadership() -> None:
     raft = leader(**LOG)
     raft.step(transfer(), 1_400)
@@ -228,6 +244,7 @@ def test_a_transfer_is_answered_when_check_quorum_ends_the_leadership() -> None:
     assert [code for code, _ in answers(effects)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
+@rule("kraft 3.32")
 def test_reads_are_still_confirmed_during_a_hand_over() -> None:
     raft = claimed()
     raft.step(transfer(to=1), 2)
@@ -238,6 +255,7 @@ def test_reads_are_still_confirmed_during_a_hand_over() -> None:
 # --- the successor ---
 
 
+@rule("kraft 1.4", "kraft 3.14")
 def test_the_successor_asks_for_votes_at_once_and_only_after_its_own_is_durable() -> None:
     raft = follower(1)
     effects = raft.step(end_epoch(5, successors=(0, 2)), 1)
@@ -247,6 +265,7 @@ def test_the_successor_asks_for_votes_at_once_and_only_after_its_own_is_durable(
     assert names(effects).index("PersistQuorumState") < names(effects).index("VoteRequest")
 
 
+@rule("kraft 3.14")
 @pytest.mark.parametrize("successors", [(2, 0), (2,), ()])
 def test_any_other_voter_asks_for_pre_votes_later(successors: tuple[int, ...]) -> None:
     raft = follower(1)

@@ -40,6 +40,7 @@ from quorumlog_quorum.raft.events import (
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import Leader, RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {
     "end": 10,
@@ -54,6 +55,7 @@ def marks(effects: list[RaftEffect]) -> list[int]:
 # --- the high watermark ---
 
 
+@rule("kraft 3.2", "kraft 3.3")
 @pytest.mark.parametrize(
     ("voters", "acknowledged", "want"),
     [
@@ -73,6 +75,7 @@ def test_high_watermark(voters: int, acknowledged: list[tuple[int, int]], want: 
     assert raft.high_watermark == (-1 if want is None else want)
 
 
+@rule("kraft 3.4")
 def test_the_leader_counts_only_what_it_has_synced() -> None:
     raft = leader(voters=1, settled=False, **LOG)
     raft.step(LogWritten(11), 1)
@@ -89,6 +92,7 @@ def test_followers_may_commit_what_the_leader_has_only_written() -> None:
     assert raft.high_watermark == 11
 
 
+@rule("kraft 3.5")
 def test_the_high_watermark_never_falls_and_the_leadership_is_claimed_once() -> None:
     raft = leader(**LOG)
     effects = raft.step(fetch(11, 5), 1)
@@ -99,6 +103,7 @@ def test_the_high_watermark_never_falls_and_the_leadership_is_claimed_once() -> 
     assert not marks(effects) and "LeadershipClaimed" not in names(effects)
 
 
+@rule("kraft 3.6")
 def test_observers_are_not_counted() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=7), 1)
@@ -115,12 +120,14 @@ def test_appends_get_offsets_in_the_order_of_requests() -> None:
     assert [(e.offset, e.end_offset) for e in (*first, *second)] == [(11, 13), (13, 14)]  # type: ignore[union-attr]
 
 
+@rule("kraft 3.7")
 @pytest.mark.parametrize("epoch", [4, 6])
 def test_append_in_another_epoch_is_refused(epoch: int) -> None:
     with pytest.raises(NotLeader):
         leader().step(AppendRequested(epoch, [b"a"]), 1)
 
 
+@rule("kraft 3.7")
 def test_append_at_a_follower_is_refused() -> None:
     with pytest.raises(NotLeader):
         follower().step(AppendRequested(5, [b"a"]), 1)
@@ -129,6 +136,7 @@ def test_append_at_a_follower_is_refused() -> None:
 # --- fetches ---
 
 
+@rule("kraft 4.1")
 @pytest.mark.parametrize(
     ("offset", "last_epoch", "epoch", "code"),
     [
@@ -145,6 +153,7 @@ def test_fetch_errors(offset: int, last_epoch: int, epoch: int, code: ErrorCode)
     assert (answer.error_code, answer.leader_id, answer.leader_epoch) == (code, 0, 5)
 
 
+@rule("kraft 4.2")
 def test_fetch_from_a_follower_names_the_leader() -> None:
     answer = reply_of(follower(1).step(fetch(0, -1, replica=2), 1))
     assert isinstance(answer, QuorumFetchResponse)
@@ -152,6 +161,7 @@ def test_fetch_from_a_follower_names_the_leader() -> None:
     assert [hint.port for hint in answer.node_endpoints] == [9001]
 
 
+@rule("kraft 4.3")
 @pytest.mark.parametrize(("offset", "last_epoch", "want"), [(12, 4, (4, 10)), (12, 5, (5, 11)), (3, 2, (2, 0))])
 def test_divergence(offset: int, last_epoch: int, want: tuple[int, int]) -> None:
     answer = reply_of(leader(**LOG).step(fetch(offset, last_epoch), 1))
@@ -167,6 +177,7 @@ def parked_leader() -> Raft:
     return raft
 
 
+@rule("kraft 4.6")
 def test_a_parked_fetch_waits_for_a_written_end() -> None:
     raft = parked_leader()
     raft.step(AppendRequested(5, [b"a"]), 3)
@@ -176,6 +187,7 @@ def test_a_parked_fetch_waits_for_a_written_end() -> None:
     assert isinstance(answer, QuorumFetchResponse) and answer.records == b"records" and answer.high_watermark == 11
 
 
+@rule("kraft 4.6")
 def test_a_parked_fetch_is_answered_with_a_new_high_watermark() -> None:
     raft = leader(**LOG)
     assert raft.step(fetch(11, 5, replica=7, token=7), 1) == []  # an observer; nothing is committed yet
@@ -183,6 +195,7 @@ def test_a_parked_fetch_is_answered_with_a_new_high_watermark() -> None:
     assert [e.token for e in effects if isinstance(e, Reply)] == [1, 7], "voters come first: a commit waits for them"
 
 
+@rule("kraft 4.6")
 def test_a_parked_fetch_ends_with_its_time() -> None:
     raft = parked_leader()
     assert raft.deadline_ms() == CONFIG.begin_interval_ms
@@ -190,6 +203,7 @@ def test_a_parked_fetch_ends_with_its_time() -> None:
     assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0 and answer.records == b""
 
 
+@rule("kraft 3.32", "kraft 4.7")
 def test_parked_fetches_and_reads_end_with_the_leadership() -> None:
     raft = parked_leader()
     raft.step(AppendRequested(5, [b"a"]), 3)
@@ -201,6 +215,7 @@ def test_parked_fetches_and_reads_end_with_the_leadership() -> None:
     assert raft.step(RecordsRead(1, b"records"), 6) == [], "records read for an epoch that is over go nowhere"
 
 
+@rule("kraft 4.18")
 def test_observers_get_what_is_committed_and_voters_what_is_written() -> None:
     """A commit waits for the voters' fetches; a hundred observers must not stand before them in the leader's turn."""
     raft = parked_leader()
@@ -243,6 +258,7 @@ def test_a_full_purgatory_answers_at_once() -> None:
 # --- check-quorum and resignation ---
 
 
+@rule("kraft 3.10")
 def test_check_quorum() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5), 1_000)
@@ -253,6 +269,7 @@ def test_check_quorum() -> None:
     assert len(sends(effects, EndQuorumEpochRequest)) == 2
 
 
+@rule("kraft 3.10")
 def test_five_voters_need_two_others() -> None:
     raft = leader(voters=5, **LOG)
     raft.step(fetch(11, 5, replica=1), 1_400)
@@ -260,6 +277,7 @@ def test_five_voters_need_two_others() -> None:
     assert role_of(raft) is RaftRole.RESIGNED
 
 
+@rule("kraft 3.11")
 def test_fetches_of_observers_do_not_count_for_check_quorum() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=7), 1_400)
@@ -267,11 +285,13 @@ def test_fetches_of_observers_do_not_count_for_check_quorum() -> None:
     assert role_of(raft) is RaftRole.RESIGNED
 
 
+@rule("kraft 3.12")
 def test_a_single_voter_has_no_check_quorum() -> None:
     raft = leader(voters=1)
     assert raft.deadline_ms() is None
 
 
+@rule("kraft 1.8")
 def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
     raft = leader()
     raft.step(TimerFired(), 1_500)
@@ -282,6 +302,7 @@ def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
     assert (role_of(raft), raft.epoch) == (RaftRole.UNATTACHED, 6)
 
 
+@rule("kraft 3.9")
 def test_begin_quorum_epoch_is_repeated_for_voters_that_do_not_fetch() -> None:
     raft = leader()
     raft.step(fetch(1, 5, replica=1), 300)
@@ -289,6 +310,7 @@ def test_begin_quorum_epoch_is_repeated_for_voters_that_do_not_fetch() -> None:
     assert again.to == 2
 
 
+@rule("kraft 3.13")
 def test_shutdown_names_successors_and_ends_when_all_have_acknowledged() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=2), 1)
@@ -309,6 +331,7 @@ def test_shutdown_of_a_follower_ends_at_once() -> None:
 # --- EndQuorumEpoch and BeginQuorumEpoch received ---
 
 
+@rule("kraft 3.14")
 @pytest.mark.parametrize(("successors", "delay_ms"), [((0, 2), 0), ((2, 0), 500), ((2,), 1_000)])
 def test_end_quorum_epoch(successors: tuple[int, ...], delay_ms: int) -> None:
     raft = follower(1)
@@ -319,18 +342,21 @@ def test_end_quorum_epoch(successors: tuple[int, ...], delay_ms: int) -> None:
         assert role_of(raft) is RaftRole.UNATTACHED and raft.deadline_ms() == 100 + delay_ms
 
 
+@rule("kraft 3.15")
 def test_end_of_an_older_epoch_changes_nothing() -> None:
     raft = follower(1)
     answer = reply_of(raft.step(end_epoch(4, successors=(0,)), 1))
     assert role_of(raft) is RaftRole.FOLLOWER and answer.error_code == ErrorCode.FENCED_LEADER_EPOCH  # type: ignore[attr-defined]
 
 
+@rule("kraft 3.16")
 def test_begin_quorum_epoch_is_durable_before_it_is_answered() -> None:
     effects = unattached().step(begin(6), 1)
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "BeginQuorumEpochResponse", "QuorumFetchRequest"]
     assert isinstance(effects[-1], Send) and effects[-1].to == 1
 
 
+@rule("kraft 3.17")
 @pytest.mark.parametrize(
     ("event", "code"),
     [
@@ -345,6 +371,7 @@ def test_begin_refusals(event: object, code: ErrorCode) -> None:
     assert answer.error_code == code  # type: ignore[attr-defined]
 
 
+@rule("kraft 1.14")
 def test_two_leaders_in_an_epoch_stop_the_process() -> None:
     with pytest.raises(AssertionError):
         follower(1).step(begin(5, leader_id=2), 1)

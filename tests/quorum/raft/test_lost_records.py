@@ -32,6 +32,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import VoterKey
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),), "is_whole": False}
 LATE_MS = 60_000
@@ -44,6 +45,7 @@ def granted(raft: Raft, **request: Any) -> bool:
     return answer.vote_granted
 
 
+@rule("kraft 1.15")
 @pytest.mark.parametrize("pre_vote", [True, False])
 def test_it_grants_no_vote(pre_vote: bool) -> None:
     whole: dict[str, Any] = {**LOG, "is_whole": True}
@@ -68,6 +70,7 @@ SAVED = [
 ]
 
 
+@rule("kraft 1.15")
 @pytest.mark.parametrize(("voters", "saved"), [case[1:] for case in SAVED], ids=[case[0] for case in SAVED])
 def test_it_never_stands_for_election(voters: int, saved: QuorumState) -> None:
     raft = make_raft(voters=voters, saved=saved, **LOG)
@@ -105,6 +108,7 @@ def caught_up(high_watermark: int, span: EpochSpan) -> tuple[Raft, list[str]]:
     return raft, names(raft.step(LogSynced(span.end_offset), 3))
 
 
+@rule("kraft 1.15")
 def test_it_votes_again_once_it_holds_what_is_committed_in_the_leaders_epoch() -> None:
     raft, effects = caught_up(12, EpochSpan(5, 10, 12))
     assert "RecordsRegained" in effects

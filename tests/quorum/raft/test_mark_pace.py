@@ -21,6 +21,7 @@ from quorumlog_quorum.raft.high_watermark_pacing import GAP_MS, RUN, MarkPace
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import Leader
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 
@@ -58,6 +59,7 @@ def after(commits: int, gap_ms: int) -> tuple[Raft, list[RaftEffect], int]:
     return raft, effects, now_ms
 
 
+@rule("kraft 4.15")
 @pytest.mark.parametrize(
     ("commits", "gap_ms", "told"),
     [
@@ -85,6 +87,7 @@ def test_the_next_records_carry_it() -> None:
     assert answers(raft.step(RecordsRead(1, b"records"), now_ms + 1)) == [(1, committed, b"records")]
 
 
+@rule("kraft 4.16", "kraft 4.17")
 def test_it_waits_no_longer_than_the_limit() -> None:
     raft, _, now_ms = after(RUN, 1)
     due_ms = now_ms + CONFIG.mark_hold_ms
@@ -130,6 +133,7 @@ def observed(observers: int, commits: int) -> tuple[Raft, int, int]:
     return raft, now_ms, answered
 
 
+@rule("kraft 4.20")
 def test_few_observers_get_each_commit_and_many_get_rounds() -> None:
     _, _, each = observed(2, 60)
     raft, now_ms, rounds = observed(60, 60)

@@ -10,6 +10,7 @@ from quorumlog.records.control import LeaderChange, decode_control
 from quorumlog_quorum.disk.metadata_log import RecentBatches, checked_spans, encode
 from quorumlog_quorum.raft.effects import AppendFetched, AppendLeaderChange, AppendValues
 from quorumlog_quorum.raft.log_state import EpochSpan
+from tests.rules import rule
 
 
 @given(
@@ -50,6 +51,7 @@ def test_they_forget_the_oldest_but_keep_one() -> None:
     assert recent.read(8, 1, 8) is None
 
 
+@rule("kraft 3.1")
 def test_a_leader_change_is_a_control_batch_of_its_epoch() -> None:
     data = encode(AppendLeaderChange(7, 3, 1, (0, 1, 2), (1, 2)), timestamp_ms=1_700_000_000_000)
     (header,) = headers(data)
@@ -78,6 +80,7 @@ def test_fetched_batches_are_stored_as_they_came() -> None:
     assert encode(AppendFetched(data, (EpochSpan(3, 7, 8),)), timestamp_ms=2) is data
 
 
+@rule("kraft 4.10")
 @given(st.data())
 def test_damage_is_noticed(data: st.DataObject) -> None:
     good = bytes(encode(AppendValues(7, 3, [b"value"]), timestamp_ms=1))

@@ -20,6 +20,7 @@ from quorumlog_quorum.raft.quorum_state import (
 )
 from quorumlog_quorum.raft.voters import VoterKey
 from tests.parts import few
+from tests.rules import rule
 
 STATES = st.builds(
     QuorumState,
@@ -29,11 +30,13 @@ STATES = st.builds(
 )
 
 
+@rule("kraft 1.7", "storage 10.10")
 @given(STATES)
 def test_round_trip(state: QuorumState) -> None:
     assert decode_quorum_state("q", encode_quorum_state(state)) == state
 
 
+@rule("kraft 1.12")
 @given(STATES, st.data())
 @settings(max_examples=few(200))
 def test_no_damage_is_read_as_another_state(state: QuorumState, data: st.DataObject) -> None:
@@ -103,6 +106,7 @@ def test_a_missing_file_has_promised_nothing_and_a_written_one_survives_a_power_
     assert read_quorum_state(disk, "/d/quorum-state") == state
 
 
+@rule("kraft 3.14")
 @pytest.mark.parametrize(
     ("position", "candidates", "want_ms"),
     [(None, 0, 1_000), (None, 3, 1_000), (0, 1, 0), (0, 4, 0), (1, 2, 500), (1, 4, 125), (2, 4, 250), (3, 4, 500)],
@@ -111,6 +115,7 @@ def test_successors_wait_by_their_position(position: int | None, candidates: int
     assert RaftConfig().successor_delay_ms(position, candidates) == want_ms
 
 
+@rule("kraft 1.13")
 def test_it_may_be_missing_beside_an_empty_log_only() -> None:
     disk = SimDisk()
     disk.make_directory("/m")
@@ -144,6 +149,7 @@ def test_one_that_cannot_be_read_is_kept() -> None:
     assert disk.read_bytes("/m/q.unreadable") == b"?"
 
 
+@rule("kraft 1.10")
 def test_an_epoch_below_the_logs_own_is_refused() -> None:
     disk = SimDisk()
     disk.make_directory("/m")

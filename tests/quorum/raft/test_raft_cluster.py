@@ -7,6 +7,7 @@ from raft_cluster import Cluster, Faults
 
 from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.roles import RaftRole
+from tests.rules import rule
 
 SWARM_SEEDS = range(240)
 
@@ -49,6 +50,7 @@ def test_a_voter_that_starts_empty_beside_a_leader_raises_no_epoch(seed: int) ->
     assert cluster.leader.raft.epoch == epoch
 
 
+@rule("kraft 1.11")
 def test_a_single_voter_leads_at_once() -> None:
     cluster = Cluster(seed=1, voters=1)
     cluster.start_all()
@@ -95,6 +97,7 @@ def test_an_isolated_leader_resigns_and_returns_as_a_follower(seed: int) -> None
     assert cluster.run(4_000, until=cluster.everyone_agrees)
 
 
+@rule("kraft 1.4")
 @pytest.mark.parametrize("seed", range(10))
 def test_a_voter_that_flaps_raises_no_epoch(seed: int) -> None:
     cluster = elected(seed)
@@ -128,6 +131,7 @@ def test_a_voter_that_is_alone_in_a_larger_epoch_comes_back(seed: int) -> None:
     assert cluster.run(4_000, until=cluster.everyone_agrees)
 
 
+@rule("kraft 1.5")
 def test_no_majority_no_leader() -> None:
     cluster = elected(3, voters=5)
     for node_id in range(3):

@@ -53,6 +53,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import BOOTSTRAP, MembershipRecord, VoterSet, record_of
+from tests.rules import rule
 
 
 def acknowledge(raft: Raft, *node_ids: int, now_ms: int = 10) -> list:
@@ -70,6 +71,7 @@ def replies(effects: list, token: int = 1) -> list[int]:
 # --- adding ---
 
 
+@rule("kraft 6.9", "kraft 6.10")
 def test_a_voter_is_added_when_it_has_answered_and_caught_up_and_a_majority_has_the_new_set() -> None:
     raft = voter_leader()
     probing = raft.step(add(), 2)
@@ -86,6 +88,7 @@ def test_a_voter_is_added_when_it_has_answered_and_caught_up_and_a_majority_has_
     assert order == ["HighWatermark", "AddRaftVoterResponse"]
 
 
+@rule("kraft 4.19")
 def test_a_fetch_that_waits_as_an_observers_gets_what_is_not_committed_once_a_set_names_its_node() -> None:
     """Observers get what is committed, and the commit of the new set waits for the node that it names."""
     raft = voter_leader()
@@ -98,6 +101,7 @@ def test_a_fetch_that_waits_as_an_observers_gets_what_is_not_committed_once_a_se
     assert [(read.token, read.upper_bound) for read in reads] == [(8, raft.end_offset)], "and node 5 waits on"
 
 
+@rule("kraft 6.10")
 def test_an_add_that_need_not_wait_for_the_commit_is_answered_when_the_set_is_in_the_log() -> None:
     raft = voter_leader()
     raft.step(probed(raft.step(add(commit=False), 2)), 3)
@@ -114,6 +118,7 @@ WRONG_CANDIDATES = [
 ]
 
 
+@rule("kraft 6.8")
 @pytest.mark.parametrize(
     ("answer", "code", "words"), [case[1:] for case in WRONG_CANDIDATES], ids=[case[0] for case in WRONG_CANDIDATES]
 )
@@ -150,6 +155,7 @@ REFUSED_ADDS = [
 ]
 
 
+@rule("kraft 6.4", "kraft 6.6", "kraft 6.7")
 @pytest.mark.parametrize(("make", "event", "code"), [c[1:] for c in REFUSED_ADDS], ids=[c[0] for c in REFUSED_ADDS])
 def test_an_add_is_refused(make, event: RequestReceived, code: ErrorCode) -> None:
     raft = make() if make is not voter_raft else started(voter_raft(1, members(1, 2, 3)))
@@ -163,6 +169,7 @@ def started(raft: Raft) -> Raft:
     return raft
 
 
+@rule("kraft 6.3", "kraft 6.6")
 def test_the_checks_of_an_add_come_in_the_order_of_kafka() -> None:
     """A request with every mistake gets the first one's answer, and so on."""
     wrong = {"directory_id": directory(3, 1), "listeners": ()}
@@ -176,6 +183,7 @@ def test_the_checks_of_an_add_come_in_the_order_of_kafka() -> None:
     assert code_of(voter_leader().step(add(4, listeners=()), 1)) == ErrorCode.INVALID_REQUEST
 
 
+@rule("kraft 6.9")
 def test_a_candidate_that_is_too_slow_is_told_how_far_it_is() -> None:
     raft = voter_leader()
     raft.step(probed(raft.step(add(timeout_ms=300), 2)), 3)
@@ -188,6 +196,7 @@ def test_a_candidate_that_is_too_slow_is_told_how_far_it_is() -> None:
     assert raft.voters == members(1, 2, 3)
 
 
+@rule("kraft 6.9")
 def test_a_candidate_that_never_fetches_is_told_so() -> None:
     raft = voter_leader()
     raft.step(probed(raft.step(add(timeout_ms=300), 2)), 3)
@@ -196,6 +205,7 @@ def test_a_candidate_that_never_fetches_is_told_so() -> None:
     assert "does not fetch" in text_of(raft.step(TimerFired(), 302))
 
 
+@rule("kraft 6.11")
 def test_a_change_that_no_majority_takes_up_is_answered_in_time_and_stays_under_way() -> None:
     raft = voter_leader()
     raft.step(remove(3), 2)
@@ -208,6 +218,7 @@ def test_a_change_that_no_majority_takes_up_is_answered_in_time_and_stays_under_
     assert appended_set(raft.step(remove(2, token=3), 5_005)) == members(1)
 
 
+@rule("kraft 6.11")
 def test_losing_the_leadership_ends_a_change_with_an_answer() -> None:
     for change in (add(), remove()):
         raft = voter_leader()
@@ -220,6 +231,7 @@ def test_losing_the_leadership_ends_a_change_with_an_answer() -> None:
 # --- removing ---
 
 
+@rule("kraft 6.12")
 def test_a_voter_is_removed_when_a_majority_without_it_has_the_new_set() -> None:
     raft = voter_leader()
     effects = raft.step(remove(3), 2)
@@ -237,6 +249,7 @@ REFUSED_REMOVALS = [
 ]
 
 
+@rule("kraft 6.12")
 @pytest.mark.parametrize(
     ("make", "event", "code"), [c[1:] for c in REFUSED_REMOVALS], ids=[c[0] for c in REFUSED_REMOVALS]
 )
@@ -245,6 +258,7 @@ def test_a_removal_is_refused(make, event: RequestReceived, code: ErrorCode) -> 
     assert code_of(effects) == code and text_of(effects)
 
 
+@rule("kraft 6.13")
 def test_a_leader_that_removes_itself_leads_without_counting_itself_until_that_is_committed() -> None:
     raft = voter_leader()
     effects = raft.step(remove(1), 2)
@@ -274,6 +288,7 @@ def test_a_voter_that_listens_elsewhere_is_updated_and_answered_before_the_commi
     assert raft.endpoint_of(3) == found.endpoint_of(3)
 
 
+@rule("kraft 6.18")
 def test_an_update_that_changes_nothing_appends_nothing() -> None:
     effects = voter_leader().step(update(3, port=9003), 2)
     assert names(effects) == ["UpdateRaftVoterResponse"] and code_of(effects) == ErrorCode.NONE
@@ -289,6 +304,7 @@ REFUSED_UPDATES = [
 ]
 
 
+@rule("kraft 6.19")
 @pytest.mark.parametrize(("event", "code"), [c[1:] for c in REFUSED_UPDATES], ids=[c[0] for c in REFUSED_UPDATES])
 def test_an_update_is_refused(event: RequestReceived, code: ErrorCode) -> None:
     assert code_of(voter_leader().step(event, 2)) == code
@@ -306,6 +322,7 @@ def static() -> VoterSet:
     return VoterSet(voter for voter in voter_set(4).voters if voter.node_id)
 
 
+@rule("kraft 6.22")
 def test_the_upgrade_waits_until_every_voter_has_told_that_it_supports_it() -> None:
     raft = voter_leader(static=static())
     answer = upgraded(raft)
@@ -324,6 +341,7 @@ def test_the_upgrade_waits_until_every_voter_has_told_that_it_supports_it() -> N
     assert upgraded(raft) == KRaftVersionAnswered(5, ErrorCode.NONE, ""), "again: it is there already"
 
 
+@rule("kraft 6.22")
 def test_to_validate_the_upgrade_appends_nothing() -> None:
     raft = voter_leader(static=static())
     (refused,) = raft.step(UpgradeRequested(5, validate_only=True), 2)
@@ -355,6 +373,7 @@ def test_describe_shows_the_change_and_the_progress_of_the_candidate() -> None:
     assert [(row.replica_id, row.directory_id) for row in described.observers] == [(4, directory(4))]
 
 
+@rule("kraft 6.13")
 def test_a_removed_leader_describes_itself_as_an_observer() -> None:
     raft = voter_leader()
     raft.step(remove(1), 2)
@@ -364,11 +383,13 @@ def test_a_removed_leader_describes_itself_as_an_observer() -> None:
     assert [row.replica_id for row in reply.message.observers] == [1]
 
 
+@rule("kraft 6.18")
 def test_a_leader_that_listens_elsewhere_updates_its_own_entry() -> None:
     raft = voter_leader(endpoints=(Endpoint(name="INTERNAL", host="h", port=7001),))
     assert raft.voters.endpoint_of(1) == Endpoint(name="INTERNAL", host="h", port=7001)
 
 
+@rule("kraft 6.23")
 def test_the_first_leader_writes_the_voters_of_the_bootstrap_checkpoint() -> None:
 
     held = (KRaftVersion(1), record_of(VoterSet([member(1)])))
@@ -387,6 +408,7 @@ def test_the_first_leader_writes_the_voters_of_the_bootstrap_checkpoint() -> Non
     assert appends[1].members == tuple(MembershipRecord(1 + index, record) for index, record in enumerate(held))  # type: ignore[union-attr]
 
 
+@rule("kraft 6.4")
 def test_a_leader_that_knows_all_sets_of_its_log_committed_still_waits_for_its_own_epoch() -> None:
     """An earlier leader may have appended a set that this log lacks and another node has."""
     raft = voter_raft(1, members(1, 2, 3), saved=QuorumState(epoch=EPOCH, leader_id=2))

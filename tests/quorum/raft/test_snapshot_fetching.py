@@ -38,6 +38,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
 from quorumlog_storage.rules.fetch_rule import SnapshotId
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}
 SNAPSHOT = SnapshotId(100, 5)
@@ -72,6 +73,7 @@ def piece(raft: Raft, position: int, data: bytes, /, *, size: int = 10, **fields
     return ResponseReceived(in_flight(raft), FetchSnapshotResponse(unaligned_records=data, **known))
 
 
+@rule("kraft 5.16", "kraft 5.22")
 def test_a_snapshot_is_fetched_piece_by_piece_and_takes_the_place_of_the_log() -> None:
     raft = follower(**LOG)
     asked = request(offered(raft))
@@ -101,6 +103,7 @@ def test_what_follows_the_snapshot_is_appended() -> None:
     assert names(effects) == ["AppendFetched"] and raft.end_offset == 103
 
 
+@rule("kraft 5.23")
 def test_the_position_that_a_voter_compares_includes_the_snapshot() -> None:
     """An empty log behind a snapshot is as up to date as the snapshot's last record."""
     log = LogState(start=100, end=100, epochs=(), snapshots=[SNAPSHOT])
@@ -112,12 +115,14 @@ def test_the_position_that_a_voter_compares_includes_the_snapshot() -> None:
     assert log.position == (8, 201)
 
 
+@rule("kraft 5.17")
 def test_the_next_piece_waits_for_the_disk() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"abc"), 2)
     assert raft.step(TimerFired(), 3) == []
 
 
+@rule("kraft 5.18")
 def test_after_a_lost_connection_it_goes_on_where_it_was() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"abc"), 2)
@@ -128,6 +133,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was() -> None:
     assert request(raft.step(TimerFired(), due)).position == 3
 
 
+@rule("kraft 5.18")
 def test_it_goes_on_after_an_election_that_found_the_same_leader() -> None:
     """The fetch timeout passes; the pre-votes say that the leader of the epoch is still there."""
     raft = downloading()
@@ -140,6 +146,7 @@ def test_it_goes_on_after_an_election_that_found_the_same_leader() -> None:
     assert request(raft.step(TimerFired(), due)).position == 3
 
 
+@rule("kraft 5.18")
 def test_another_epoch_drops_what_was_fetched() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"abc"), 2)
@@ -154,6 +161,7 @@ def test_another_epoch_drops_what_was_fetched() -> None:
     assert raft.step(ResponseReceived(asked, late), 5) == []
 
 
+@rule("kraft 5.19")
 @pytest.mark.parametrize("code", [ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE])
 def test_a_snapshot_that_the_leader_lacks_is_asked_for_anew(code: ErrorCode) -> None:
     raft = downloading()
@@ -172,6 +180,7 @@ BAD_PIECES: dict[str, tuple[bytes, dict[str, Any]]] = {
 }
 
 
+@rule("kraft 5.16")
 @pytest.mark.parametrize(("data", "fields"), BAD_PIECES.values(), ids=BAD_PIECES.keys())
 def test_a_piece_that_does_not_fit_starts_it_anew(data: bytes, fields: dict[str, Any]) -> None:
     raft = downloading()
@@ -181,6 +190,7 @@ def test_a_piece_that_does_not_fit_starts_it_anew(data: bytes, fields: dict[str,
     assert raft.end_offset == 10
 
 
+@rule("kraft 5.19")
 def test_other_errors_keep_what_was_fetched() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"ab"), 2)
@@ -190,6 +200,7 @@ def test_other_errors_keep_what_was_fetched() -> None:
     assert due is not None and request(raft.step(TimerFired(), due)).position == 2
 
 
+@rule("kraft 5.21")
 def test_a_damaged_snapshot_changes_nothing_and_is_fetched_again() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"x" * 10), 2)
@@ -199,6 +210,7 @@ def test_a_damaged_snapshot_changes_nothing_and_is_fetched_again() -> None:
     assert (raft.end_offset, raft.snapshots) == (10, ())
 
 
+@rule("kraft 5.20")
 @pytest.mark.parametrize(
     "snapshot", [(8, 5), (0, 0), (100, 6), (100, -1), (-1, 5)], ids=["committed", "bootstrap", "epoch", "none", "end"]
 )
@@ -208,6 +220,7 @@ def test_an_impossible_snapshot_is_not_fetched(snapshot: tuple[int, int]) -> Non
     assert offered(raft, SnapshotIdMessage(end_offset=snapshot[0], epoch=snapshot[1]), 2) == []
 
 
+@rule("kraft 5.15")
 def test_each_piece_renews_the_fetch_timeout() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"ab"), 900)
@@ -227,6 +240,7 @@ def test_an_observer_installs_it_when_its_last_write_is_synced() -> None:
     assert raft.step(LogSynced(12), 7) == [RestartLog(SNAPSHOT)]
 
 
+@rule("kraft 5.24")
 def test_a_node_that_stands_for_election_installs_it_later() -> None:
     raft = downloading()
     raft.step(piece(raft, 0, b"x" * 10), 2)
@@ -255,12 +269,14 @@ def restarted(**fields: Any) -> Raft:
     return raft
 
 
+@rule("kraft 5.22")
 def test_what_a_snapshot_holds_is_never_truncated() -> None:
     raft = restarted(end=110, epochs=(EpochStart(5, 100),))
     with pytest.raises(TruncationBelowHighWatermark):
         raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=4, end_offset=90)), 1)
 
 
+@rule("kraft 5.23")
 def test_a_truncation_to_the_start_leaves_the_epoch_of_the_snapshot() -> None:
     raft = restarted(end=110, epochs=(EpochStart(5, 100),))
     raft.step(fetched(in_flight(raft), diverging_epoch=EpochEndOffset(epoch=5, end_offset=100)), 1)
@@ -268,6 +284,7 @@ def test_a_truncation_to_the_start_leaves_the_epoch_of_the_snapshot() -> None:
     assert (send.message.fetch_offset, send.message.last_fetched_epoch) == (100, 5)  # type: ignore[union-attr]
 
 
+@rule("kraft 5.23")
 def test_a_log_whose_last_epoch_only_a_snapshot_knows_raises_the_epoch() -> None:
     raft = make_raft(saved=QuorumState(epoch=3, leader_id=1))
     core = raft._core

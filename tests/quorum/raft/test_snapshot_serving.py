@@ -26,6 +26,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_storage.rules.epochs import EpochStart
 from quorumlog_storage.rules.fetch_rule import SnapshotId
+from tests.rules import rule
 
 EPOCHS = (EpochStart(1, 0), EpochStart(2, 40), EpochStart(4, 60))
 OLDEST, LATEST = SnapshotId(50, 2), SnapshotId(80, 4)
@@ -71,6 +72,7 @@ BEHIND_A_SNAPSHOT = [
 ]
 
 
+@rule("kraft 5.10")
 @pytest.mark.parametrize(
     ("offset", "epoch", "want"), [case[1:] for case in BEHIND_A_SNAPSHOT], ids=[case[0] for case in BEHIND_A_SNAPSHOT]
 )
@@ -78,12 +80,14 @@ def test_the_position_of_a_fetch(offset: int, epoch: int, want: SnapshotId | Epo
     assert answer(leading(OLDEST, LATEST, start=OLDEST), offset, epoch) == want
 
 
+@rule("kraft 5.11")
 def test_a_whole_log_beside_a_snapshot() -> None:
     raft = leading(LATEST)
     assert answer(raft, 0, -1) == LATEST, "a new node takes the snapshot"
     assert answer(raft, 70, 4) is None
 
 
+@rule("kraft 5.11")
 def test_the_bootstrap_snapshot_is_never_offered() -> None:
     raft = leader(end=100, epochs=EPOCHS)
     raft.step(SnapshotTaken(SnapshotId(0, 0)), 1)
@@ -92,6 +96,7 @@ def test_the_bootstrap_snapshot_is_never_offered() -> None:
     assert error_of(raft.step(request, 2)) is ErrorCode.SNAPSHOT_NOT_FOUND
 
 
+@rule("kraft 5.10")
 def test_the_oldest_of_several_is_not_the_bootstrap_snapshot() -> None:
     raft = leader(end=100, epochs=EPOCHS)
     for snapshot in (SnapshotId(0, 0), LATEST):
@@ -148,6 +153,7 @@ def test_bytes_are_served_by_position() -> None:
     )
 
 
+@rule("kraft 5.13")
 @pytest.mark.parametrize(("wanted", "given"), [(1 << 30, CONFIG.fetch_snapshot_max_bytes), (0, 1), (-5, 1), (7, 7)])
 def test_a_piece_is_bounded(wanted: int, given: int) -> None:
     (read,) = leading(LATEST).step(ask(max_bytes=wanted), 2)
@@ -166,17 +172,20 @@ REFUSED: dict[str, tuple[RequestReceived, ErrorCode]] = {
 }
 
 
+@rule("kraft 5.12")
 @pytest.mark.parametrize(("request_", "want"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_refused(request_: RequestReceived, want: ErrorCode) -> None:
     assert error_of(leading(LATEST).step(request_, 2)) is want
 
 
+@rule("kraft 5.12")
 def test_a_node_that_does_not_lead_names_the_leader() -> None:
     response = reply_of(follower(1).step(ask(), 2))
     assert isinstance(response, FetchSnapshotResponse)
     assert (response.error_code, response.leader_id) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 1)
 
 
+@rule("kraft 5.12")
 @pytest.mark.parametrize(
     ("size", "want"), [(-1, ErrorCode.SNAPSHOT_NOT_FOUND), (6, ErrorCode.POSITION_OUT_OF_RANGE)], ids=["gone", "short"]
 )
@@ -186,6 +195,7 @@ def test_what_the_file_does_not_hold(size: int, want: ErrorCode) -> None:
     assert error_of(raft.step(SnapshotRead(9, size, b""), 3)) is want
 
 
+@rule("kraft 5.14")
 def test_a_lost_leadership_answers_what_is_being_read() -> None:
     raft = leading(LATEST)
     raft.step(ask(), 2)
@@ -195,6 +205,7 @@ def test_a_lost_leadership_answers_what_is_being_read() -> None:
     assert raft.step(SnapshotRead(9, 10, b"abcd"), 4) == []
 
 
+@rule("kraft 5.15")
 def test_fetching_a_snapshot_counts_as_contact() -> None:
     """A leader keeps its quorum while a voter does nothing but fetch its snapshot."""
     raft = leading(LATEST)
@@ -212,6 +223,7 @@ def test_fetching_a_snapshot_counts_as_contact() -> None:
 # --- the log's start ---
 
 
+@rule("kraft 5.26")
 def test_records_that_retention_took_while_they_were_read_are_answered_with_the_snapshot() -> None:
     raft = leading(OLDEST, LATEST)
     (read,) = raft.step(fetch(45, 2, replica=7, token=3, wait_ms=0), 2)
@@ -235,6 +247,7 @@ def snapshots_of(raft: Raft) -> list[SnapshotId]:
     return list(raft.snapshots)
 
 
+@rule("kraft 5.32")
 def test_a_lost_snapshot_is_not_offered_unless_nothing_else_stands_for_the_start() -> None:
     raft = leading(OLDEST, LATEST, start=OLDEST)
     raft.step(SnapshotLost(LATEST), 2)
@@ -243,6 +256,7 @@ def test_a_lost_snapshot_is_not_offered_unless_nothing_else_stands_for_the_start
     assert snapshots_of(raft) == [OLDEST]
 
 
+@rule("kraft 5.5")
 @pytest.mark.parametrize(
     "snapshot", [SnapshotId(102, 5), SnapshotId(80, 2), SnapshotId(50, 4)], ids=["past the end", "older", "newer"]
 )
@@ -251,6 +265,7 @@ def test_a_snapshot_that_is_not_of_this_log_is_a_mistake_of_ours(snapshot: Snaps
         leading().step(SnapshotTaken(snapshot), 2)
 
 
+@rule("kraft 5.25")
 @pytest.mark.parametrize("oldest", [SnapshotId(60, 4), SnapshotId(101, 5)], ids=["unknown", "unknown at the end"])
 def test_the_start_is_always_at_a_snapshot(oldest: SnapshotId) -> None:
     with pytest.raises(AssertionError):

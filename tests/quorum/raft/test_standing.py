@@ -55,6 +55,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import MembershipRecord, VoterSet, record_of
+from tests.rules import rule
 
 LEADER = 2
 
@@ -105,6 +106,7 @@ def new_set(raft: Raft, voters: VoterSet, now_ms: int = 10) -> list[RaftEffect]:
 # --- telling the leader ---
 
 
+@rule("kraft 6.18")
 def test_a_voter_that_listens_elsewhere_tells_the_leader_once_it_has_copied_from_it() -> None:
     moved = Endpoint(name=LISTENER, host="h", port=7003)
     raft = follower(3, members(1, 2, 3), endpoints=(moved,))
@@ -158,6 +160,7 @@ def test_a_leader_that_does_not_understand_is_asked_again_later() -> None:
 # --- joining by itself ---
 
 
+@rule("kraft 6.20")
 def test_a_controller_on_a_new_directory_removes_its_former_self_then_adds_itself() -> None:
     raft = follower(3, members(1, 2, 3), other=1, auto_join=True)
     (removal,) = sends(answer_fetch(raft), RemoveRaftVoterRequest)
@@ -177,6 +180,7 @@ NEVER_JOINS = [
 ]
 
 
+@rule("kraft 6.20", "kraft 6.21")
 @pytest.mark.parametrize("fields", [case[1] for case in NEVER_JOINS], ids=[case[0] for case in NEVER_JOINS])
 def test_who_never_joins_by_itself(fields: dict[str, Any]) -> None:
     raft = follower(4, members(1, 2, 3), **{"auto_join": True, **fields})
@@ -184,11 +188,13 @@ def test_who_never_joins_by_itself(fields: dict[str, Any]) -> None:
     assert sends(effects, AddRaftVoterRequest) == sends(effects, RemoveRaftVoterRequest) == []
 
 
+@rule("kraft 6.20")
 def test_nobody_joins_a_static_set() -> None:
     raft = follower(4, None, static=members(1, 2, 3), auto_join=True)
     assert sends(answer_fetch(raft), AddRaftVoterRequest) == []
 
 
+@rule("kraft 6.21")
 def test_what_an_operator_removed_stays_removed() -> None:
     raft = follower(4, members(1, 2, 3), auto_join=True)
     assert sends(answer_fetch(raft), AddRaftVoterRequest)
@@ -206,6 +212,7 @@ def test_what_an_operator_removed_stays_removed() -> None:
 # --- the set in force ---
 
 
+@rule("kraft 6.2")
 def test_an_observer_that_a_set_names_is_a_voter_at_once_and_none_again_when_the_set_is_cut() -> None:
     raft = follower(4, members(1, 2, 3))
     new_set(raft, members(1, 2, 3, 4))
@@ -234,6 +241,7 @@ def test_a_new_voter_stands_for_election_when_its_leader_is_gone() -> None:
     assert {send.to for send in sends(effects, VoteRequest)} == {1, 2, 3}
 
 
+@rule("kraft 6.16")
 def test_a_controller_that_is_no_voter_fetches_on_only_when_its_records_are_synced() -> None:
     for can_become_voter in (True, False):
         raft = follower(4, members(1, 2, 3), can_become_voter=can_become_voter)
@@ -246,6 +254,7 @@ def test_a_controller_that_is_no_voter_fetches_on_only_when_its_records_are_sync
         assert raft.high_watermark == end + 1
 
 
+@rule("kraft 6.24")
 def test_a_node_that_knows_no_voters_finds_the_leader_through_a_bootstrap_server() -> None:
     bootstrap = (Endpoint(name="", host="b", port=1), Endpoint(name="", host="b", port=2))
     raft = voter_raft(4, None, bootstrap=bootstrap, saved=QuorumState())
@@ -260,6 +269,7 @@ def test_a_node_that_knows_no_voters_finds_the_leader_through_a_bootstrap_server
     assert raft.endpoint_of(LEADER) == Endpoint(name=LISTENER, host="h", port=9002)
 
 
+@rule("kraft 6.17")
 def test_a_node_that_was_never_a_voter_grants_votes_that_are_addressed_to_it() -> None:
     """Its set may be older than the candidate's, which names it (KIP-853)."""
     raft = voter_raft(4, members(1, 2, 3))
@@ -268,6 +278,7 @@ def test_a_node_that_was_never_a_voter_grants_votes_that_are_addressed_to_it() -
     assert isinstance(response, VoteResponse) and response.vote_granted
 
 
+@rule("kraft 6.17")
 def test_a_voter_follows_a_leader_that_its_older_set_does_not_name() -> None:
     raft = voter_raft(3, members(1, 2, 3))
     raft.step(Started(), 0)
@@ -278,12 +289,14 @@ def test_a_voter_follows_a_leader_that_its_older_set_does_not_name() -> None:
     assert (raft.role, raft.leader_id, raft.endpoint_of(7)) == (RaftRole.FOLLOWER, 7, endpoint(7))
 
 
+@rule("kraft 6.17")
 def test_a_stranger_without_an_address_is_not_followed() -> None:
     raft = voter_raft(3, members(1, 2, 3))
     raft.step(Started(), 0)
     assert reply_of(raft.step(begin(9, leader_id=7, to=3), 1)).error_code == ErrorCode.INVALID_REQUEST  # type: ignore[attr-defined]
 
 
+@rule("kraft 1.16")
 def test_a_disk_that_forgot_its_votes_is_asked_for_none() -> None:
     """The candidate names the directory that it knows; the same node on another directory refuses."""
     raft = voter_raft(3, members(1, 2, 3), other=1)
@@ -298,6 +311,7 @@ def test_a_disk_that_forgot_its_votes_is_asked_for_none() -> None:
     assert (response.vote_granted, response.error_code) == (False, ErrorCode.INVALID_VOTER_KEY)
 
 
+@rule("kraft 1.16")
 def test_a_disk_that_forgot_is_not_counted_by_its_node_id() -> None:
     raft = voter_leader(members(1, 2, 3))
     before = raft.high_watermark
@@ -319,6 +333,7 @@ def _fetch_of(raft: Raft, node_id: int, other: int) -> QuorumFetchRequest:
     )
 
 
+@rule("kraft 6.15")
 def test_a_larger_set_lowers_no_high_watermark() -> None:
     raft = voter_leader(members(1))
     high_watermark = raft.high_watermark
@@ -330,6 +345,7 @@ def test_a_larger_set_lowers_no_high_watermark() -> None:
     assert raft.high_watermark == high_watermark, "one of two has the new set"
 
 
+@rule("kraft 6.15")
 def test_check_quorum_counts_the_set_in_force() -> None:
     raft = voter_leader(members(1, 2))
     assert "ProbeCandidate" not in names(raft.step(TimerFired(), 100))

@@ -14,6 +14,7 @@ from quorumlog_quorum.raft.quorum_state import QuorumState
 from quorumlog_quorum.raft.roles import RaftRole, Resigned, Unattached, is_legal
 from quorumlog_quorum.raft.voters import VoterHistory, VoterKey, VoterSet
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 U, P, C, L, F, R = (
     RaftRole.UNATTACHED,
@@ -36,17 +37,20 @@ TABLE = {
 LETTER = {U: "U", P: "P", C: "C", L: "L", F: "F", R: "R"}
 
 
+@rule("kraft 1.1")
 @pytest.mark.parametrize(("old", "new", "step"), list(product(RaftRole, RaftRole, (0, 1, 2))))
 def test_voter(old: RaftRole, new: RaftRole, step: int) -> None:
     assert is_legal(old, 5, new, 5 + step, can_elect=True) == (LETTER[new] in TABLE[old][step])
 
 
+@rule("kraft 1.2")
 @pytest.mark.parametrize(("old", "new", "step"), list(product((U, F), RaftRole, (0, 1, 2))))
 def test_observer_only_looks_and_follows(old: RaftRole, new: RaftRole, step: int) -> None:
     expected = LETTER[new] in TABLE[old][step] and new in (U, F)
     assert is_legal(old, 5, new, 5 + step, can_elect=False) == expected
 
 
+@rule("kraft 1.3")
 @pytest.mark.parametrize(("old", "new"), list(product(RaftRole, RaftRole)))
 def test_no_epoch_goes_back(old: RaftRole, new: RaftRole) -> None:
     assert not is_legal(old, 5, new, 4, can_elect=True)
@@ -66,6 +70,7 @@ STARTS = [
 ]
 
 
+@rule("kraft 1.7", "kraft 1.8", "kraft 1.9", "kraft 1.10")
 @pytest.mark.parametrize(("saved", "epochs", "role", "epoch"), [c[1:] for c in STARTS], ids=[c[0] for c in STARTS])
 def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: RaftRole, epoch: int) -> None:
     raft = make_raft(saved=saved, epochs=epochs, end=5 if epochs else 0)
@@ -100,6 +105,7 @@ def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
         assert role_of(raft) is U
 
 
+@rule("kraft 1.16", "kraft 6.1")
 def test_a_voter_on_another_disk_is_an_observer() -> None:
     """A voter that lost its directory does not know its promises, so it must not vote."""
     raft = make_raft()
@@ -109,6 +115,7 @@ def test_a_voter_on_another_disk_is_an_observer() -> None:
     assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is None
 
 
+@rule("kraft 1.6", "kraft 1.11")
 def test_a_single_voter_leads_within_its_first_step() -> None:
     raft = make_raft(voters=1)
     effects = raft.step(Started(), 0)
@@ -117,12 +124,14 @@ def test_a_single_voter_leads_within_its_first_step() -> None:
     assert states == [QuorumState(epoch=1, leader_id=0, voted=OWN)]
 
 
+@rule("kraft 1.8")
 def test_a_single_voter_never_leads_an_epoch_twice() -> None:
     raft = make_raft(voters=1, saved=QuorumState(epoch=4, leader_id=0, voted=OWN))
     raft.step(Started(), 0)
     assert role_of(raft) is L and raft.epoch > 4
 
 
+@rule("kraft 1.1")
 @pytest.mark.parametrize("role", ["unattached", "candidate"])
 def test_an_illegal_change_stops_the_process(role: str) -> None:
 

@@ -8,6 +8,7 @@ from voter_cluster import VoterCluster
 
 from quorumlog.errors import ErrorCode
 from quorumlog_quorum.raft.voters import VoterKey
+from tests.rules import rule
 
 SWARM_SEEDS = range(120)
 ACTIONS = ("kill", "start", "start", "cut", "isolate", "join", "join", "add", "add", "add", "remove", "remove", "wipe")
@@ -66,6 +67,7 @@ def test_a_dead_voter_on_a_new_directory_joins_by_itself(seed: int) -> None:
     assert len(cluster.committed_set) == 3
 
 
+@rule("kraft 6.3", "kraft 6.14")
 @pytest.mark.parametrize("block", range(6))
 def test_swarm(block: int) -> None:
     """Random faults and changes; then the faults end, and the quorum must make progress."""

@@ -23,6 +23,7 @@ from quorumlog_quorum.raft.voters import (
     with_voter,
     without_voter,
 )
+from tests.rules import rule
 
 LEVEL_1 = KRaftVersion(1)
 
@@ -45,11 +46,13 @@ def record(names: str) -> Voters:
 STATIC = voters("1 2 3")
 
 
+@rule("kraft 6.1")
 def test_without_records_the_static_set_is_in_force() -> None:
     history = VoterHistory(STATIC)
     assert (history.voters, history.level, history.offset, history.at(100)) == (STATIC, 0, None, (None, None))
 
 
+@rule("kraft 6.2")
 def test_a_set_is_in_force_when_it_is_appended_and_reverted_when_it_is_cut() -> None:
     history = VoterHistory(STATIC)
     history.add(MembershipRecord(10, LEVEL_1))
@@ -64,6 +67,7 @@ def test_a_set_is_in_force_when_it_is_appended_and_reverted_when_it_is_cut() -> 
     assert (history.voters, history.level) == (STATIC, 0)
 
 
+@rule("kraft 5.8")
 def test_what_a_snapshot_holds_is_what_was_in_force_below_its_end() -> None:
     history = VoterHistory(
         VoterSet(()), [MembershipRecord(BOOTSTRAP, LEVEL_1), MembershipRecord(BOOTSTRAP, record("1a"))]
@@ -77,6 +81,7 @@ def test_what_a_snapshot_holds_is_what_was_in_force_below_its_end() -> None:
     assert history.at(8) == (LEVEL_1, record("1a 2a")) and history.offset == 7
 
 
+@rule("kraft 5.8")
 def test_a_snapshot_replaces_the_history() -> None:
     history = VoterHistory(STATIC, [MembershipRecord(3, LEVEL_1), MembershipRecord(4, record("1a"))])
     history.restart(100, LEVEL_1, record("2a 3a"))
@@ -123,12 +128,14 @@ OVERLAPS = [
 ]
 
 
+@rule("kraft 6.5")
 @pytest.mark.parametrize(("one", "other", "want"), [case[1:] for case in OVERLAPS], ids=[case[0] for case in OVERLAPS])
 def test_overlapping_majorities(one: str, other: str, want: bool) -> None:
     assert have_overlapping_majorities(voters(one), voters(other)) is want
     assert have_overlapping_majorities(voters(other), voters(one)) is want
 
 
+@rule("kraft 6.5")
 @given(st.sets(st.integers(1, 8), min_size=1, max_size=6), st.sets(st.integers(1, 8), min_size=1, max_size=6))
 def test_overlap_agrees_with_trying_all_majorities(one: set[int], other: set[int]) -> None:
     def majorities(nodes: set[int]) -> list[set[int]]:
@@ -139,6 +146,7 @@ def test_overlap_agrees_with_trying_all_majorities(one: set[int], other: set[int
     assert have_overlapping_majorities(*sets) is want
 
 
+@rule("kraft 6.2")
 @given(
     st.lists(
         st.tuples(st.sampled_from(["add", "cut", "trim"]), st.integers(1, 5), st.sets(st.integers(1, 5), min_size=1))

@@ -50,6 +50,7 @@ from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import RaftRole
 from quorumlog_quorum.raft.voters import VoterKey
 from quorumlog_storage.rules.epochs import EpochStart
+from tests.rules import rule
 
 LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epoch 4, offset 10)
 
@@ -96,12 +97,14 @@ def granted(raft: Raft, **request: Any) -> bool:
     return answer.vote_granted
 
 
+@rule("kraft 1.7", "kraft 2.7", "kraft 2.8")
 @pytest.mark.parametrize("role", GRANTS)
 @pytest.mark.parametrize("pre", [False, True])
 def test_granting_in_the_own_epoch(role: str, pre: bool) -> None:
     assert granted(MAKERS[role](), pre=pre, last=(4, 10)) == GRANTS[role][pre]
 
 
+@rule("kraft 2.10")
 @pytest.mark.parametrize("role", GRANTS)
 @pytest.mark.parametrize("epoch", [5, 6, 9])
 def test_a_pre_vote_of_any_epoch_is_answered_by_role_and_changes_nothing(role: str, epoch: int) -> None:
@@ -113,6 +116,7 @@ def test_a_pre_vote_of_any_epoch_is_answered_by_role_and_changes_nothing(role: s
     assert (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms()) == before
 
 
+@rule("kraft 2.9")
 def test_a_follower_that_no_longer_hears_its_leader_grants_a_pre_vote() -> None:
     raft = fetched_follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
@@ -120,6 +124,7 @@ def test_a_follower_that_no_longer_hears_its_leader_grants_a_pre_vote() -> None:
     assert granted(raft, epoch=6, last=(5, 11), pre=True) and raft.epoch == 5
 
 
+@rule("kraft 2.4")
 @pytest.mark.parametrize("role", GRANTS)
 def test_a_vote_of_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
     raft = MAKERS[role]()
@@ -127,6 +132,7 @@ def test_a_vote_of_a_larger_epoch_makes_everyone_unattached_first(role: str) -> 
     assert role_of(raft) is RaftRole.UNATTACHED and raft.epoch == 6
 
 
+@rule("kraft 2.5")
 @pytest.mark.parametrize(
     ("last", "enough"),
     [((4, 9), False), ((3, 99), False), ((4, 10), True), ((4, 11), True), ((5, 1), True), ((-1, 0), False)],
@@ -136,6 +142,7 @@ def test_a_vote_needs_a_log_that_is_up_to_date(last: tuple[int, int], enough: bo
     assert granted(unattached(**LOG), epoch=6, last=last, pre=pre) == enough
 
 
+@rule("kraft 2.6")
 def test_one_vote_in_an_epoch() -> None:
     raft = unattached()
     assert granted(raft, candidate_id=2) and granted(raft, candidate_id=2)
@@ -143,12 +150,14 @@ def test_one_vote_in_an_epoch() -> None:
     assert granted(raft, candidate_id=1, epoch=6)
 
 
+@rule("kraft 1.16")
 def test_a_vote_belongs_to_a_directory() -> None:
     raft = make_raft(saved=QuorumState(epoch=5, voted=VoterKey(2, b"other directory!")))
     raft.step(Started(), 0)
     assert not granted(raft, candidate_id=2)
 
 
+@rule("kraft 2.1", "kraft 2.2", "kraft 2.3")
 @pytest.mark.parametrize(
     ("request_fields", "code"),
     [
@@ -171,6 +180,7 @@ def test_refusals(request_fields: dict[str, Any], code: ErrorCode) -> None:
     assert not persisted(effects) and raft.epoch == 5
 
 
+@rule("kraft 2.2")
 @pytest.mark.parametrize(
     "message",
     [
@@ -189,16 +199,19 @@ def test_what_is_meant_for_another_directory_of_this_node_is_refused(
     assert raft.epoch == 5
 
 
+@rule("kraft 2.11")
 def test_a_vote_is_durable_before_it_is_sent() -> None:
     effects = unattached().step(vote(epoch=6), 1)
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "VoteResponse"]
     assert persisted(effects)[0] == QuorumState(epoch=6, voted=VoterKey(2, bytes([2]) * 16))
 
 
+@rule("kraft 2.10")
 def test_a_pre_vote_promises_nothing() -> None:
     assert names(unattached().step(vote(pre=True), 1)) == ["VoteResponse"]
 
 
+@rule("kraft 1.6")
 def test_the_own_vote_is_durable_before_others_are_asked() -> None:
     raft = prospective()
     first, _ = (c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest))
@@ -208,6 +221,7 @@ def test_the_own_vote_is_durable_before_others_are_asked() -> None:
     assert persisted(effects) == [QuorumState(epoch=6, voted=VoterKey(0, bytes(16)))]
 
 
+@rule("kraft 1.6")
 def test_leadership_is_durable_before_its_first_record() -> None:
     raft = candidate()
     (first, *_) = raft._core.outbox.in_flight
@@ -216,6 +230,7 @@ def test_leadership_is_durable_before_its_first_record() -> None:
     assert names(effects) == [*told, "PersistQuorumState", "LeaderChanged", "AppendLeaderChange"]
 
 
+@rule("kraft 2.14")
 def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
     raft = prospective()
     now = 1_000
@@ -226,6 +241,7 @@ def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
     assert len(sends(raft.step(TimerFired(), retry), VoteRequest)) == 2 and raft.epoch == 5
 
 
+@rule("kraft 1.4")
 def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_again() -> None:
     raft = candidate()
     for correlation in list(raft._core.outbox.in_flight):
@@ -236,6 +252,7 @@ def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_aga
     assert role_of(raft) is RaftRole.PROSPECTIVE and request.message.pre_vote and request.message.epoch == 5  # type: ignore[union-attr]
 
 
+@rule("kraft 2.12")
 def test_an_answer_to_an_older_round_is_ignored() -> None:
     raft = candidate()
     old, *_ = raft._core.outbox.in_flight
@@ -244,6 +261,7 @@ def test_an_answer_to_an_older_round_is_ignored() -> None:
     assert role_of(raft) is RaftRole.PROSPECTIVE
 
 
+@rule("kraft 2.13")
 def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
     raft = candidate()
     first, second = raft._core.outbox.in_flight
@@ -278,6 +296,7 @@ def test_a_candidate_claims_only_what_it_has_synced() -> None:
     assert [(sent.message.last_epoch, sent.message.last_epoch_end_offset) for sent in requests] == [(5, 13)] * 2
 
 
+@rule("kraft 1.17")
 def test_a_candidate_leads_only_when_its_log_has_been_cut() -> None:
     raft = follower(**LOG)
     (correlation,) = raft._core.outbox.in_flight
@@ -300,6 +319,7 @@ def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut
     assert raft.step(LogTruncated(8), 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE
 
 
+@rule("kraft 2.15")
 def test_a_voter_that_knows_no_pre_vote() -> None:
     raft = prospective()
     first, *_ = raft._core.outbox.in_flight
@@ -307,6 +327,7 @@ def test_a_voter_that_knows_no_pre_vote() -> None:
     assert role_of(raft) is RaftRole.CANDIDATE
 
 
+@rule("kraft 2.16")
 def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> None:
     raft = follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
@@ -317,6 +338,7 @@ def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> No
     assert role_of(raft) is RaftRole.FOLLOWER and raft.epoch == 5
 
 
+@rule("kraft 2.16")
 def test_a_prospective_voter_follows_its_leader_again_when_nobody_answers() -> None:
     raft = follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
@@ -327,6 +349,7 @@ def test_a_prospective_voter_follows_its_leader_again_when_nobody_answers() -> N
     assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.FOLLOWER, 1, 5)
 
 
+@rule("kraft 2.17")
 @pytest.mark.parametrize(
     ("node_id", "leader_id", "rank"), [(0, 1, 0), (2, 1, 1), (0, 2, 0), (1, 2, 1), (1, 0, 0), (2, 0, 1)]
 )
@@ -338,6 +361,7 @@ def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, r
     assert 0 <= due - 100 - rank * CONFIG.rank_step_ms <= CONFIG.rank_jitter_ms
 
 
+@rule("kraft 2.18")
 def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
     raft = follower(1)
     raft.step(PeerProvenDead(1, 5), 0)

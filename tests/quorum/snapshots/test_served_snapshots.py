@@ -25,6 +25,7 @@ from quorumlog_quorum.snapshots import (
 from quorumlog_quorum.snapshots.reader import PIECE_BYTES
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.writer.writer import DirectoryWriter
+from tests.rules import rule
 
 DIRECTORY = "/data"
 OLDER, NEWER = SnapshotId(100, 1), SnapshotId(200, 2)
@@ -108,6 +109,7 @@ def test_requests_that_come_at_once_share_one_pass() -> None:
     assert together.reads == alone.reads - 1 + 4  # alone has read the first bytes twice
 
 
+@rule("kraft 5.33")
 @pytest.mark.parametrize("position", [0, 7], ids=["first byte", "later byte"])
 def test_a_damaged_file_is_set_aside_and_never_served(position: int) -> None:
     shelf = Shelf()

@@ -34,6 +34,7 @@ from quorumlog_quorum.snapshots import (
     write_snapshot,
 )
 from quorumlog_storage.edge.disk import RealDisk
+from tests.rules import rule
 
 DIRECTORY = "/data"
 VOTERS = Voters((Voter(1, bytes(range(16)), (VoterEndpoint("CONTROLLER", "h1", 9093),), 0, 1),))
@@ -56,6 +57,7 @@ def _read(disk: SimDisk | RealDisk, path: str, snapshot: SnapshotId, piece_bytes
     return data, reader.heading
 
 
+@rule("kraft 5.1")
 @pytest.mark.parametrize(
     ("name", "want"),
     [
@@ -76,6 +78,7 @@ def test_names(name: str, want: SnapshotId | None) -> None:
     assert parse_snapshot_name(name) == want
 
 
+@rule("kraft 5.1")
 @given(st.integers(0, 2**63 - 1), st.integers(0, 2**31 - 1))
 def test_a_name_says_which_snapshot_it_holds(offset: int, epoch: int) -> None:
     assert parse_snapshot_name(snapshot_name(SnapshotId(offset, epoch))) == SnapshotId(offset, epoch)
@@ -94,6 +97,7 @@ def test_what_was_written_is_read_back(tmp_path: Path, piece_bytes: int) -> None
     assert [name.name for name in tmp_path.iterdir()] == [snapshot_name(HEADING.id)]
 
 
+@rule("kraft 5.2")
 def test_the_layout_is_kafkas() -> None:
     disk = _disk()
     data = disk.read_bytes(write_snapshot(disk, DIRECTORY, HEADING, VALUES))
@@ -113,6 +117,7 @@ def test_the_layout_is_kafkas() -> None:
     assert controls == [SnapshotHeader(1_700_000_000_000), KRaftVersion(1), VOTERS, SnapshotFooter()]
 
 
+@rule("kraft 5.2")
 def test_a_snapshot_of_a_static_voter_set_says_nothing_of_voters() -> None:
     disk = _disk()
     heading = SnapshotHeading(id=SnapshotId(0, 0), last_contained_timestamp_ms=0)
@@ -121,6 +126,7 @@ def test_a_snapshot_of_a_static_voter_set_says_nothing_of_voters() -> None:
     assert [batch.count for batch in headers(disk.read_bytes(path))] == [1, 1]
 
 
+@rule("kraft 5.3")
 def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
     path = write_snapshot(RealDisk(), str(tmp_path), HEADING, [[b"ab"]])
     data = bytearray(Path(path).read_bytes())
@@ -132,6 +138,7 @@ def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
         data[bit // 8] ^= 1 << (bit % 8)
 
 
+@rule("kraft 5.3")
 def test_a_file_that_is_cut_anywhere_is_refused(tmp_path: Path) -> None:
     path = write_snapshot(RealDisk(), str(tmp_path), HEADING, VALUES)
     data = Path(path).read_bytes()
@@ -150,6 +157,7 @@ def _pieces(data: bytes) -> list[bytes]:
     return [data[header.position : header.end] for header in headers(data)]
 
 
+@rule("kraft 5.3")
 def test_a_file_whose_batches_are_not_those_of_one_snapshot_is_refused(tmp_path: Path) -> None:
     good = _pieces(_of(HEADING, b"1", b"2"))
     other = _pieces(_of(SnapshotHeading(id=SnapshotId(9, 8), last_contained_timestamp_ms=5), b"1", b"2"))
@@ -169,6 +177,7 @@ def test_a_file_whose_batches_are_not_those_of_one_snapshot_is_refused(tmp_path:
             pytest.fail(name)
 
 
+@rule("kraft 5.4")
 def test_a_power_cut_leaves_the_whole_snapshot_or_none() -> None:
     """At each disk call, with several subsets of what was not synced."""
     seen = set()

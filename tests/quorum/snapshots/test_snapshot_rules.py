@@ -20,8 +20,10 @@ from quorumlog_quorum.snapshots.opening import is_beyond
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.batch import stamped_batches
 from quorumlog_storage.segment.log_config import LogConfig
+from tests.rules import rule
 
 
+@rule("kraft 5.27")
 def test_a_directory_is_sorted_by_what_its_names_mean() -> None:
     listing = list_snapshots(
         [
@@ -65,6 +67,7 @@ BEYOND = [
 ]
 
 
+@rule("kraft 5.28")
 @pytest.mark.parametrize(("snapshot", "start", "want"), [c[1:] for c in BEYOND], ids=[c[0] for c in BEYOND])
 def test_a_log_that_lacks_what_a_snapshot_holds_is_cut(snapshot: SnapshotId, start: int, want: bool) -> None:
     log = log_of(1, 2)
@@ -72,6 +75,7 @@ def test_a_log_that_lacks_what_a_snapshot_holds_is_cut(snapshot: SnapshotId, sta
     assert is_beyond(snapshot, log) is want
 
 
+@rule("kraft 5.28")
 def test_an_empty_log_lacks_what_any_snapshot_holds() -> None:
     assert is_beyond(SnapshotId(1, 0), log_of())
 
@@ -84,6 +88,7 @@ OUTDATED = [
 ]
 
 
+@rule("kraft 5.27")
 @pytest.mark.parametrize(("snapshots", "start", "want"), [c[1:] for c in OUTDATED], ids=[c[0] for c in OUTDATED])
 def test_a_start_removes_what_ends_before_the_log(
     snapshots: list[tuple[int, int]], start: int, want: list[tuple[int, int]]
@@ -109,6 +114,7 @@ RETENTION = [
 ]
 
 
+@rule("kraft 5.25")
 @pytest.mark.parametrize(("stored", "log_bytes", "want"), [c[1:] for c in RETENTION], ids=[c[0] for c in RETENTION])
 def test_retention(stored: list[tuple[int, int]], log_bytes: int, want: int) -> None:
     snapshots = _stored(*stored)
@@ -116,6 +122,7 @@ def test_retention(stored: list[tuple[int, int]], log_bytes: int, want: int) -> 
     assert dropped == tuple(snapshots[:want])
 
 
+@rule("kraft 5.25")
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 100)), max_size=6), st.integers(0, 200))
 def test_retention_drops_the_oldest_and_keeps_one(stored: list[tuple[int, int]], log_bytes: int) -> None:
     snapshots = _stored(*sorted(stored, key=lambda pair: pair[1]))

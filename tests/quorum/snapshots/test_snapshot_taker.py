@@ -18,6 +18,7 @@ from quorumlog_quorum.snapshot_service.snapshot_taker import ASKED_AGAIN_MS, Sna
 from quorumlog_quorum.snapshots import SnapshotId, values_of
 from quorumlog_quorum.snapshots.reader import snapshot_path
 from quorumlog_storage.writer.writer import DirectoryWriter
+from tests.rules import rule
 
 DIRECTORY = "/data"
 EPOCH, TIMESTAMP_MS = 3, 1_700_000_000_000
@@ -106,6 +107,7 @@ def test_in_the_middle_of_a_batch_at_its_end() -> None:
     assert node.taken == [8] and node.content(8) == [b"image of 8"]
 
 
+@rule("kraft 5.35")
 @pytest.mark.parametrize("delivered", [None, 7], ids=["nothing was delivered", "a snapshot was installed since"])
 def test_only_where_the_end_of_the_image_is_known(delivered: int | None) -> None:
     """The epoch of the record before it is not known without that record."""
@@ -156,6 +158,7 @@ def test_a_disk_that_damages_every_snapshot_is_not_filled_with_them() -> None:
     assert len(node.taken) == 4, "of forty batches"
 
 
+@rule("kraft 11.22")
 def test_never_inside_a_metadata_transaction() -> None:
     """It stays due, and is taken at the end of the batch that ends the transaction."""
     node = Node()
