@@ -16,7 +16,6 @@ from quorumlog.messages.admin import IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Address, RpcError
-from quorumlog_quorum.raft import RaftRole
 
 CUT_OFF_MS = 1_500  # check-quorum: so long the old controller believes that it is active
 STEP_MS = 20
@@ -60,7 +59,7 @@ def test_a_controller_that_is_followed_answers_within_one_round_trip() -> None:
     with calm_cluster(8, seed=3) as cluster:
         controller = cluster.active_controller()
         assert controller is not None and controller.node is not None and controller.node.driver is not None
-        assert controller.node.driver.role is RaftRole.LEADER
+        assert controller.node.driver.is_leader
         answers: list[Any] = []
         ask(cluster.machines["b1"], controller, READS["describe"], answers)
         cluster.scheduler.run_for(50 * NS_PER_MS)
