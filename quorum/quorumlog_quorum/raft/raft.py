@@ -12,7 +12,7 @@ snapshot_serving and resigning; they change the state through core, which checks
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from quorumlog_quorum.raft.answering import on_failure, on_request, on_response
 from quorumlog_quorum.raft.config import RaftConfig
@@ -67,7 +67,6 @@ from quorumlog_quorum.raft.leading import (
 from quorumlog_quorum.raft.log_state import LogState
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.random_source import RandomSource
 from quorumlog_quorum.raft.reconfiguring import advance_change, on_candidate_probed, on_upgrade_requested
 from quorumlog_quorum.raft.resigning import (
     on_resigned_timer,
@@ -82,6 +81,9 @@ from quorumlog_quorum.raft.timers import deadline_ms
 from quorumlog_quorum.raft.voter_requests import ask_if_due
 from quorumlog_quorum.raft.voters import VoterKey, VoterSet
 
+if TYPE_CHECKING:
+    from random import Random
+
 
 class Raft:
     def __init__(
@@ -90,7 +92,7 @@ class Raft:
         key: VoterKey,
         voters: VoterSet,
         config: RaftConfig,
-        rng: RandomSource,
+        rng: Random,
         log: LogState,
         saved: QuorumState,
         is_whole: bool = True,

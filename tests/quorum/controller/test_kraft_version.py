@@ -8,7 +8,7 @@ import pytest
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
-from quorumlog_quorum.controller.requests.kraft_version import names_kraft_version, update_kraft_version
+from quorumlog_quorum.controller.shell.kraft_version import names_kraft_version, update_kraft_version
 
 UPGRADE, DOWNGRADE = 1, 2
 

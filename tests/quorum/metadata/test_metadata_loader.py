@@ -24,7 +24,8 @@ from quorumlog_quorum.metadata.loader import (
     PARTITIONS_GONE_PER_RECORD,
     MetadataLoader,
 )
-from quorumlog_quorum.metadata.subscription import MetadataListener, MetadataSubscription
+from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.subscription import MetadataListener
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 
@@ -223,7 +224,7 @@ def test_records_that_cannot_be_replayed_raise() -> None:
 
 def test_the_active_controller_is_told_once_per_change() -> None:
     loader = MetadataLoader()
-    subscription: MetadataSubscription = loader
+    subscription: MetadataLoader = loader
     announced: list[int | None] = []
 
     def note() -> None:

@@ -34,7 +34,10 @@ def broker_lane(broker_id: NodeId) -> Lane:
 
 
 class Caller(Protocol):
-    """The request behind an operation; the methods report the operation's progress to it."""
+    """The request behind an operation; the methods report the operation's progress to it.
+
+    A protocol, so that the engine does not import the shell, whose `Call` it is.
+    """
 
     @property
     def gone(self) -> bool:
