@@ -24,7 +24,6 @@ from quorumlog_quorum.metadata.loader import (
     PARTITIONS_GONE_PER_RECORD,
     MetadataLoader,
 )
-from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.subscription import MetadataListener
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
