@@ -25,13 +25,12 @@ from collections.abc import Callable
 
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.messages.metadata_records import BeginTransactionRecord, RemoveTopicRecord
+from quorumlog.messages.metadata_records import BeginTransactionRecord, MetadataRecord, RemoveTopicRecord
 from quorumlog.records import headers
 from quorumlog.slices import Later, OneATurn, Rotation, Sliced
 from quorumlog_quorum.metadata.batches import ReplayedTo, metadata_records
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between
 from quorumlog_quorum.metadata.snapshot_load import ImageLoad

@@ -14,6 +14,7 @@ from quorumlog.messages.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     EndTransactionRecord,
+    MetadataRecord,
     PartitionRecord,
     TopicRecord,
 )
@@ -21,7 +22,7 @@ from quorumlog.records import decode_batch, headers
 from quorumlog_quorum.controller.engine.config import MAX_TRANSACTION_BYTES, ControllerConfig
 from quorumlog_quorum.controller.engine.transaction import in_batches
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, TRANSACTION_LEVEL
-from quorumlog_quorum.metadata.frame import MetadataRecord, decode_record
+from quorumlog_quorum.metadata.frame import decode_record
 
 PARTITIONS = 8
 

@@ -10,16 +10,28 @@ from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, register
 
 from quorumlog.messages.common import FeatureRange
-from quorumlog.messages.metadata_records import NoOpRecord, RegisterBrokerRecord, TopicRecord
-from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_quorum.metadata.frame import (
-    BadRecord,
+from quorumlog.messages.metadata_records import (
+    AccessControlEntryRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ClusterIncarnationRecord,
+    DelegationTokenRecord,
     MetadataRecord,
-    decode_record,
-    encode_record,
-    has_field,
-    is_written_at,
+    NoOpRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    TopicRecord,
 )
+from quorumlog_quorum.metadata.features import (
+    ACCESS_LEVEL,
+    CORDON_LEVEL,
+    INCARNATION_LEVEL,
+    LATEST_LEVEL,
+    OTHERS_LEVEL,
+    TOKEN_LEVEL,
+    TRANSACTION_LEVEL,
+)
+from quorumlog_quorum.metadata.frame import BadRecord, decode_record, encode_record, has_field, is_written_at
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 RANGES = (FeatureRange(name="metadata.version", min_level=1, max_level=2),)
@@ -52,6 +64,22 @@ WRITTEN = [(1, 0, False), (2, 1, True), (6, 1, True), (7, 2, True)]
 def test_the_level_decides_the_version_that_is_written(level: int, version: int, carries_features: bool) -> None:
     assert encode_record(register(1), level)[:3] == bytes([0, 0, version])
     assert has_field(RegisterBrokerRecord, "features", level) is carries_features
+
+
+FIRST = [
+    (RegisterControllerRecord, OTHERS_LEVEL),
+    (ClusterIncarnationRecord, INCARNATION_LEVEL),
+    (AccessControlEntryRecord, ACCESS_LEVEL),
+    (DelegationTokenRecord, TOKEN_LEVEL),
+    (BeginTransactionRecord, TRANSACTION_LEVEL),
+]
+
+
+@pytest.mark.parametrize(("record", "level"), FIRST, ids=[record.__name__ for record, _ in FIRST])
+def test_the_schema_and_the_features_name_the_same_first_level(record: type[MetadataRecord], level: int) -> None:
+    assert is_written_at(record, level) and not is_written_at(record, level - 1)
+    assert not has_field(BrokerRegistrationChangeRecord, "cordoned_directories", CORDON_LEVEL - 1)
+    assert has_field(BrokerRegistrationChangeRecord, "cordoned_directories", CORDON_LEVEL)
 
 
 def test_a_field_that_the_level_lacks_is_never_dropped_in_silence() -> None:

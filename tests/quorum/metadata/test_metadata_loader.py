@@ -10,13 +10,19 @@ import pytest
 from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
 
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord, TopicRecord
+from quorumlog.messages.metadata_records import (
+    MetadataRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from quorumlog.records import CorruptRecords, Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import BadRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.loader import (
     MAX_RECORDS_PER_DELTA,
