@@ -13,13 +13,13 @@ import time
 
 from bench.measuring.report import Row
 from bench.quorum.snapshot_start import BROKERS, EPOCH, records_of
-from quorumlog.messages.metadata_records import PartitionChangeRecord
+from quorumlog.messages.metadata_records import MetadataRecord, PartitionChangeRecord
 from quorumlog.records.values import encode_values
 from quorumlog.slices import Sliced
 from quorumlog_broker.replicas.reconciler import changes_of
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
 

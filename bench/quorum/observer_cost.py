@@ -82,34 +82,34 @@ class Leading:
             self._give(TimerFired())
         if gap_ms == ALONE_MS:
             self.used_ns = before_ns  # fetches that were answered with nothing are no cost of a commit
-        self._give(AppendRequested(self._raft.epoch, [bytes(RECORD_BYTES)]))
+        self._give(AppendRequested(self._raft.core.epoch, [bytes(RECORD_BYTES)]))
         self._settle()
-        end = self._raft.end_offset
-        assert self._raft.high_watermark == end, f"{self._raft.high_watermark} is not {end}"
+        end = self._raft.core.log.accepted_end
+        assert self._raft.core.high_watermark == end, f"{self._raft.core.high_watermark} is not {end}"
         told = self._known if gap_ms == ALONE_MS else VOTERS[1:]
         assert all(self._known[node][0] == end for node in told), "a follower has not learnt of the commit"
 
     def _elect(self) -> None:
         """It resumes the candidacy that it had noted, and another voter grants it."""
         asked = [one for one in self._raft.step(Started(), 0) if isinstance(one, Send)]
-        granted = VoteResponse(leader_epoch=self._raft.epoch, vote_granted=True)
+        granted = VoteResponse(leader_epoch=self._raft.core.epoch, vote_granted=True)
         self._raft.step(ResponseReceived(asked[0].correlation, granted), 0)
-        assert self._raft.role is RaftRole.LEADER
+        assert self._raft.core.role.role is RaftRole.LEADER
         self._settle()
 
     def _settle(self) -> None:
         """The disk has written and synced all that was appended."""
-        self._give(LogWritten(self._raft.end_offset))
-        self._give(LogSynced(self._raft.end_offset))
+        self._give(LogWritten(self._raft.core.log.accepted_end))
+        self._give(LogSynced(self._raft.core.log.accepted_end))
 
     def _fetch(self, node: int) -> None:
         token, (end, high_watermark) = next(self._tokens), self._known[node]
         self._asked[token] = node
         request = QuorumFetchRequest(
             replica_id=node,
-            current_leader_epoch=self._raft.epoch,
+            current_leader_epoch=self._raft.core.epoch,
             fetch_offset=end,
-            last_fetched_epoch=self._raft.epoch if end else -1,
+            last_fetched_epoch=self._raft.core.epoch if end else -1,
             max_wait_ms=500,
             max_bytes=1 << 20,
             high_watermark=high_watermark,

@@ -16,7 +16,7 @@ from quorumlog.nursery import Nursery
 from quorumlog_broker.lifecycle.shell import LifecycleShell
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.replicas.directory_returns import DirectoryReturns
-from quorumlog_quorum.metadata.subscription import MetadataSubscription
+from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_storage.writer.directory_life import DirectoryOffline, DirectoryState
 
 TOLD_WAIT_MS = 30_000  # as Kafka's log.dir.failure.timeout.ms
@@ -35,7 +35,7 @@ class DirectoryReturn:
         directories: list[LogDirectory],
         returns: DirectoryReturns,
         lifecycle: LifecycleShell,
-        subscription: MetadataSubscription,
+        subscription: MetadataLoader,
         nursery: Nursery,
         reopen: Reopen,
         on_returned: Callable[[LogDirectory], None],

@@ -56,7 +56,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.subscription import MetadataSubscription
+from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Broker:
         incarnation_id: Uuid,
         config: BrokerConfig,
         directories: Sequence[LogDirectory],
-        subscription: MetadataSubscription,
+        subscription: MetadataLoader,
         transport: Transport,
         clock: Clock,
         rng: Callable[[str], Random],

@@ -90,11 +90,7 @@ class BaseCluster:
 
     def active_controller(self) -> Machine | None:
         """The quorum's leader: of the nodes that claim to lead, the one with the highest epoch."""
-        leading = [
-            machine
-            for machine in self.controllers
-            if machine.alive and machine.node and machine.node.driver and machine.node.driver.role is RaftRole.LEADER
-        ]
+        leading = [machine for machine in self.controllers if machine.alive and _leads(machine)]
         return max(leading, key=_epoch, default=None)
 
     def _on_message(self, message: Message) -> Verdict:
@@ -105,6 +101,11 @@ class BaseCluster:
         self.invariants.on_death(machine, why)
 
 
+def _leads(machine: Machine) -> bool:
+    driver = None if machine.node is None else machine.node.driver
+    return driver is not None and driver.core is not None and driver.core.role.role is RaftRole.LEADER
+
+
 def _epoch(machine: Machine) -> int:
     assert machine.node is not None and machine.node.driver is not None
-    return machine.node.driver.epoch
+    return machine.node.driver.announcements.epoch

@@ -7,6 +7,8 @@ marker ends one; the rest of the line is prose:
     // buffer                a bytes field that may also hold a bytearray or a memoryview
     // pieces                a buffer that may also hold Pieces
     // default: -1; none     the constructor's default, a Python literal or a member of the field's enum
+
+What schema.py finds in the prose of a metadata record stays prose: its type and levels, and `@n` of its fields.
 """
 
 from __future__ import annotations

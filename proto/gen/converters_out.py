@@ -1,13 +1,13 @@
 """Writes `<root>/rpc/convert/<file>.py`: four straight-line functions for each message.
 
 `fill_X` copies into an existing protobuf object (a sub-message is filled in place, not copied). `read_X` copies out of
-one. `encode_X` and `decode_X` convert to and from bytes.
+one. `encode_X` and `decode_X` convert to and from bytes. Records of the metadata log also stand in a table.
 """
 
 from __future__ import annotations
 
 from layout import heading, imports, used_elsewhere
-from schema import Field, File, Message, TypeName
+from schema import Field, File, Message, Record, TypeName
 
 
 def render(file: File) -> str:
@@ -27,8 +27,10 @@ def render(file: File) -> str:
         f"from quorumlog.rpc.convert.parsing import {', '.join(sorted(helpers))}\n",
         f"from {file.root}.rpc.pb import {file.stem}_pb2 as pb\n",
         _enum_modules(file, [n for n in outside if n not in is_message]),
+        "from quorumlog.rpc.convert.record_type import RecordType\n" if _records(file) else "",
     ]
-    return "\n".join(part for part in parts if part) + "".join(_functions(file, message) for message in file.messages)
+    functions = "".join(_functions(file, message) for message in file.messages)
+    return "\n".join(part for part in parts if part) + functions + _record_types(file)
 
 
 def _enum_modules(file: File, enums: list[TypeName]) -> str:
@@ -60,6 +62,22 @@ def encode_{name}(m: {name}) -> bytes:
 def decode_{name}(data: Buffer) -> {name}:
     return read_{name}(parse({pb}, data))
 """
+
+
+def _records(file: File) -> list[tuple[Record, TypeName]]:
+    """By their numbers."""
+    found = [(message.record, message.name) for message in file.messages if message.record is not None]
+    return sorted(found, key=lambda one: one[0].number)
+
+
+def _record_types(file: File) -> str:
+    """The table of the metadata log's records; "" for a file without one."""
+    rows = [
+        f"    RecordType({record.number}, {name.python}, encode_{name.python}, pb.{name.pb}, read_{name.python}, "
+        f"{record.levels!r}, {record.added!r}),\n"
+        for record, name in _records(file)
+    ]
+    return f"\n\nRECORD_TYPES: tuple[RecordType, ...] = (\n{''.join(rows)})\n" if rows else ""
 
 
 def _one_at_most(message: Message, oneof: str) -> str:

@@ -23,6 +23,9 @@ def render(file: File) -> str:
     parts.append(imports(f"{file.root}.messages", used_elsewhere(file)))
     parts += [_enum(enum) for enum in file.enums]
     parts += [_message(message) for message in file.messages]
+    records = [message.name.python for message in file.messages if message.record is not None]
+    if records:
+        parts.append(f"\nMetadataRecord = {' | '.join(records)}\n")
     return "\n".join(parts)
 
 

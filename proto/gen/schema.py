@@ -7,6 +7,7 @@ cannot use, types of other packages, markers in the wrong place, and a request t
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -30,6 +31,11 @@ SCALARS = {
     F.TYPE_BOOL: "bool",
 }
 UNUSABLE = frozenset({"int", "str", "bytes", "bool", "float", "tuple", "Buffer"})
+
+RECORD = re.compile(
+    r"Type (?P<number>\d+)(?:, from metadata\.version (?P<levels>\d+(?:(?:, | and )\d+)*) on)?\.(?: |$)"
+)
+SINCE = re.compile(r"@(\d+)\.(?: |$)")
 
 # Field numbers in descriptor.proto: the steps of a SourceCodeInfo path.
 FILE_MESSAGE, FILE_ENUM, FILE_SERVICE = 4, 5, 6
@@ -84,11 +90,27 @@ class Enum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the comment of a metadata record says of its frame.
+
+    levels: for each version, from 0 on, the level of metadata.version that first writes it. added: the fields that came
+    with each later version.
+    """
+
+    number: int
+    levels: tuple[int, ...]
+    added: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
+    """record: None for what is no record of the metadata log, or only a part of one."""
+
     name: TypeName
     doc: str
     fields: tuple[Field, ...]
     oneofs: tuple[str, ...]
+    record: Record | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +248,9 @@ class _Reader:
             self._field(message, field, (*path, MESSAGE_FIELD, index)) for index, field in enumerate(message.field)
         )
         oneofs = tuple(dict.fromkeys(field.oneof for field in fields if field.oneof is not None))
-        messages.append(Message(name=self.names[full], doc=self._comment(path).doc, fields=fields, oneofs=oneofs))
+        doc = self._comment(path).doc
+        record = _record(full, doc, fields)
+        messages.append(Message(name=self.names[full], doc=doc, fields=fields, oneofs=oneofs, record=record))
         for index, enum in enumerate(message.enum_type):
             enums.append(self._enum(full, enum, (*path, MESSAGE_ENUM, index)))
         for index, nested in enumerate(message.nested_type):
@@ -260,6 +284,27 @@ class _Reader:
                 client_streaming=method.client_streaming,
                 server_streaming=method.server_streaming,
             )
+
+
+def _record(blame: str, doc: str, fields: tuple[Field, ...]) -> Record | None:
+    """None for a comment that does not begin with a record's type."""
+    if not doc.startswith("Type "):
+        return None
+    found = RECORD.match(doc.replace("\n", " "))
+    if found is None:
+        raise SchemaError(f"{blame}: not a record's type: {doc.splitlines()[0]}")
+    levels = tuple(int(level) for level in re.findall(r"\d+", found["levels"] or "1"))
+    if list(levels) != sorted(set(levels)):
+        raise SchemaError(f"{blame}: levels ascend, {levels} do not")
+    added: list[list[str]] = [[] for _ in levels[1:]]
+    for field in fields:
+        since = SINCE.match(field.comment.doc)
+        if since is None:
+            continue
+        if not 0 < int(since[1]) < len(levels):
+            raise SchemaError(f"{blame}.{field.name}: the record has no version {since[1]}")
+        added[int(since[1]) - 1].append(field.name)
+    return Record(number=int(found["number"]), levels=levels, added=tuple(map(tuple, added)))
 
 
 def _check_markers(field: Field, blame: str) -> None:

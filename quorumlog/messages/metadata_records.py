@@ -1,9 +1,9 @@
 """Records of the metadata log. Only replayed records change the state of the cluster.
 
-Frame of a record's value: uvarint frame version (0), uvarint record type, uvarint record version, then
-the message. Types are Kafka's numbers where Kafka has the record (KIP-631). `@n` marks a field that came with
-version n of its record; a field without a mark came with version 0. quorumlog_quorum/metadata/frame.py says which
-version is written at which feature level.
+Frame of a record's value: uvarint frame version (0), uvarint record type, uvarint record version, then the
+message. Types are Kafka's numbers where Kafka has the record (KIP-631). A record is written from the level of
+metadata.version on that its comment names, by default 1; where it names more, each brings the next version of
+the record. `@n` marks a field that came with version n; a field without a mark came with version 0.
 
 Written by `./dev proto` from proto/quorumlog/v1/metadata_records.proto; edit that instead.
 """
@@ -16,7 +16,8 @@ from quorumlog.messages.message import message
 
 @message(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord:
-    """Type 0, versions 0 to 2. A broker came up; it is fenced until it has caught up with its own registration.
+    """Type 0, from metadata.version 1, 2 and 7 on. A broker came up; it is fenced until it has caught up with its
+    own registration.
 
     features: @1. In the order of names.
     cordoned_directories: @2. Directories that get no new replicas (KIP-1066), ascending; online or not.
@@ -199,7 +200,7 @@ class ProducerIdsRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class BrokerRegistrationChangeRecord:
-    """Type 17, versions 0 and 1. Absent fields do not change.
+    """Type 17, from metadata.version 1 and 7 on. Absent fields do not change.
 
     cordoned_directories: @1. See RegisterBrokerRecord.
     """
@@ -308,9 +309,8 @@ class UnregisterControllerRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class DeletedTopicRecord:
-    """Type 1000, from metadata.version 3. In snapshots only: a topic that was deleted, and whose directories a
-    registered
-    broker may still hold.
+    """Type 1000, from metadata.version 3 on. In snapshots only: a topic that was deleted, and whose directories a
+    registered broker may still hold.
 
     offset: Of the RemoveTopicRecord.
     """
@@ -322,9 +322,8 @@ class DeletedTopicRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ForgetDeletedTopicsRecord:
-    """Type 1001, from metadata.version 3. Every registered broker has reported that it holds no directory of these
-    deleted
-    topics.
+    """Type 1001, from metadata.version 3 on. Every registered broker has reported that it holds no directory of
+    these deleted topics.
     """
 
     topic_ids: tuple[bytes, ...] = ()
@@ -343,9 +342,8 @@ class SnapshotStateRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class ClusterIncarnationRecord:
-    """Type 1002, not in Kafka. The cluster was recovered after it had lost its majority, and is in this incarnation
-    from
-    here on.
+    """Type 1002, from metadata.version 3 on. Not in Kafka. The cluster was recovered after it had lost its
+    majority, and is in this incarnation from here on.
 
     number: Of recoveries so far; 1 or more.
     id: 16 random bytes.
@@ -353,3 +351,34 @@ class ClusterIncarnationRecord:
 
     number: int
     id: bytes
+
+
+MetadataRecord = (
+    RegisterBrokerRecord
+    | UnregisterBrokerRecord
+    | TopicRecord
+    | PartitionRecord
+    | ConfigRecord
+    | PartitionChangeRecord
+    | RemoveTopicRecord
+    | DelegationTokenRecord
+    | UserScramCredentialRecord
+    | FeatureLevelRecord
+    | ClientQuotaRecord
+    | ProducerIdsRecord
+    | BrokerRegistrationChangeRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
+    | NoOpRecord
+    | RemoveUserScramCredentialRecord
+    | BeginTransactionRecord
+    | EndTransactionRecord
+    | AbortTransactionRecord
+    | RemoveDelegationTokenRecord
+    | RegisterControllerRecord
+    | UnregisterControllerRecord
+    | DeletedTopicRecord
+    | ForgetDeletedTopicsRecord
+    | SnapshotStateRecord
+    | ClusterIncarnationRecord
+)

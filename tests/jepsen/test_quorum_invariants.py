@@ -62,21 +62,17 @@ def leader_of(cluster: QuorumCluster) -> Machine:
 def seen_as(cluster: QuorumCluster, machine: Machine, **changes: object) -> None:
     """Let the invariants see this node's core with some other values."""
     assert machine.node is not None and machine.node.driver is not None
-    raft = machine.node.driver.raft
-    names = (
-        "role",
-        "epoch",
-        "leader_id",
-        "high_watermark",
-        "end_offset",
-        "node_id",
-        "snapshots",
-        "start_offset",
-        "voters",
-        "voters_offset",
+    core = machine.node.driver.core
+    assert core is not None
+    log, role = core.log, changes.pop("role", core.role.role)
+    end_offset = changes.pop("end_offset", log.accepted_end)
+    names = ("epoch", "leader_id", "high_watermark", "node_id", "voters", "history")
+    shown = SimpleNamespace(
+        **{**{name: getattr(core, name) for name in names}, **changes},
+        role=SimpleNamespace(role=role),
+        log=SimpleNamespace(accepted_end=end_offset, start=log.start, snapshots=log.snapshots),
     )
-    shown = SimpleNamespace(**{**{name: getattr(raft, name) for name in names}, **changes})
-    node = SimpleNamespace(driver=SimpleNamespace(raft=shown), loader=machine.node.loader)
+    node = SimpleNamespace(driver=SimpleNamespace(core=shown), loader=machine.node.loader)
     double = SimpleNamespace(
         host=machine.host,
         node=node,
@@ -161,8 +157,15 @@ def test_a_write_needs_a_majority_that_was_heard(silence_ms: int, resumed: bool,
     now_ns = 0
     findings = Findings(lambda: now_ns)
     voters = VoterSet(Voter(node_id=number, endpoint=ENDPOINT) for number in range(3))
-    raft = SimpleNamespace(role=RaftRole.LEADER, epoch=1, end_offset=5, voters=voters, voters_offset=None)
-    node = SimpleNamespace(driver=SimpleNamespace(raft=raft))
+    log = SimpleNamespace(accepted_end=5)
+    core = SimpleNamespace(
+        role=SimpleNamespace(role=RaftRole.LEADER),
+        epoch=1,
+        log=log,
+        voters=voters,
+        history=SimpleNamespace(offset=None),
+    )
+    node = SimpleNamespace(driver=SimpleNamespace(core=core))
     config = SimpleNamespace(quorum_fetch_timeout_ms=1_000)
     machines = [
         SimpleNamespace(host=f"c{number}", node_id=number, node=node, config=config, resumed_ns=-1)
@@ -171,7 +174,7 @@ def test_a_write_needs_a_majority_that_was_heard(silence_ms: int, resumed: bool,
     contact = QuorumContact(machines, findings)  # type: ignore[arg-type]
     contact.after(machines[0])  # type: ignore[arg-type]
     now_ns = silence_ms * NS_PER_S // 1_000
-    raft.end_offset = 6
+    log.accepted_end = 6
     machines[0].resumed_ns = now_ns if resumed else -1
     contact.after(machines[0])  # type: ignore[arg-type]
     assert bool(findings) == is_found and contact.writes == 1

@@ -81,7 +81,7 @@ def test_a_broker_that_was_away_deletes_what_was_deleted_and_nothing_else() -> N
 def log_start(w: World) -> Offset:
     """The lowest log start of the running controllers: every one must offer a snapshot to who comes back."""
     nodes = [machine.node for host, machine in w.cluster.machines.items() if host in CONTROLLERS]
-    return min(node.driver.raft.start_offset for node in nodes if node is not None and node.driver is not None)
+    return min(node.driver.core.log.start for node in nodes if node is not None and node.driver is not None)
 
 
 def plant_a_stranger(machine: Machine) -> None:

@@ -229,6 +229,50 @@ def test_bad_bytes_are_a_decode_error(sample: SimpleNamespace, data: bytes, wher
     assert caught.value.where.startswith(where)
 
 
+RECORDS = """
+syntax = "proto3";
+package samplelog.v1;
+
+// A part of a record.
+message Piece { int32 a = 1; }
+
+// Type 1000, from metadata.version 1, 2 and 7 on. In
+// two lines.
+message Long {
+  // @2.
+  repeated string later = 1;
+  // @1. In order.
+  repeated Piece pieces = 2;
+  int32 first = 3;
+}
+
+// Type 3.
+message Short {}
+"""
+
+
+def test_a_table_of_records(tmp_path: Path) -> None:
+    generate(write_schema(tmp_path / "proto", records=RECORDS), tmp_path)
+    rows = (tmp_path / "samplelog/rpc/convert/records.py").read_text().split("RECORD_TYPES")[-1]
+    assert "RecordType(3, Short, encode_Short, pb.Short, read_Short, (1,), ())" in rows
+    long = '1000, Long, encode_Long, pb.Long, read_Long, (1, 2, 7), (("pieces",), ("later",))'
+    assert long in " ".join(rows.split()) and rows.index("Short") < rows.index("Long")
+    assert "MetadataRecord = Long | Short\n" in (tmp_path / "samplelog/messages/records.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong", "says"),
+    [
+        ("Type 3.", "Type 3, versions 0 and 1.", "not a record's type"),
+        ("1, 2 and 7", "1, 7 and 2", "ascend"),
+        ("@2.", "@3.", "no version 3"),
+    ],
+)
+def test_a_record_that_the_schema_describes_badly(tmp_path: Path, text: str, wrong: str, says: str) -> None:
+    with pytest.raises(ProtocFailed, match=says):
+        generate(write_schema(tmp_path / "proto", records=RECORDS.replace(text, wrong)), tmp_path)
+
+
 def test_tables_of_services(sample: SimpleNamespace) -> None:
     ask, watch = sample.messages_services.METHODS
     assert (ask.path, ask.doc, ask.client_streaming) == ("/samplelog.v1.Calls/Ask", "Asks.", False)

@@ -51,7 +51,7 @@ class QuorumWorld:
 
     def epoch(self, machine: Machine) -> int:
         assert machine.node is not None and machine.node.driver is not None
-        return machine.node.driver.epoch
+        return machine.node.driver.announcements.epoch
 
     def run(self, milliseconds: int) -> None:
         self.cluster.scheduler.run_for(milliseconds * NS_PER_MS)

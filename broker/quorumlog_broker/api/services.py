@@ -36,7 +36,7 @@ from quorumlog_broker.replicas.producer_report import ProducerReport
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.subscription import MetadataSubscription
+from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Services:
 
     node_id: NodeId
     cluster_id: str
-    subscription: MetadataSubscription
+    subscription: MetadataLoader
     produce_path: ProducePath
     fetch_path: FetchPath
     delete_path: DeletePath

@@ -16,7 +16,8 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, Transport
-from quorumlog_quorum.metadata.subscription import ActiveController, MetadataSubscription
+from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.subscription import ActiveController
 
 BACKOFF_MIN_MS = 20
 BACKOFF_MAX_MS = 500
@@ -44,7 +45,7 @@ class ControllerChannel:
     def __init__(
         self,
         *,
-        subscription: MetadataSubscription,
+        subscription: MetadataLoader,
         transport: Transport,
         clock: Clock,
         rng: Random,

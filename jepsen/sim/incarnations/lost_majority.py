@@ -259,7 +259,7 @@ class LostMajority(TwoIncarnations):
         raft = raft_of(leader)
         key = VoterKey(machine.node_id, read_meta(machine.disk, DATA).directory_id)
         if raft is not None and raft.voters.names(key):
-            return (raft.voters_offset or 0) < raft.high_watermark
+            return (raft.history.offset or 0) < raft.high_watermark
         endpoint = Endpoint(name="INTERNAL", host=machine.host, port=INTERNAL_PORT)
         request = AddRaftVoterRequest(
             cluster_id=CLUSTER_ID,

@@ -170,7 +170,7 @@ class TwoIncarnations:
             self._broken("follows-its-own", f"{machine.host} takes node {raft.leader_id} for the leader")
         if machine is not self.survivor:
             return
-        if raft.role is RaftRole.LEADER:
+        if raft.role.role is RaftRole.LEADER:
             if not self.epochs or raft.epoch > self.epochs[-1]:
                 self.epochs.append(raft.epoch)
         elif self.epochs and raft.epoch > self.epochs[-1] + 1:

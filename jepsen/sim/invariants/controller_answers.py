@@ -45,7 +45,7 @@ class ControllerAnswers:
         """A request has come to an internal listener."""
         raft = raft_of(machine)
         newest = self._metadata.epoch
-        if raft is None or raft.role is not RaftRole.LEADER or raft.epoch >= newest:
+        if raft is None or raft.role.role is not RaftRole.LEADER or raft.epoch >= newest:
             return _nothing
         self.asked_when_deposed += 1
         epoch = raft.epoch

@@ -67,7 +67,9 @@ class PreVotes:
         key = (message.source, message.destination, message.number)
         self._asked.pop(key, None)
         raft = raft_of(self._machines[message.destination])
-        if raft is not None and raft.epoch < epoch and raft.role is not RaftRole.RESIGNED:  # it raises its epoch itself
+        if (
+            raft is not None and raft.epoch < epoch and raft.role.role is not RaftRole.RESIGNED
+        ):  # it raises its epoch itself
             self._asked[key] = _Asked(epoch, raft.epoch)
 
     def _on_answered(self, message: Message, answered: Epoch) -> None:

@@ -30,7 +30,7 @@ from jepsen.sim.truth.mirrors import METADATA, Mirrors
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.image import EMPTY, Image
-from quorumlog_quorum.raft import QuorumState, Raft, RaftRole, VoterKey, VoterSet
+from quorumlog_quorum.raft import Core, QuorumState, RaftRole, VoterKey, VoterSet
 from quorumlog_quorum.raft.voters import have_overlapping_majorities, set_of
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
@@ -115,35 +115,35 @@ class QuorumInvariants:
 
     # --- roles and high watermarks ---
 
-    def _check_raft(self, machine: Machine, raft: Raft, known: _Known) -> None:
-        role, high_watermark, is_running = raft.role, raft.high_watermark, known.epoch >= 0
+    def _check_raft(self, machine: Machine, raft: Core, known: _Known) -> None:
+        role, high_watermark, is_running = raft.role.role, raft.high_watermark, known.epoch >= 0
         if raft.epoch != known.epoch or role is not known.role or raft.leader_id != known.leader_id:
             self._on_role(machine, raft, known)
             known.epoch, known.role, known.leader_id = raft.epoch, role, raft.leader_id
-            known.end = raft.end_offset  # a new leader may have been cut before it was elected
-        if raft.end_offset != known.end:
+            known.end = raft.log.accepted_end  # a new leader may have been cut before it was elected
+        if raft.log.accepted_end != known.end:
             self._on_end(machine, raft, known.end)
-            known.end = raft.end_offset
-        if raft.voters_offset != known.voters_at:
+            known.end = raft.log.accepted_end
+        if raft.history.offset != known.voters_at:
             self._on_voters(machine, raft, known)
-            known.voters_at = raft.voters_offset
-        if raft.snapshots != known.snapshots:
+            known.voters_at = raft.history.offset
+        if raft.log.snapshots != known.snapshots:
             self._on_snapshots(machine, raft, known.snapshots, is_running)
-            known.snapshots = raft.snapshots
+            known.snapshots = raft.log.snapshots
         if high_watermark != known.high_watermark:
             self._on_high_watermark(machine, raft, known.high_watermark)
             known.high_watermark = high_watermark
 
-    def _on_role(self, machine: Machine, raft: Raft, known: _Known) -> None:
+    def _on_role(self, machine: Machine, raft: Core, known: _Known) -> None:
         if raft.epoch < known.epoch:
             self._findings.broken("epoch-monotonic", f"{machine.host}: {known.epoch} -> {raft.epoch}")
         if raft.leader_id is not None:
             self._on_leader(f"{machine.host} follows", raft.epoch, raft.leader_id)
         if raft.epoch == known.epoch and raft.leader_id is None and known.leader_id is not None:
             self._check_forgotten(machine, known.leader_id, raft.epoch)
-        became_leader = raft.role is RaftRole.LEADER and known.role is not RaftRole.LEADER
-        if became_leader and not self._holds_all(machine, raft.end_offset):
-            ends = f"its log ends at {raft.end_offset}, {self._truth.end} is committed"
+        became_leader = raft.role.role is RaftRole.LEADER and known.role is not RaftRole.LEADER
+        if became_leader and not self._holds_all(machine, raft.log.accepted_end):
+            ends = f"its log ends at {raft.log.accepted_end}, {self._truth.end} is committed"
             self._findings.broken("leader-completeness", f"{machine.host} leads epoch {raft.epoch}; {ends}")
 
     def _on_leader(self, who: str, epoch: Epoch, leader_id: NodeId) -> None:
@@ -156,21 +156,23 @@ class QuorumInvariants:
         mirror = self._mirrors.of(machine, METADATA)
         return end >= self._truth.end and mirror.agrees_at(self._truth.end, self._truth.chain)
 
-    def _on_end(self, machine: Machine, raft: Raft, before: Offset) -> None:
+    def _on_end(self, machine: Machine, raft: Core, before: Offset) -> None:
         """The log, with what is queued to be written, ends elsewhere than after the last step."""
-        if raft.end_offset >= before:
+        if raft.log.accepted_end >= before:
             return
-        if raft.role is RaftRole.LEADER:
-            what = f"{machine.host}, which leads {raft.epoch}, goes back from {before} to {raft.end_offset}"
+        if raft.role.role is RaftRole.LEADER:
+            what = f"{machine.host}, which leads {raft.epoch}, goes back from {before} to {raft.log.accepted_end}"
             self._findings.broken("leader-append-only", what)
-        if raft.end_offset < raft.high_watermark:
-            what = f"{machine.host} goes back to {raft.end_offset}, below its high watermark {raft.high_watermark}"
+        if raft.log.accepted_end < raft.high_watermark:
+            what = (
+                f"{machine.host} goes back to {raft.log.accepted_end}, below its high watermark {raft.high_watermark}"
+            )
             self._findings.broken("committed-is-kept", what)
 
-    def _on_voters(self, machine: Machine, raft: Raft, known: _Known) -> None:
+    def _on_voters(self, machine: Machine, raft: Core, known: _Known) -> None:
         """Another voter set is in force here. Each set has a majority in common with the one before it."""
-        offset, voters = raft.voters_offset, raft.voters
-        if offset is None or raft.role is not RaftRole.LEADER:
+        offset, voters = raft.history.offset, raft.voters
+        if offset is None or raft.role.role is not RaftRole.LEADER:
             return
         before = known.voters_at
         if before is not None and before >= raft.high_watermark:
@@ -187,7 +189,7 @@ class QuorumInvariants:
         """
         for leader in self._controllers:
             raft = raft_of(leader)
-            leads = raft is not None and (raft.role, raft.epoch) == (RaftRole.LEADER, epoch)
+            leads = raft is not None and (raft.role.role, raft.epoch) == (RaftRole.LEADER, epoch)
             own = raft_of(machine)
             if (
                 own is not None
@@ -200,13 +202,13 @@ class QuorumInvariants:
                     "living-leader-kept", f"{machine.host} forgets {leader.host}, which leads {epoch}"
                 )
 
-    def _on_high_watermark(self, machine: Machine, raft: Raft, before: Offset) -> None:
+    def _on_high_watermark(self, machine: Machine, raft: Core, before: Offset) -> None:
         high_watermark = raft.high_watermark
         if high_watermark < before:
             self._findings.broken("commit-monotonic", f"{machine.host}: {before} -> {high_watermark}")
         mirror = self._mirrors.of(machine, METADATA)
         self._truth.on_committed(mirror, high_watermark, machine.host)
-        if raft.role is not RaftRole.LEADER or raft.leader_id != raft.node_id:
+        if raft.role.role is not RaftRole.LEADER or raft.leader_id != raft.node_id:
             return
         epoch = mirror.epoch_before(high_watermark)
         if epoch != raft.epoch:
@@ -214,22 +216,22 @@ class QuorumInvariants:
             self._findings.broken("commit-rule", f"{what}: the last record is of epoch {epoch}")
         self._check_majority(machine, high_watermark)
 
-    def _on_snapshots(self, machine: Machine, raft: Raft, before: tuple[SnapshotId, ...], is_running: bool) -> None:
+    def _on_snapshots(self, machine: Machine, raft: Core, before: tuple[SnapshotId, ...], is_running: bool) -> None:
         """A log begins where its oldest snapshot ends. A snapshot is of committed records, and has their last epoch."""
-        snapshots = raft.snapshots
-        if raft.start_offset > 0 and (not snapshots or snapshots[0].offset != raft.start_offset):
-            what = f"{machine.host}'s log begins at {raft.start_offset}"
+        snapshots = raft.log.snapshots
+        if raft.log.start > 0 and (not snapshots or snapshots[0].offset != raft.log.start):
+            what = f"{machine.host}'s log begins at {raft.log.start}"
             self._findings.broken("snapshot-at-log-start", f"{what}; its snapshots are {snapshots}")
         for snapshot in snapshots:
             self._truth.deleted_before = max(self._truth.deleted_before, snapshot.offset)
             if snapshot not in before:
                 self.snapshots += 1
                 self._check_snapshot(machine, snapshot)
-                self.installed += is_running and snapshots == (snapshot,) and raft.start_offset == snapshot.offset
+                self.installed += is_running and snapshots == (snapshot,) and raft.log.start == snapshot.offset
         # The only voter leads as soon as it has started, and may start from a snapshot. Retention raises the start of a
         # log to a snapshot that was there before, also on a leader that does not know yet what is committed.
-        is_loaded = raft.start_offset in [snapshot.offset for snapshot in snapshots if snapshot not in before]
-        if is_running and is_loaded and raft.role is RaftRole.LEADER and raft.start_offset > raft.high_watermark:
+        is_loaded = raft.log.start in [snapshot.offset for snapshot in snapshots if snapshot not in before]
+        if is_running and is_loaded and raft.role.role is RaftRole.LEADER and raft.log.start > raft.high_watermark:
             what = f"{machine.host} leads {raft.epoch} and loads {snapshots}"
             self._findings.broken("leader-loads-no-snapshot", what)
 
@@ -293,9 +295,9 @@ def majority_of(voters: VoterSet) -> int:
     return len(voters) // 2 + 1
 
 
-def raft_of(machine: Machine) -> Raft | None:
+def raft_of(machine: Machine) -> Core | None:
     """The quorum core of a machine; None until it is started."""
     node = machine.node
     if node is None or node.driver is None:
         return None
-    return node.driver.raft
+    return node.driver.core

@@ -58,19 +58,19 @@ class QuorumContact:
     def after(self, machine: Machine) -> None:
         """Called after each step of this machine's process."""
         raft = raft_of(machine)
-        if raft is None or raft.role is not RaftRole.LEADER:
+        if raft is None or raft.role.role is not RaftRole.LEADER:
             self._leaderships.pop(machine.host, None)
             return
         known = self._leaderships.get(machine.host)
         if known is None or known.epoch != raft.epoch:
             self._leaderships[machine.host] = _Leadership(
-                raft.epoch, self._findings.now_ns(), raft.end_offset, raft.voters_offset
+                raft.epoch, self._findings.now_ns(), raft.log.accepted_end, raft.history.offset
             )
             return
-        if raft.voters_offset != known.voters_at:
-            known.voters_at, known.since_ns = raft.voters_offset, self._findings.now_ns()
-        if raft.end_offset > known.end:
-            known.end = raft.end_offset
+        if raft.history.offset != known.voters_at:
+            known.voters_at, known.since_ns = raft.history.offset, self._findings.now_ns()
+        if raft.log.accepted_end > known.end:
+            known.end = raft.log.accepted_end
             self._on_write(machine, known)
 
     def _on_write(self, machine: Machine, known: _Leadership) -> None:

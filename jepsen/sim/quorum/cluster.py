@@ -27,6 +27,7 @@ from jepsen.sim.workload.levels import OLD
 from quorumlog.ids import Offset, Uuid
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.raft import RaftRole
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
 
 
@@ -157,7 +158,7 @@ class QuorumCluster(BaseCluster):
             return False
         nodes = [machine.node for machine in self.machines.values() if machine.node is not None]
         shown = {node.loader.image.offset for node in nodes}
-        followed = {None if node.driver is None else node.driver.leader for node in nodes}
+        followed = {None if node.driver is None else node.driver.announcements.leader_id for node in nodes}
         return shown == {self.committed} and followed == {leader.node_id}
 
     def problems(self) -> str:
@@ -169,7 +170,9 @@ class QuorumCluster(BaseCluster):
                 told.append(f"{machine.host} does not run")
                 continue
             driver, image = machine.node.driver, machine.node.loader.image
-            where = f"{driver.role.value} of {driver.epoch} under {driver.leader}, image {image.offset}"
+            role = RaftRole.UNATTACHED if driver.core is None else driver.core.role.role
+            heard = driver.announcements
+            where = f"{role.value} of {heard.epoch} under {heard.leader_id}, image {image.offset}"
             told.append(f"{machine.host} {where}{'' if machine.node.ready else ', not ready'}")
         return "; ".join(told)
 

@@ -50,7 +50,7 @@ class SnapshotInvariants:
         """A node begins to load a snapshot into its metadata."""
         self.loaded += 1
         raft = raft_of(machine)
-        if raft is not None and raft.role is RaftRole.LEADER and raft.epoch in self._log.epochs:
+        if raft is not None and raft.role.role is RaftRole.LEADER and raft.epoch in self._log.epochs:
             what = f"{machine.host} leads {raft.epoch} and loads a snapshot"
             self._findings.broken("leader-loads-no-snapshot", what)
 

@@ -118,7 +118,7 @@ def _newest_of_two(machine: Machine) -> str | None:
     """The newest snapshot of a running node that could also start from the one before it."""
     names = [name for name in names_in(machine.disk, METADATA_LOG) if parse_snapshot_name(name) is not None]
     raft = raft_of(machine)
-    if raft is None or len(names) < 2 or len(raft.snapshots) < 2 or raft.snapshots[-2].offset < raft.start_offset:
+    if raft is None or len(names) < 2 or len(raft.log.snapshots) < 2 or raft.log.snapshots[-2].offset < raft.log.start:
         return None
     return f"{METADATA_LOG}/{names[-1]}"
 
@@ -146,7 +146,7 @@ def _wipe(stage: Stage[QuorumCluster]) -> Undo:
     cluster = stage.cluster
     leader = cluster.active_controller()
     raft = None if leader is None else raft_of(leader)
-    if raft is None or raft.kraft_version == 0 or len(raft.voters) < _VOTERS_MIN:
+    if raft is None or raft.history.level == 0 or len(raft.voters) < _VOTERS_MIN:
         return nothing
     if cluster.scheduler.now_ns < cluster.voters_asked_ns + _ASKED_NS or "holding" in cluster.counts:
         return nothing

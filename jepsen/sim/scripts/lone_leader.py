@@ -59,9 +59,9 @@ def lone_leader(cluster: SimCluster, rng: random.Random, alone: bool) -> Script:
 
 def _end_of(machine: Machine) -> int:
     raft = raft_of(machine)
-    return 0 if raft is None else raft.end_offset
+    return 0 if raft is None else raft.log.accepted_end
 
 
 def _leads(machine: Machine) -> bool:
     raft = raft_of(machine)
-    return raft is not None and raft.role is RaftRole.LEADER
+    return raft is not None and raft.role.role is RaftRole.LEADER

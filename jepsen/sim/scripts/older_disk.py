@@ -77,8 +77,8 @@ def _is_of_the_log(name: str) -> bool:
 
 def _is_led(cluster: SimCluster, others: list[Machine]) -> bool:
     leader = cluster.active_controller()
-    raft = None if leader is None or leader.node is None or leader.node.driver is None else leader.node.driver.raft
-    return leader in others and raft is not None and raft.role is RaftRole.LEADER
+    raft = None if leader is None or leader.node is None or leader.node.driver is None else leader.node.driver.core
+    return leader in others and raft is not None and raft.role.role is RaftRole.LEADER
 
 
 def _holds_all(cluster: SimCluster, voter: Machine) -> bool:

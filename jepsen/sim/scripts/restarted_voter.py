@@ -80,6 +80,6 @@ def _promised(voter: Machine, epoch: Epoch, *, follows: bool) -> Callable[[], bo
         raft = raft_of(voter)
         if raft is None or raft.epoch != epoch:
             return False
-        return raft.role is RaftRole.FOLLOWER if follows else durable_state(voter).voted is not None
+        return raft.role.role is RaftRole.FOLLOWER if follows else durable_state(voter).voted is not None
 
     return holds

@@ -23,6 +23,7 @@ from quorumlog.messages.metadata_records import (
     DirectoryList,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
+    MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
@@ -31,7 +32,6 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, TOPIC_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import LOST
 

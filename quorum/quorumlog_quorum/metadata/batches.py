@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.common import FeatureRange
-from quorumlog.messages.metadata_records import FeatureLevelRecord
+from quorumlog.messages.metadata_records import FeatureLevelRecord, MetadataRecord
 from quorumlog.records import BatchHeader, iter_batch, verify_crc
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED, check_supported
-from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, decode_record
+from quorumlog_quorum.metadata.frame import BadRecord, decode_record
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 
 

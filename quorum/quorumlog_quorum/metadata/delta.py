@@ -27,6 +27,7 @@ from quorumlog.messages.metadata_records import (
     EndTransactionRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
+    MetadataRecord,
     NoOpRecord,
     PartitionChangeRecord,
     PartitionRecord,
@@ -55,7 +56,7 @@ from quorumlog_quorum.metadata.deleted_topics import (
     deleted_topic_hash,
 )
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL, metadata_version
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import ReplayError
 from quorumlog_quorum.metadata.image import (
     TOPIC_RESOURCE,
     ConfigResource,

@@ -24,6 +24,7 @@ from quorumlog.messages.metadata_records import (
     DeletedTopicRecord,
     EndTransactionRecord,
     ForgetDeletedTopicsRecord,
+    MetadataRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
@@ -33,7 +34,7 @@ from quorumlog.messages.metadata_records import (
     UserScramCredentialRecord,
 )
 from quorumlog_quorum.metadata.features import IMPORT_LEVEL
-from quorumlog_quorum.metadata.frame import MetadataRecord, differs_between, has_field
+from quorumlog_quorum.metadata.frame import differs_between, has_field
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import IMPORTING
 from quorumlog_quorum.metadata.snapshot_records import broker_record
@@ -151,5 +152,7 @@ def records_after(image: Image, level: int) -> Iterator[MetadataRecord]:
 
 
 def _crossed(image: Image, level: int) -> Iterator[Rule]:
-    for kind in differs_between(level, image.metadata_version):
-        yield RULES[kind]
+    """In the order of RULES."""
+    crossed = differs_between(level, image.metadata_version)
+    assert RULES.keys() >= set(crossed), f"records without a rule among {crossed}"
+    yield from (rule for kind, rule in RULES.items() if kind in crossed)

@@ -9,9 +9,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from quorumlog.ids import UUID_BYTES, format_uuid
-from quorumlog.messages.metadata_records import SnapshotStateRecord, UserScramCredentialRecord
+from quorumlog.messages.metadata_records import MetadataRecord, SnapshotStateRecord, UserScramCredentialRecord
 from quorumlog_quorum.metadata.access import sorted_access
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import Image, TopicImage, finalized_levels
 
 Plain = dict[str, Any]

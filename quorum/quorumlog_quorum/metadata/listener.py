@@ -10,24 +10,14 @@ from typing import Protocol
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 from quorumlog.slices import Sliced
+from quorumlog_quorum.metadata.snapshot_load import ImageLoad
 from quorumlog_quorum.snapshots import SnapshotHeading
 
 
-class SnapshotLoad(Protocol):
-    """One snapshot on its way to a listener. One that is dropped without `finish` must change nothing.
-
-    Each call comes after the last step of the one before.
-    """
-
-    def add(self, batches: bytes) -> Sliced[None] | None:
-        """Whole verified batches of the file, in order; control batches too."""
-
-    def finish(self) -> Sliced[None] | None:
-        """Everything was added: from now on the snapshot counts."""
-
-
 class RaftListener(Protocol):
-    def on_snapshot(self, heading: SnapshotHeading) -> SnapshotLoad | None:
+    """Two things listen: the metadata loader, and the controller, which must not be imported from below."""
+
+    def on_snapshot(self, heading: SnapshotHeading) -> ImageLoad | None:
         """A snapshot stands for all records before `heading.id.offset`, where the next `on_committed` continues.
 
         It comes at the start, and in a running process whose log was left behind. None: of no interest.

@@ -1,6 +1,6 @@
 """From committed batches to published images (KIP-631).
 
-The loader is a listener of the quorum's log (RaftListener), and all others subscribe to it (MetadataSubscription). It
+The loader is a listener of the quorum's log (RaftListener), and all others subscribe to it (subscription.py). It
 publishes in order, and for the first time only when the local log has caught up with the high watermark that was the
 first to be known: a broker must not act on an image of last week. A record that cannot be replayed is raised to the
 driver, which stops the node: it must not act on half an image.
@@ -25,13 +25,12 @@ from collections.abc import Callable
 
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.messages.metadata_records import BeginTransactionRecord, RemoveTopicRecord
+from quorumlog.messages.metadata_records import BeginTransactionRecord, MetadataRecord, RemoveTopicRecord
 from quorumlog.records import headers
 from quorumlog.slices import Later, OneATurn, Rotation, Sliced
 from quorumlog_quorum.metadata.batches import ReplayedTo, metadata_records
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between
 from quorumlog_quorum.metadata.snapshot_load import ImageLoad
@@ -46,7 +45,7 @@ PARTITIONS_GONE_PER_RECORD = 8  # taking so many from the image costs as much as
 
 
 class MetadataLoader:
-    """A RaftListener and a MetadataSubscription. Must be the driver's first listener."""
+    """A RaftListener, which must be the driver's first one, and what a broker knows of the quorum."""
 
     def __init__(self, supported: tuple[FeatureRange, ...] = SUPPORTED, later: Later | None = None) -> None:
         """supported: the levels of features that this node's software supports. later: see `OneATurn`."""
@@ -70,7 +69,7 @@ class MetadataLoader:
         self._waiting: dict[asyncio.Future[bool], Offset] = {}  # in the order in which they came
         self._progress_callbacks: list[Callable[[], None]] = []
 
-    # For readers (MetadataSubscription).
+    # For readers.
 
     @property
     def image(self) -> Image:
@@ -96,6 +95,7 @@ class MetadataLoader:
 
     @property
     def high_watermark(self) -> Offset:
+        """Exclusive end of what the quorum has committed, as far as this node knows; -1: not known."""
         return self._high_watermark
 
     @property
@@ -123,6 +123,7 @@ class MetadataLoader:
         yield from listener(delta, image) or ()
 
     def on_controller_change(self, callback: Callable[[], None]) -> None:
+        """Call back each time `active_controller` changes."""
         self._controller_callbacks.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:

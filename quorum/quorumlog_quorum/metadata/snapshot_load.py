@@ -1,4 +1,4 @@
-"""One snapshot on its way into the loader (quorumlog_quorum/metadata/listener.py: SnapshotLoad).
+"""One snapshot on its way into the loader.
 
 It builds an image of its own beside the one in force. A load that is dropped half-way has changed nothing.
 """
@@ -16,7 +16,10 @@ from quorumlog_quorum.snapshots.codec import values_of
 
 
 class ImageLoad:
-    """Errors are those of ImageBuilder and `values_of`; each means that the snapshot must not be used."""
+    """Each call comes after the last step of the one before.
+
+    Errors are those of ImageBuilder and `values_of`; each means that the snapshot must not be used.
+    """
 
     def __init__(
         self,
@@ -30,12 +33,12 @@ class ImageLoad:
         self._on_progress = on_progress
 
     def add(self, batches: bytes) -> Sliced[None]:
-        """Whole verified batches of the snapshot, in order."""
+        """Whole verified batches of the snapshot, in order; control batches too."""
         for _ in self._builder.add(values_of(batches)):
             self._on_progress(self._builder.partitions)
             yield
         self._on_progress(self._builder.partitions)
 
     def finish(self) -> Sliced[None]:
-        """The state hash is compared before anything changes."""
+        """Everything was added: from now on the snapshot counts. The state hash is compared before anything changes."""
         yield from self._install(self._builder.finish())

@@ -27,6 +27,7 @@ from quorumlog.messages.metadata_records import (
     ConfigRecord,
     DeletedTopicRecord,
     FeatureLevelRecord,
+    MetadataRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
@@ -39,7 +40,7 @@ from quorumlog_quorum.metadata.access import sorted_access
 from quorumlog_quorum.metadata.batches import understood
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image, TopicImage
 from quorumlog_quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
 from quorumlog_quorum.metadata.registration import BrokerRegistration, ControllerRegistration, PartitionRegistration

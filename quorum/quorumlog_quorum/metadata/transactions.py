@@ -20,9 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from quorumlog.ids import Offset
-from quorumlog.messages.metadata_records import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
+from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    MetadataRecord,
+)
 from quorumlog.records import BatchHeader
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import ReplayError
 
 Replayable = tuple[Offset, MetadataRecord]  # a record and the offset to replay it at
 NOTHING: tuple[Replayable, ...] = ()

@@ -21,11 +21,13 @@ from quorumlog_quorum.raft import (
     SnapshotInstalled,
 )
 
-Announcement = HighWatermark | LeaderChanged | LeadershipClaimed | LeadershipLost | HandOverBegun | SnapshotInstalled
-
 
 class Announcements:
-    """leader_id, epoch, high_watermark: as last announced. The high watermark is exclusive; -1: not known."""
+    """What this node's listeners know; whoever reads the quorum's state as they do reads it here.
+
+    leader_id, epoch, high_watermark: as last announced. leader_id: None while none is known. The high watermark is
+    exclusive; -1: not known.
+    """
 
     def __init__(
         self,
@@ -60,29 +62,37 @@ class Announcements:
         """See Delivery."""
         return None if self._delivery is None else self._delivery.applied
 
-    def announce(self, effect: Announcement) -> None:
-        assert self._delivery is not None
-        match effect:
-            case HighWatermark(offset):
-                self.high_watermark = offset
-                if not self._ended:
-                    self._delivery.on_high_watermark(offset)
-            case LeaderChanged(leader_id, epoch):
-                self._on_leader_changed(self._delivery, leader_id, epoch)
-            case LeadershipClaimed(epoch, end_offset):
-                if not self._ended:
-                    self._delivery.on_claimed(epoch, end_offset)
-            case HandOverBegun(epoch):
-                self._delivery.on_hand_over(epoch)
-            case SnapshotInstalled(snapshot):
-                if not self._ended:
-                    self._delivery.on_installed(snapshot)
-            case LeadershipLost(epoch):
-                self._delivery.on_lost(epoch)
+    # One method for each effect that is an announcement.
 
-    def _on_leader_changed(self, delivery: Delivery, leader_id: NodeId | None, epoch: Epoch) -> None:
-        self.leader_id, self.epoch = leader_id, epoch
+    def on_high_watermark(self, effect: HighWatermark) -> None:
+        assert self._delivery is not None
+        self.high_watermark = effect.offset
+        if not self._ended:
+            self._delivery.on_high_watermark(effect.offset)
+
+    def on_leader_changed(self, effect: LeaderChanged) -> None:
+        assert self._delivery is not None
+        leader_id = self.leader_id = effect.leader_id
+        self.epoch = effect.epoch
         if leader_id is not None and leader_id != self._node_id:
-            self._on_other_leader(leader_id, epoch)
+            self._on_other_leader(leader_id, effect.epoch)
         endpoint = None if leader_id is None else self._endpoint_of(leader_id)
-        delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, epoch, endpoint)
+        self._delivery.on_leader_changed(NO_NODE if leader_id is None else leader_id, effect.epoch, endpoint)
+
+    def on_claimed(self, effect: LeadershipClaimed) -> None:
+        assert self._delivery is not None
+        if not self._ended:
+            self._delivery.on_claimed(effect.epoch, effect.end_offset)
+
+    def on_hand_over(self, effect: HandOverBegun) -> None:
+        assert self._delivery is not None
+        self._delivery.on_hand_over(effect.epoch)
+
+    def on_installed(self, effect: SnapshotInstalled) -> None:
+        assert self._delivery is not None
+        if not self._ended:
+            self._delivery.on_installed(effect.snapshot)
+
+    def on_lost(self, effect: LeadershipLost) -> None:
+        assert self._delivery is not None
+        self._delivery.on_lost(effect.epoch)

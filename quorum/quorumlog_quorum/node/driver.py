@@ -44,6 +44,7 @@ from quorumlog_quorum.node.raft_loop import RaftLoop
 from quorumlog_quorum.node.request_check import check_request
 from quorumlog_quorum.raft import (
     ConfirmationRequested,
+    Core,
     LogState,
     Membership,
     NotLeader,
@@ -72,7 +73,11 @@ from quorumlog_storage.writer.writer import Outcome
 
 
 class Driver:
-    """One node's part in the quorum. `start` once, `stop` once; everything on one event loop."""
+    """One node's part in the quorum. `start` once, `stop` once; everything on one event loop.
+
+    What the quorum's state is, is read in `core`, as this node's Raft has it, and in `announcements`, as the listeners
+    have been told.
+    """
 
     def __init__(
         self,
@@ -107,6 +112,7 @@ class Driver:
         snapshots, slices: when to take one, and the committed metadata as values of records; None: none is taken.
         note_interval_ms: see MetadataLog. older_points: see MetadataDirectory. clean: as for `Log.open`.
         """
+        self.node_id = node_id
         self._key = VoterKey(node_id, directory_id)
         self._cluster_id, self._voters, self._membership = cluster_id, voters, membership or Membership()
         self._clock, self._rng, self._nursery = clock, rng, nursery
@@ -119,16 +125,17 @@ class Driver:
             older_points=older_points,
             clean=clean,
         )
-        self._peers = Peers(node_id=node_id, endpoint_of=self.endpoint_of, transport=transport, nursery=nursery)
+        self._peers = Peers(node_id=node_id, endpoint_of=self._endpoint_of, transport=transport, nursery=nursery)
         self._candidates = CandidateProbe(transport, nursery)
         self._note_interval_ms = note_interval_ms
         self._snapshot_config, self._slices = snapshots or SnapshotConfig(), slices
         self._own_snapshots: OwnSnapshots | None = None  # until started
         self._proof = DeathProof(transport=transport, peers=self._peers, nursery=nursery, on_dead=self._on_dead)
         self._loop: RaftLoop | None = None  # until started
+        self.core: Core | None = None  # likewise; others only read it
         self.opened: OpenedMetadata | None = None  # what opening the log found
         self.snapshots: SnapshotStore | None = None  # until started
-        self._announcements = Announcements(node_id, self.endpoint_of, self._proof.learn_incarnation)
+        self.announcements = Announcements(node_id, self._endpoint_of, self._proof.learn_incarnation)
         self._asks = OpenAsks(self._step)
         self._stopped = False
         self._directory_failed = False
@@ -136,61 +143,31 @@ class Driver:
     # --- for the node ---
 
     @property
-    def node_id(self) -> NodeId:
-        return self._key.node_id
+    def is_leader(self) -> bool:
+        """Appends are accepted, though they may never be committed."""
+        return not self._stopped and self.core is not None and self.core.role.role is RaftRole.LEADER
 
-    @property
-    def leader(self) -> NodeId | None:
-        """The leader as the listeners know it; None while none is known."""
-        return self._announcements.leader_id
-
-    @property
-    def epoch(self) -> Epoch:
-        """The epoch as the listeners know it."""
-        return self._announcements.epoch
+    # --- for the controller (MetadataDriver) ---
 
     @property
     def high_watermark(self) -> Offset:
         """Exclusive, as the listeners know it; -1: not known yet."""
-        return self._announcements.high_watermark
-
-    @property
-    def is_leader(self) -> bool:
-        """Appends are accepted, though they may never be committed."""
-        return not self._stopped and self.role is RaftRole.LEADER
-
-    @property
-    def role(self) -> RaftRole:
-        return RaftRole.UNATTACHED if self._loop is None else self._loop.raft.role
-
-    @property
-    def raft(self) -> Raft | None:
-        """For observers such as the simulation's invariants, which only read its properties. None until started."""
-        return None if self._loop is None else self._loop.raft
+        return self.announcements.high_watermark
 
     @property
     def end_offset(self) -> Offset:
         """Exclusive end of the own log, including records whose write is queued."""
-        return 0 if self._loop is None else self._loop.raft.end_offset
+        return 0 if self.core is None else self.core.log.accepted_end
 
     @property
-    def delivered(self) -> Offset:
-        """Exclusive end of the records that the listeners have been given."""
-        return self._announcements.delivered
-
-    @property
-    def voters(self) -> VoterSet:
-        """The set in force; before the start the static one."""
-        return self._voters if self._loop is None else self._loop.raft.voters
-
-    def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
-        """Where a node of the quorum listens, as far as this one knows."""
-        return self._voters.endpoint_of(node_id) if self._loop is None else self._loop.raft.endpoint_of(node_id)
+    def voter_ids(self) -> tuple[NodeId, ...]:
+        """Of the voters in force, ascending; before the start of the static ones."""
+        return tuple(self._voters if self.core is None else self.core.voters)
 
     @property
     def kraft_version(self) -> int:
         """0: the voters are configured; 1: they are in the log. 0 before the start."""
-        return 0 if self._loop is None else self._loop.raft.kraft_version
+        return 0 if self.core is None else self.core.history.level
 
     async def upgrade_kraft_version(self, *, validate_only: bool = False) -> None:
         """Put the voters into the log, as the leader: kraft.version 1. Raises ApiError, which says why it cannot."""
@@ -198,10 +175,29 @@ class Driver:
             raise ApiError(ErrorCode.NOT_CONTROLLER, f"node {self.node_id} is starting or shutting down")
         await self._asks.ask(lambda token: UpgradeRequested(token, validate_only))
 
-    @property
-    def voter_ids(self) -> tuple[NodeId, ...]:
-        """Of the voters in force, ascending."""
-        return tuple(self.voters)
+    def confirm_leadership(self) -> asyncio.Future[None]:
+        """Done when a majority of the voters has followed this leader since the call: what it knew then is not stale.
+
+        It raises ApiError if this node does not lead, or stops leading first (at the latest by check-quorum).
+        """
+        if self._loop is None or self._stopped:
+            raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is starting or shutting down")
+        return self._asks.ask(ConfirmationRequested)
+
+    def append(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
+        """Append one atomic batch as the leader of `epoch`. Returns its exclusive end; listeners learn of the commit.
+
+        Raises NotLeader, ApiError(RECORD_LIST_TOO_LARGE); then nothing was appended.
+        """
+        if self._loop is None or self._stopped:
+            raise NotLeader(epoch, self.announcements.leader_id, self.announcements.epoch)
+        size = sum(len(value) for value in values)
+        if size > self._config.max_batch_bytes:
+            text = f"{size} bytes in one batch of metadata, at most {self._config.max_batch_bytes} are allowed"
+            raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE, text)
+        return self._loop.append(epoch, values)
+
+    # --- start, requests, stop ---
 
     async def start(self) -> None:
         """Open the log and take part. Raises CorruptQuorumState, SnapshotMissing, DiskError, DirectoryOffline."""
@@ -216,9 +212,11 @@ class Driver:
         delivery = Delivery(
             self._log, start, self._listeners, self._fail, self.snapshots, own.on_delivered, own.on_lost
         )
-        self._announcements.start(delivery)
+        self.announcements.start(delivery)
+        raft = self._make_raft(opened)
+        self.core = raft.core
         self._loop = RaftLoop(
-            self._make_raft(opened),
+            raft,
             log=self._log,
             snapshots=self.snapshots,
             served=own.served,
@@ -227,7 +225,7 @@ class Driver:
             proof=self._proof,
             candidates=self._candidates,
             asks=self._asks,
-            announcements=self._announcements,
+            announcements=self.announcements,
             clock=self._clock,
             on_error=self._fail,
         )
@@ -281,28 +279,6 @@ class Driver:
             text = f"this is the cluster {self._cluster_id}, the request is for {request.cluster_id}"
             raise ApiError(ErrorCode.INCONSISTENT_CLUSTER_ID, text)
 
-    def confirm_leadership(self) -> asyncio.Future[None]:
-        """Done when a majority of the voters has followed this leader since the call: what it knew then is not stale.
-
-        It raises ApiError if this node does not lead, or stops leading first (at the latest by check-quorum).
-        """
-        if self._loop is None or self._stopped:
-            raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"node {self.node_id} is starting or shutting down")
-        return self._asks.ask(ConfirmationRequested)
-
-    def append(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
-        """Append one atomic batch as the leader of `epoch`. Returns its exclusive end; listeners learn of the commit.
-
-        Raises NotLeader, ApiError(RECORD_LIST_TOO_LARGE); then nothing was appended.
-        """
-        if self._loop is None or self._stopped:
-            raise NotLeader(epoch, self.leader, self.epoch)
-        size = sum(len(value) for value in values)
-        if size > self._config.max_batch_bytes:
-            text = f"{size} bytes in one batch of metadata, at most {self._config.max_batch_bytes} are allowed"
-            raise ApiError(ErrorCode.RECORD_LIST_TOO_LARGE, text)
-        return self._loop.append(epoch, values)
-
     def _make_raft(self, opened: OpenedMetadata) -> Raft:
         log = opened.log
         return Raft(
@@ -341,15 +317,19 @@ class Driver:
             clock=self._clock,
             slices=self._slices,
             voters_at=self._voters_at,
-            delivered=lambda: self._announcements.delivered,
-            applied=lambda: self._announcements.applied,
+            delivered=lambda: self.announcements.delivered,
+            applied=lambda: self.announcements.applied,
             step=self._step,
             on_error=self._fail,
         )
 
+    def _endpoint_of(self, node_id: NodeId) -> Endpoint | None:
+        """Where a node of the quorum listens, as far as this one knows."""
+        return (self._voters if self.core is None else self.core).endpoint_of(node_id)
+
     def _voters_at(self, offset: Offset) -> tuple[KRaftVersion | None, Voters | None]:
-        assert self._loop is not None
-        return self._loop.raft.voter_records_at(offset)
+        assert self.core is not None
+        return self.core.voter_records_at(offset)
 
     def _step(self, event: RaftEvent) -> None:
         if self._loop is not None:
@@ -377,7 +357,7 @@ class Driver:
         if self._stopped or (self._directory_failed and isinstance(error, DirectoryOffline)):
             return
         if isinstance(error, UnsupportedMetadata | LogUnreadable):
-            self._announcements.end()
+            self.announcements.end()
             if isinstance(error, LogUnreadable):
                 self.on_directory_failed()
             self._on_fatal(str(error))
@@ -394,7 +374,7 @@ class Driver:
         """End driver and loop. error: for the requests that wait."""
         if self._loop is not None:
             self._loop.stop()
-        self._announcements.end()
+        self.announcements.end()
         if self._own_snapshots is not None:
             self._own_snapshots.stop()
         self._asks.fail(error)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, get_args
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog_quorum.disk.metadata_directory import MetadataDirectory
-from quorumlog_quorum.disk.metadata_log import MetadataLog
+from quorumlog_quorum.disk.metadata_log import Appending, MetadataLog
 from quorumlog_quorum.node.announcements import Announcements
 from quorumlog_quorum.node.candidate_probe import CandidateProbe
 from quorumlog_quorum.node.death_proof import DeathProof
@@ -50,7 +51,6 @@ from quorumlog_quorum.raft import (
     PersistQuorumState,
     ProbeCandidate,
     ProbeLeader,
-    QuorumState,
     Raft,
     RaftEffect,
     RaftEvent,
@@ -84,8 +84,8 @@ RETRY_MS = 5  # until an effect that met a full worker queue is tried again
 class EffectQueue:
     """`hold` stops the queue before the next effect until `release`. Performing an effect may call any method."""
 
-    def __init__(self, perform: Callable[[RaftEffect], None], on_error: Callable[[Exception], None]) -> None:
-        """perform: starts one effect; raises WorkerFull if it did nothing and must be tried again later.
+    def __init__(self, perform: Mapping[type, Callable[[Any], None]], on_error: Callable[[Exception], None]) -> None:
+        """perform: what starts an effect, by its type; raises WorkerFull if it did nothing and must be called again.
 
         on_error: called with any other exception of `perform`. It may call `stop`; else the next effect follows.
         """
@@ -125,7 +125,7 @@ class EffectQueue:
     def _perform_next(self) -> None:
         effect = self._waiting.popleft()
         try:
-            self._perform(effect)
+            self._perform[type(effect)](effect)
         except WorkerFull:
             self._waiting.appendleft(effect)
             self.hold()
@@ -177,19 +177,8 @@ class LateTimer:
 
 
 LAST_VOTE_MS = 200  # a leader that has resigned stays so long at most to vote for its successor
-ON_DISK = (
-    PersistQuorumState,
-    AppendLeaderChange,
-    AppendValues,
-    AppendControl,
-    AppendFetched,
-    TruncateTo,
-    RestartLog,
-    StoreSnapshotPiece,
-    FinishSnapshot,
-    DropSnapshot,
-)
 NOT_LEADING = "this node does not lead the quorum"
+Actions = dict[type[RaftEffect], Callable[[Any], None]]
 DISK_GONE = "this node's disk has failed or does not answer; it takes no part in the quorum any more"
 
 
@@ -213,12 +202,14 @@ class RaftLoop:
         on_error: Callable[[Exception], None],
     ) -> None:
         """on_error: called with each exception of the core, of an effect and of a listener. It may call `stop`."""
-        self.raft = raft
+        self._raft = raft
         self._log, self._snapshots, self._served, self._directory = log, snapshots, served, directory
         self._peers, self._proof, self._asks, self._announcements = peers, proof, asks, announcements
         self._candidates = candidates
         self._clock, self._on_error = clock, on_error
-        self._effects = EffectQueue(self._perform, on_error)
+        self._actions = self._on_disk() | self._elsewhere()
+        assert self._actions.keys() == set(get_args(RaftEffect))
+        self._effects = EffectQueue(self._actions, on_error)
         self._timer = LateTimer(clock, lambda: self.step(TimerFired()))
         self._resigned = asyncio.Event()
         self._followed = asyncio.Event()  # set while another node is known to lead
@@ -232,27 +223,27 @@ class RaftLoop:
         if self._stopped:
             return
         try:
-            effects = self.raft.step(event, self._clock.now_ms())
+            effects = self._raft.step(event, self._clock.now_ms())
         except Exception as error:
             self._on_error(error)
             return
         self._effects.add(effects)
-        self._timer.set(None if self._stopped else self.raft.deadline_ms())
+        self._timer.set(None if self._stopped else self._raft.deadline_ms())
 
     def append(self, epoch: Epoch, values: Sequence[bytes]) -> Offset:
         """Append one atomic batch as the leader of `epoch`. Returns its exclusive end. Raises NotLeader."""
         try:
-            effects = self.raft.step(AppendRequested(epoch, values), self._clock.now_ms())
+            effects = self._raft.step(AppendRequested(epoch, values), self._clock.now_ms())
         except AssertionError as error:
             self._on_error(error)
             raise
-        end_offset = self.raft.end_offset
+        end_offset = self._raft.core.log.accepted_end
         self._effects.add(effects)
         return end_offset
 
     async def hand_over(self, timeout_ms: int) -> None:
         """Choose a successor and resign. Returns when it leads, or nobody leads in time, or after timeout_ms."""
-        led = self.raft.role is RaftRole.LEADER
+        led = self._raft.core.role.role is RaftRole.LEADER
         self.step(ShutdownRequested())
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -271,6 +262,8 @@ class RaftLoop:
         that is not kept: from the first one on nothing is sent and nothing is answered.
         """
         self._disk_gone = True
+        undone = dict.fromkeys(self._on_disk(), self._leave_undone)
+        self._actions |= undone | {PersistQuorumState: self._break_promise}
         self.step(ShutdownRequested(at_once=True))
         if self._persisting:
             self._persisting, self._unkept = False, True
@@ -283,71 +276,118 @@ class RaftLoop:
         self._resigned.set()
         self._followed.set()
 
-    def _perform(self, effect: RaftEffect) -> None:
-        """Raises WorkerFull: then nothing has happened."""
-        if self._disk_gone and isinstance(effect, ON_DISK):
-            self._unkept = self._unkept or isinstance(effect, PersistQuorumState)
-            return
-        match effect:
-            case PersistQuorumState(state):
-                self._persist(state)
-            case Send():
-                if not self._unkept:
-                    self._peers.call(effect, self.step)
-            case Reply(token, message):
-                if self._unkept:
-                    self._asks.refuse(token, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, DISK_GONE))
-                else:
-                    self._asks.answer(token, message)
-            case ReadForFetch(token, offset, max_bytes, upper_bound):
-                self._log.read(offset, max_bytes, upper_bound, lambda data: self.step(RecordsRead(token, data)))
-            case AppendLeaderChange() | AppendValues() | AppendControl() | AppendFetched():
-                self._log.append(effect, self._clock.wall_ms(), self._on_written, self._on_synced)
-            case TruncateTo(end_offset):
-                self._log.truncate_to(end_offset, lambda end: self.step(LogTruncated(end)))
-            case RestartLog(snapshot):
-                self._log.restart_at(snapshot.offset, lambda end: self.step(LogTruncated(end)))
-            case ReadSnapshot() | StoreSnapshotPiece() | FinishSnapshot() | DropSnapshot():
-                self._perform_on_snapshots(effect)
-            case RecordsRegained():
-                self._directory.forget_loss(self._on_error)
-            case ProbeCandidate():
-                self._candidates.ask(effect, self.step)
-            case MembershipSettled():
-                self._directory.note_joined(self._on_error)
-            case KRaftVersionAnswered(token, ErrorCode.NONE) | LeadershipConfirmed(token, True):
-                self._asks.answer(token, None)
-            case KRaftVersionAnswered(token, code, text):
-                self._asks.refuse(token, ApiError(code, text))
-            case LeadershipConfirmed(token):
-                self._asks.refuse(token, ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, NOT_LEADING))
-            case ProbeLeader(node_id, epoch):
-                self._proof.suspect(node_id, epoch)
-            case ShutdownFinished():
-                self._resigned.set()
-            case LeaderChanged(None) if self._disk_gone and self._followed.is_set():
-                pass  # a node that asks nobody any more hands its partitions over to the controller that it knew
-            case LeaderChanged(leader_id):
-                if leader_id not in (None, self.raft.node_id):
-                    self._followed.set()
-                else:
-                    self._followed.clear()
-                self._announcements.announce(effect)
-            case HighWatermark() | LeadershipClaimed() | LeadershipLost() | HandOverBegun() | SnapshotInstalled():
-                self._announcements.announce(effect)
+    def _on_disk(self) -> Actions:
+        """How each effect on the node's disk is performed. Raises WorkerFull: then nothing has happened."""
+        appends = (AppendLeaderChange, AppendValues, AppendControl, AppendFetched)
+        return dict.fromkeys(appends, self._append) | {
+            PersistQuorumState: self._persist,
+            TruncateTo: self._truncate,
+            RestartLog: self._restart_log,
+            StoreSnapshotPiece: self._store_piece,
+            FinishSnapshot: self._finish_snapshot,
+            DropSnapshot: lambda effect: self._snapshots.drop(effect.snapshot),
+        }
 
-    def _perform_on_snapshots(self, effect: ReadSnapshot | StoreSnapshotPiece | FinishSnapshot | DropSnapshot) -> None:
-        match effect:
-            case ReadSnapshot(token, snapshot, position, max_bytes):
-                answer = lambda size, data: self.step(SnapshotRead(token, size, data))  # noqa: E731
-                self._served.read(snapshot, position, max_bytes, answer)
-            case StoreSnapshotPiece(snapshot, position, data):
-                stored = lambda size: self.step(SnapshotPieceStored(snapshot, size))  # noqa: E731
-                self._snapshots.store_piece(snapshot, position, data, stored)
-            case FinishSnapshot(snapshot):
-                self._snapshots.finish(snapshot, lambda heading: self.step(_finished(snapshot, heading)))
-            case DropSnapshot(snapshot):
-                self._snapshots.drop(snapshot)
+    def _elsewhere(self) -> Actions:
+        """How every other effect is performed."""
+        told = self._announcements
+        return {
+            Send: self._send,
+            Reply: self._reply,
+            ReadForFetch: self._read_for_fetch,
+            ReadSnapshot: self._read_snapshot,
+            RecordsRegained: lambda _: self._directory.forget_loss(self._on_error),
+            MembershipSettled: lambda _: self._directory.note_joined(self._on_error),
+            ProbeCandidate: lambda effect: self._candidates.ask(effect, self.step),
+            ProbeLeader: lambda effect: self._proof.suspect(effect.node_id, effect.epoch),
+            KRaftVersionAnswered: self._answer_upgrade,
+            LeadershipConfirmed: self._answer_confirmation,
+            ShutdownFinished: lambda _: self._resigned.set(),
+            LeaderChanged: self._on_leader_changed,
+            HighWatermark: told.on_high_watermark,
+            LeadershipClaimed: told.on_claimed,
+            LeadershipLost: told.on_lost,
+            HandOverBegun: told.on_hand_over,
+            SnapshotInstalled: told.on_installed,
+        }
+
+    # On the disk.
+
+    def _leave_undone(self, _: RaftEffect) -> None:
+        """The disk is gone."""
+
+    def _break_promise(self, _: PersistQuorumState) -> None:
+        self._unkept = True
+
+    def _append(self, effect: Appending) -> None:
+        self._log.append(effect, self._clock.wall_ms(), self._on_written, self._on_synced)
+
+    def _truncate(self, effect: TruncateTo) -> None:
+        self._log.truncate_to(effect.end_offset, self._on_truncated)
+
+    def _restart_log(self, effect: RestartLog) -> None:
+        self._log.restart_at(effect.snapshot.offset, self._on_truncated)
+
+    def _store_piece(self, effect: StoreSnapshotPiece) -> None:
+        snapshot = effect.snapshot
+        stored = lambda size: self.step(SnapshotPieceStored(snapshot, size))  # noqa: E731
+        self._snapshots.store_piece(snapshot, effect.position, effect.data, stored)
+
+    def _finish_snapshot(self, effect: FinishSnapshot) -> None:
+        snapshot = effect.snapshot
+        self._snapshots.finish(snapshot, lambda heading: self.step(_finished(snapshot, heading)))
+
+    def _persist(self, effect: PersistQuorumState) -> None:
+        """The queue goes on when the state is durable."""
+        self._directory.persist(effect.state, self._on_persisted)
+        self._persisting = True
+        self._effects.hold()
+
+    # Elsewhere.
+
+    def _send(self, effect: Send) -> None:
+        if not self._unkept:
+            self._peers.call(effect, self.step)
+
+    def _reply(self, effect: Reply) -> None:
+        if self._unkept:
+            self._asks.refuse(effect.token, ApiError(ErrorCode.KAFKA_STORAGE_ERROR, DISK_GONE))
+        else:
+            self._asks.answer(effect.token, effect.message)
+
+    def _read_for_fetch(self, effect: ReadForFetch) -> None:
+        token = effect.token
+        read = lambda data: self.step(RecordsRead(token, data))  # noqa: E731
+        self._log.read(effect.offset, effect.max_bytes, effect.upper_bound, read)
+
+    def _read_snapshot(self, effect: ReadSnapshot) -> None:
+        token = effect.token
+        read = lambda size, data: self.step(SnapshotRead(token, size, data))  # noqa: E731
+        self._served.read(effect.snapshot, effect.position, effect.max_bytes, read)
+
+    def _answer_upgrade(self, effect: KRaftVersionAnswered) -> None:
+        if effect.error_code is ErrorCode.NONE:
+            self._asks.answer(effect.token, None)
+        else:
+            self._asks.refuse(effect.token, ApiError(effect.error_code, effect.text))
+
+    def _answer_confirmation(self, effect: LeadershipConfirmed) -> None:
+        if effect.confirmed:
+            self._asks.answer(effect.token, None)
+        else:
+            self._asks.refuse(effect.token, ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, NOT_LEADING))
+
+    def _on_leader_changed(self, effect: LeaderChanged) -> None:
+        """A node that asks nobody any more hands its partitions over to the controller that it knew."""
+        if effect.leader_id is None and self._disk_gone and self._followed.is_set():
+            return
+        if effect.leader_id not in (None, self._raft.core.node_id):
+            self._followed.set()
+        else:
+            self._followed.clear()
+        self._announcements.on_leader_changed(effect)
+
+    # What the disk answers.
 
     def _on_written(self, end_offset: Offset) -> None:
         self.step(LogWritten(end_offset))
@@ -355,11 +395,8 @@ class RaftLoop:
     def _on_synced(self, end_offset: Offset) -> None:
         self.step(LogSynced(end_offset))
 
-    def _persist(self, state: QuorumState) -> None:
-        """The queue goes on when `state` is durable."""
-        self._directory.persist(state, self._on_persisted)
-        self._persisting = True
-        self._effects.hold()
+    def _on_truncated(self, end_offset: Offset) -> None:
+        self.step(LogTruncated(end_offset))
 
     def _on_persisted(self, outcome: Outcome) -> None:
         if outcome.error is not None:

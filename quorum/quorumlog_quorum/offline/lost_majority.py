@@ -23,12 +23,17 @@ from dataclasses import dataclass
 
 from quorumlog.cluster_incarnation import ClusterIncarnation, parse_incarnation
 from quorumlog.ids import Epoch, Offset
-from quorumlog.messages.metadata_records import AbortTransactionRecord, ClusterIncarnationRecord, ProducerIdsRecord
+from quorumlog.messages.metadata_records import (
+    AbortTransactionRecord,
+    ClusterIncarnationRecord,
+    MetadataRecord,
+    ProducerIdsRecord,
+)
 from quorumlog.records.control import ControlRecord, KRaftVersion, LeaderChange, Voter, Voters, control_batch
 from quorumlog.records.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL
-from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.offline.metadata_survey import MetadataSurvey
 from quorumlog_quorum.raft.quorum_state import (

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.messages.metadata_records import MetadataRecord
 from quorumlog.records import BatchHeader, CorruptRecords, decode_batch, parse_header, verify_crc
 from quorumlog.records.control import Voters, decode_control
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.batches import metadata_records
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import BadRecord, ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, WrongState
 from quorumlog_quorum.metadata.transactions import HeldBack, replayable

@@ -9,6 +9,7 @@ core knows of its log, followers, peers, file, and of the snapshot that it fetch
 from __future__ import annotations
 
 from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import (
     AppendControl,
     AppendFetched,
@@ -80,6 +81,7 @@ __all__ = [
     "AppendControl",
     "BOOTSTRAP",
     "CandidateProbed",
+    "Core",
     "FoundCandidate",
     "KRaftVersionAnswered",
     "MAX_LEVEL",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from quorumlog_quorum.raft.random_source import RandomSource
+if TYPE_CHECKING:
+    from random import Random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +59,13 @@ class RaftConfig:
         """How often a leader sends BeginQuorumEpoch to the voters that do not fetch."""
         return self.fetch_timeout_ms // 2
 
-    def draw_election_timeout_ms(self, rng: RandomSource) -> int:
+    def draw_election_timeout_ms(self, rng: Random) -> int:
         return self.election_timeout_ms + rng.randrange(self.election_timeout_ms)
 
-    def draw_rejected_retry_ms(self, rng: RandomSource) -> int:
+    def draw_rejected_retry_ms(self, rng: Random) -> int:
         return rng.randint(self.rejected_retry_min_ms, self.rejected_retry_max_ms)
 
-    def draw_rank_delay_ms(self, rank: int, rng: RandomSource) -> int:
+    def draw_rank_delay_ms(self, rank: int, rng: Random) -> int:
         """rank: place among the voters, not counting a dead leader; the first is 0."""
         assert rank >= 0
         return rank * self.rank_step_ms + rng.randint(0, self.rank_jitter_ms)

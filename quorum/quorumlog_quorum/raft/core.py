@@ -8,6 +8,7 @@ PersistQuorumState in front of everything that follows from the change, and repo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, NodeEndpoint
@@ -37,7 +38,6 @@ from quorumlog_quorum.raft.log_state import EpochSpan, LogState
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.outbox import InFlightRequest, Outbox
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.random_source import RandomSource
 from quorumlog_quorum.raft.refusals import Refusals
 from quorumlog_quorum.raft.roles import (
     RESUMED,
@@ -56,6 +56,9 @@ from quorumlog_quorum.raft.snapshot_download import SnapshotDownload
 from quorumlog_quorum.raft.voters import MembershipRecord, VoterHistory, VoterKey, VoterSet
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
+if TYPE_CHECKING:
+    from random import Random
+
 
 class SplitBrain(AssertionError):
     """Two leaders in one epoch. This must never happen; the node stops."""
@@ -70,7 +73,7 @@ class Core:
         key: VoterKey,
         voters: VoterSet,
         config: RaftConfig,
-        rng: RandomSource,
+        rng: Random,
         log: LogState,
         saved: QuorumState,
         is_whole: bool = True,

@@ -25,6 +25,7 @@ class Outbox:
     def __init__(self, saved: QuorumState) -> None:
         self.in_flight: dict[int, InFlightRequest] = {}
         self._effects: list[RaftEffect] = []
+        self._persist_at: int | None = None  # the place of PersistQuorumState among the effects
         self._last_number = 0
         self._persisted = saved
 
@@ -32,23 +33,24 @@ class Outbox:
         self._effects.append(effect)
 
     def take(self) -> list[RaftEffect]:
-        """At most one of them is PersistQuorumState: the last state of this step, at the place of the first one.
-
-        It holds all promises that the states before it held, and is durable no later than they would have been.
-        """
-        taken, self._effects = self._effects, []
-        places = [place for place, effect in enumerate(taken) if isinstance(effect, PersistQuorumState)]
-        if len(places) < 2:
-            return taken
-        last = taken[places[-1]]
-        later = places[1:]
-        return [last if place == places[0] else effect for place, effect in enumerate(taken) if place not in later]
+        """The effects since the last call."""
+        taken, self._effects, self._persist_at = self._effects, [], None
+        return taken
 
     def persist(self, state: QuorumState) -> None:
-        """Nothing to do if it is what was persisted last."""
-        if state != self._persisted:
-            self._persisted = state
+        """Nothing to do if it is what was persisted last.
+
+        A step persists one state at most: its last one, in the place of its first one. It holds all promises that the
+        states before it held, and is durable no later than they would have been.
+        """
+        if state == self._persisted:
+            return
+        self._persisted = state
+        if self._persist_at is None:
+            self._persist_at = len(self._effects)
             self.add(PersistQuorumState(state))
+        else:
+            self._effects[self._persist_at] = PersistQuorumState(state)
 
     def send(self, request: InFlightRequest, timeout_ms: int) -> int:
         """Returns the correlation."""

@@ -12,11 +12,8 @@ snapshot_serving and resigning; they change the state through core, which checks
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
-from quorumlog.ids import Epoch, NodeId, Offset
-from quorumlog.messages.common import Endpoint
-from quorumlog.records.control import KRaftVersion, Voters
 from quorumlog_quorum.raft.answering import on_failure, on_request, on_response
 from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.confirming import confirm_reads, on_confirmation_requested
@@ -70,7 +67,6 @@ from quorumlog_quorum.raft.leading import (
 from quorumlog_quorum.raft.log_state import LogState
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.random_source import RandomSource
 from quorumlog_quorum.raft.reconfiguring import advance_change, on_candidate_probed, on_upgrade_requested
 from quorumlog_quorum.raft.resigning import (
     on_resigned_timer,
@@ -78,13 +74,15 @@ from quorumlog_quorum.raft.resigning import (
     resign,
     resume_resigned,
 )
-from quorumlog_quorum.raft.roles import Candidate, Follower, Leader, Prospective, RaftRole, Resigned, Unattached
+from quorumlog_quorum.raft.roles import Candidate, Follower, Leader, Prospective, Resigned, Unattached
 from quorumlog_quorum.raft.snapshot_fetching import on_piece_stored, on_snapshot_finished
 from quorumlog_quorum.raft.snapshot_serving import on_snapshot_read
 from quorumlog_quorum.raft.timers import deadline_ms
 from quorumlog_quorum.raft.voter_requests import ask_if_due
 from quorumlog_quorum.raft.voters import VoterKey, VoterSet
-from quorumlog_storage.rules.fetch_rule import SnapshotId
+
+if TYPE_CHECKING:
+    from random import Random
 
 
 class Raft:
@@ -94,7 +92,7 @@ class Raft:
         key: VoterKey,
         voters: VoterSet,
         config: RaftConfig,
-        rng: RandomSource,
+        rng: Random,
         log: LogState,
         saved: QuorumState,
         is_whole: bool = True,
@@ -106,7 +104,8 @@ class Raft:
         is_whole: False for a log that has lost records which were synced. The majority that has committed them may
         have counted this node, so it neither votes nor stands for election until it holds again what is committed.
         """
-        self._core = Core(
+        # Everybody may read it: the driver, tests, the simulation. Only rules that `step` calls change it.
+        self.core = Core(
             key=key,
             voters=voters,
             config=config,
@@ -117,76 +116,9 @@ class Raft:
             membership=membership,
         )
 
-    # A read-only description, for the driver and for observers such as tests and the simulation.
-
-    @property
-    def node_id(self) -> NodeId:
-        return self._core.node_id
-
-    @property
-    def role(self) -> RaftRole:
-        return self._core.role.role
-
-    @property
-    def epoch(self) -> Epoch:
-        return self._core.epoch
-
-    @property
-    def leader_id(self) -> NodeId | None:
-        return self._core.leader_id
-
-    @property
-    def high_watermark(self) -> Offset:
-        """Exclusive; -1: not known."""
-        return self._core.high_watermark
-
-    @property
-    def end_offset(self) -> Offset:
-        """Exclusive end of the log, including records whose write is queued."""
-        return self._core.log.accepted_end
-
-    @property
-    def start_offset(self) -> Offset:
-        """Exclusive end of what only the oldest snapshot holds."""
-        return self._core.log.start
-
-    @property
-    def snapshots(self) -> tuple[SnapshotId, ...]:
-        """Those on disk that stand for a prefix of the log, oldest first."""
-        return self._core.log.snapshots
-
-    @property
-    def voters(self) -> VoterSet:
-        """The set in force: the one that was appended last, committed or not."""
-        return self._core.voters
-
-    @property
-    def can_elect(self) -> bool:
-        """Whether this node, on its directory, is a voter that may vote and stand for election."""
-        return self._core.can_elect
-
-    @property
-    def voters_offset(self) -> Offset | None:
-        """Of the record that made the set in force; None: it is the static one."""
-        return self._core.history.offset
-
-    @property
-    def kraft_version(self) -> int:
-        return self._core.history.level
-
-    def endpoint_of(self, node_id: NodeId) -> Endpoint | None:
-        """Where a voter, the leader or a bootstrap server listens; None if this node does not know."""
-        return self._core.endpoint_of(node_id)
-
-    def voter_records_at(self, offset: Offset) -> tuple[KRaftVersion | None, Voters | None]:
-        """What a snapshot that ends at `offset`, exclusive, says about the voters; None: nothing."""
-        return self._core.voter_records_at(offset)
-
-    # Events in, effects out.
-
     def step(self, event: RaftEvent, now_ms: int) -> list[RaftEffect]:
         """Raises NotLeader for AppendRequested; fatal are SplitBrain and TruncationBelowHighWatermark."""
-        core = self._core
+        core = self.core
         self._on(event, now_ms)
         if isinstance(core.role, Leader):
             confirm_reads(core)
@@ -199,61 +131,61 @@ class Raft:
 
     def deadline_ms(self) -> int | None:
         """When TimerFired is due; None: no deadline. It may change with each step."""
-        return deadline_ms(self._core)
+        return deadline_ms(self.core)
 
     def _on(self, event: RaftEvent, now_ms: int) -> None:
         match event:
             case Started():
                 self._start(now_ms)
             case RequestReceived():
-                on_request(self._core, event, now_ms)
+                on_request(self.core, event, now_ms)
             case ResponseReceived():
-                on_response(self._core, event, now_ms)
+                on_response(self.core, event, now_ms)
             case RequestFailed():
-                on_failure(self._core, event, now_ms)
+                on_failure(self.core, event, now_ms)
             case TimerFired():
                 self._on_timer(now_ms)
             case LogWritten(end_offset):
-                self._core.on_written(end_offset)
+                self.core.on_written(end_offset)
                 self._on_log_end_changed(now_ms)
             case LogSynced(end_offset):
-                self._core.on_synced(end_offset)
+                self.core.on_synced(end_offset)
                 self._on_log_end_changed(now_ms)
             case LogTruncated(end_offset):
-                self._core.on_truncated(end_offset)
-                on_log_truncated(self._core, now_ms)
+                self.core.on_truncated(end_offset)
+                on_log_truncated(self.core, now_ms)
             case RecordsRead():
-                on_records_read(self._core, event)
+                on_records_read(self.core, event)
             case SnapshotRead():
-                on_snapshot_read(self._core, event)
+                on_snapshot_read(self.core, event)
             case SnapshotPieceStored():
-                on_piece_stored(self._core, event)
+                on_piece_stored(self.core, event)
             case SnapshotFinished():
-                on_snapshot_finished(self._core, event)
+                on_snapshot_finished(self.core, event)
             case SnapshotTaken(snapshot):
-                self._core.on_snapshot_taken(snapshot)
+                self.core.on_snapshot_taken(snapshot)
             case SnapshotLost(snapshot):
-                self._core.on_snapshot_lost(snapshot)
+                self.core.on_snapshot_lost(snapshot)
             case LogStartRaised(oldest):
-                self._core.raise_log_start(oldest)
+                self.core.raise_log_start(oldest)
             case AppendRequested():
-                on_append_requested(self._core, event)
+                on_append_requested(self.core, event)
             case PeerProvenDead():
                 self._on_proven_dead(event, now_ms)
             case CandidateProbed():
-                on_candidate_probed(self._core, event, now_ms)
+                on_candidate_probed(self.core, event, now_ms)
             case UpgradeRequested():
-                on_upgrade_requested(self._core, event, now_ms)
+                on_upgrade_requested(self.core, event, now_ms)
             case ConfirmationRequested(token):
-                on_confirmation_requested(self._core, token, now_ms)
+                on_confirmation_requested(self.core, token, now_ms)
             case ShutdownRequested():
-                on_shutdown_requested(self._core, event, now_ms)
+                on_shutdown_requested(self.core, event, now_ms)
             case _:
                 assert_never(event)
 
     def _start(self, now_ms: int) -> None:
         """The saved promises decide the first role (KIP-595, start-up)."""
-        core = self._core
+        core = self.core
         leader_id = core.saved.leader_id
         if core.log.last_epoch > core.epoch:
             core.become_unattached(core.log.last_epoch, now_ms)
@@ -273,22 +205,22 @@ class Raft:
             start_election(core, now_ms)
 
     def _on_log_end_changed(self, now_ms: int) -> None:
-        if isinstance(self._core.role, Leader):
-            advance(self._core)
-            serve_parked(self._core, now_ms)
-        elif isinstance(self._core.role, Follower):
-            learn_high_watermark(self._core)
+        if isinstance(self.core.role, Leader):
+            advance(self.core)
+            serve_parked(self.core, now_ms)
+        elif isinstance(self.core.role, Follower):
+            learn_high_watermark(self.core)
 
     def _on_proven_dead(self, proof: PeerProvenDead, now_ms: int) -> None:
         """A late proof is ignored: it is of an earlier epoch, and says nothing about the process that leads now."""
-        core = self._core
+        core = self.core
         if (proof.node_id, proof.epoch) != (core.leader_id, core.epoch):
             return
         if isinstance(core.role, Follower | Prospective):
             core.forget_leader(now_ms, rank_delay_ms(core, proof.node_id) if core.is_voter else 0)
 
     def _on_timer(self, now_ms: int) -> None:
-        core = self._core
+        core = self.core
         match core.role:
             case Unattached(election_at_ms=due):
                 if due is not None and due <= now_ms:
@@ -305,7 +237,7 @@ class Raft:
                 on_resigned_timer(core, now_ms)
 
     def _on_leader_timer(self, leader: Leader, now_ms: int) -> None:
-        core = self._core
+        core = self.core
         lost_at_ms = leader.replicas.quorum_lost_at_ms(core.config.check_quorum_timeout_ms)
         if lost_at_ms is not None and lost_at_ms <= now_ms:
             resign(core, now_ms, leader.replicas.by_progress())

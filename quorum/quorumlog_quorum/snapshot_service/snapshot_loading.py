@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from quorumlog.slices import Sliced
-from quorumlog_quorum.metadata.listener import RaftListener, SnapshotLoad
+from quorumlog_quorum.metadata.listener import RaftListener
+from quorumlog_quorum.metadata.snapshot_load import ImageLoad
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, SnapshotReader
 from quorumlog_storage.writer.writer import Outcome
@@ -37,7 +38,7 @@ class SnapshotLoading:
         """on_failed: given CorruptSnapshot, SnapshotUnreadable, DiskError, or what a listener raised."""
         self._store, self.snapshot, self._listeners = store, snapshot, listeners
         self._on_done, self._on_failed = on_done, on_failed
-        self._loads: list[SnapshotLoad] | None = None  # None: not begun
+        self._loads: list[ImageLoad] | None = None  # None: not begun
         self._stopped = False
 
     def start(self) -> None:

@@ -40,6 +40,7 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
 from quorumlog.rpc.convert.parsing import parse
+from quorumlog.rpc.convert.record_type import RecordType
 from quorumlog.rpc.pb import metadata_records_pb2 as pb
 
 
@@ -825,3 +826,182 @@ def encode_ClusterIncarnationRecord(m: ClusterIncarnationRecord) -> bytes:
 
 def decode_ClusterIncarnationRecord(data: Buffer) -> ClusterIncarnationRecord:
     return read_ClusterIncarnationRecord(parse(pb.ClusterIncarnationRecord, data))
+
+
+RECORD_TYPES: tuple[RecordType, ...] = (
+    RecordType(
+        0,
+        RegisterBrokerRecord,
+        encode_RegisterBrokerRecord,
+        pb.RegisterBrokerRecord,
+        read_RegisterBrokerRecord,
+        (1, 2, 7),
+        (("features",), ("cordoned_directories",)),
+    ),
+    RecordType(
+        1,
+        UnregisterBrokerRecord,
+        encode_UnregisterBrokerRecord,
+        pb.UnregisterBrokerRecord,
+        read_UnregisterBrokerRecord,
+        (1,),
+        (),
+    ),
+    RecordType(2, TopicRecord, encode_TopicRecord, pb.TopicRecord, read_TopicRecord, (1,), ()),
+    RecordType(3, PartitionRecord, encode_PartitionRecord, pb.PartitionRecord, read_PartitionRecord, (1,), ()),
+    RecordType(4, ConfigRecord, encode_ConfigRecord, pb.ConfigRecord, read_ConfigRecord, (1,), ()),
+    RecordType(
+        5,
+        PartitionChangeRecord,
+        encode_PartitionChangeRecord,
+        pb.PartitionChangeRecord,
+        read_PartitionChangeRecord,
+        (1,),
+        (),
+    ),
+    RecordType(9, RemoveTopicRecord, encode_RemoveTopicRecord, pb.RemoveTopicRecord, read_RemoveTopicRecord, (1,), ()),
+    RecordType(
+        10,
+        DelegationTokenRecord,
+        encode_DelegationTokenRecord,
+        pb.DelegationTokenRecord,
+        read_DelegationTokenRecord,
+        (6,),
+        (),
+    ),
+    RecordType(
+        11,
+        UserScramCredentialRecord,
+        encode_UserScramCredentialRecord,
+        pb.UserScramCredentialRecord,
+        read_UserScramCredentialRecord,
+        (5,),
+        (),
+    ),
+    RecordType(
+        12, FeatureLevelRecord, encode_FeatureLevelRecord, pb.FeatureLevelRecord, read_FeatureLevelRecord, (1,), ()
+    ),
+    RecordType(14, ClientQuotaRecord, encode_ClientQuotaRecord, pb.ClientQuotaRecord, read_ClientQuotaRecord, (5,), ()),
+    RecordType(15, ProducerIdsRecord, encode_ProducerIdsRecord, pb.ProducerIdsRecord, read_ProducerIdsRecord, (1,), ()),
+    RecordType(
+        17,
+        BrokerRegistrationChangeRecord,
+        encode_BrokerRegistrationChangeRecord,
+        pb.BrokerRegistrationChangeRecord,
+        read_BrokerRegistrationChangeRecord,
+        (1, 7),
+        (("cordoned_directories",),),
+    ),
+    RecordType(
+        18,
+        AccessControlEntryRecord,
+        encode_AccessControlEntryRecord,
+        pb.AccessControlEntryRecord,
+        read_AccessControlEntryRecord,
+        (5,),
+        (),
+    ),
+    RecordType(
+        19,
+        RemoveAccessControlEntryRecord,
+        encode_RemoveAccessControlEntryRecord,
+        pb.RemoveAccessControlEntryRecord,
+        read_RemoveAccessControlEntryRecord,
+        (5,),
+        (),
+    ),
+    RecordType(20, NoOpRecord, encode_NoOpRecord, pb.NoOpRecord, read_NoOpRecord, (1,), ()),
+    RecordType(
+        22,
+        RemoveUserScramCredentialRecord,
+        encode_RemoveUserScramCredentialRecord,
+        pb.RemoveUserScramCredentialRecord,
+        read_RemoveUserScramCredentialRecord,
+        (5,),
+        (),
+    ),
+    RecordType(
+        23,
+        BeginTransactionRecord,
+        encode_BeginTransactionRecord,
+        pb.BeginTransactionRecord,
+        read_BeginTransactionRecord,
+        (6,),
+        (),
+    ),
+    RecordType(
+        24,
+        EndTransactionRecord,
+        encode_EndTransactionRecord,
+        pb.EndTransactionRecord,
+        read_EndTransactionRecord,
+        (6,),
+        (),
+    ),
+    RecordType(
+        25,
+        AbortTransactionRecord,
+        encode_AbortTransactionRecord,
+        pb.AbortTransactionRecord,
+        read_AbortTransactionRecord,
+        (6,),
+        (),
+    ),
+    RecordType(
+        26,
+        RemoveDelegationTokenRecord,
+        encode_RemoveDelegationTokenRecord,
+        pb.RemoveDelegationTokenRecord,
+        read_RemoveDelegationTokenRecord,
+        (6,),
+        (),
+    ),
+    RecordType(
+        27,
+        RegisterControllerRecord,
+        encode_RegisterControllerRecord,
+        pb.RegisterControllerRecord,
+        read_RegisterControllerRecord,
+        (3,),
+        (),
+    ),
+    RecordType(
+        29,
+        UnregisterControllerRecord,
+        encode_UnregisterControllerRecord,
+        pb.UnregisterControllerRecord,
+        read_UnregisterControllerRecord,
+        (3,),
+        (),
+    ),
+    RecordType(
+        1000, DeletedTopicRecord, encode_DeletedTopicRecord, pb.DeletedTopicRecord, read_DeletedTopicRecord, (3,), ()
+    ),
+    RecordType(
+        1001,
+        ForgetDeletedTopicsRecord,
+        encode_ForgetDeletedTopicsRecord,
+        pb.ForgetDeletedTopicsRecord,
+        read_ForgetDeletedTopicsRecord,
+        (3,),
+        (),
+    ),
+    RecordType(
+        1002,
+        ClusterIncarnationRecord,
+        encode_ClusterIncarnationRecord,
+        pb.ClusterIncarnationRecord,
+        read_ClusterIncarnationRecord,
+        (3,),
+        (),
+    ),
+    RecordType(
+        1003,
+        SnapshotStateRecord,
+        encode_SnapshotStateRecord,
+        pb.SnapshotStateRecord,
+        read_SnapshotStateRecord,
+        (1,),
+        (),
+    ),
+)

@@ -4,10 +4,10 @@
 isort:skip_file
 Records of the metadata log. Only replayed records change the state of the cluster.
 
-Frame of a record's value: uvarint frame version (0), uvarint record type, uvarint record version, then
-the message. Types are Kafka's numbers where Kafka has the record (KIP-631). `@n` marks a field that came with
-version n of its record; a field without a mark came with version 0. quorumlog_quorum/metadata/frame.py says which
-version is written at which feature level.
+Frame of a record's value: uvarint frame version (0), uvarint record type, uvarint record version, then the
+message. Types are Kafka's numbers where Kafka has the record (KIP-631). A record is written from the level of
+metadata.version on that its comment names, by default 1; where it names more, each brings the next version of
+the record. `@n` marks a field that came with version n; a field without a mark came with version 0.
 """
 
 from collections import abc as _abc
@@ -28,7 +28,9 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class RegisterBrokerRecord(_message.Message):
-    """Type 0, versions 0 to 2. A broker came up; it is fenced until it has caught up with its own registration."""
+    """Type 0, from metadata.version 1, 2 and 7 on. A broker came up; it is fenced until it has caught up with its
+    own registration.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -560,7 +562,7 @@ Global___ProducerIdsRecord: _TypeAlias = ProducerIdsRecord  # noqa: Y015
 
 @_typing.final
 class BrokerRegistrationChangeRecord(_message.Message):
-    """Type 17, versions 0 and 1. Absent fields do not change."""
+    """Type 17, from metadata.version 1 and 7 on. Absent fields do not change."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -858,8 +860,8 @@ Global___UnregisterControllerRecord: _TypeAlias = UnregisterControllerRecord  # 
 
 @_typing.final
 class DeletedTopicRecord(_message.Message):
-    """Type 1000, from metadata.version 3. In snapshots only: a topic that was deleted, and whose directories a registered
-    broker may still hold.
+    """Type 1000, from metadata.version 3 on. In snapshots only: a topic that was deleted, and whose directories a
+    registered broker may still hold.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -888,8 +890,8 @@ Global___DeletedTopicRecord: _TypeAlias = DeletedTopicRecord  # noqa: Y015
 
 @_typing.final
 class ForgetDeletedTopicsRecord(_message.Message):
-    """Type 1001, from metadata.version 3. Every registered broker has reported that it holds no directory of these deleted
-    topics.
+    """Type 1001, from metadata.version 3 on. Every registered broker has reported that it holds no directory of
+    these deleted topics.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -937,8 +939,8 @@ Global___SnapshotStateRecord: _TypeAlias = SnapshotStateRecord  # noqa: Y015
 
 @_typing.final
 class ClusterIncarnationRecord(_message.Message):
-    """Type 1002, not in Kafka. The cluster was recovered after it had lost its majority, and is in this incarnation from
-    here on.
+    """Type 1002, from metadata.version 3 on. Not in Kafka. The cluster was recovered after it had lost its
+    majority, and is in this incarnation from here on.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -26,12 +26,12 @@ from quorumlog.messages.metadata_records import (
     BeginTransactionRecord,
     ConfigRecord,
     EndTransactionRecord,
+    MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
 )
 from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.offline.lost_majority import INTENT_NAME, RecoveryRefused
 from quorumlog_quorum.offline.metadata_survey import records_beyond, unseen_beyond
 from quorumlog_server.config.config import NodeConfig

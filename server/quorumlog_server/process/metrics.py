@@ -106,10 +106,10 @@ class NodeCollector(Collector):
             deleted >= MAX_DELETED_TOPICS,
         )
         if driver is not None:
-            yield _gauge("raft_current_epoch", "Epoch of the quorum as known by this node.", driver.epoch)
+            yield _gauge("raft_current_epoch", "Epoch of the quorum as known by this node.", driver.announcements.epoch)
             yield _gauge("raft_is_leader", "1 on the quorum's leader.", driver.is_leader)
             yield _gauge("raft_high_watermark", "End of the quorum's committed log, exclusive.", driver.high_watermark)
-            start_offset = driver.raft.start_offset if driver.raft is not None else 0
+            start_offset = driver.core.log.start if driver.core is not None else 0
             yield _gauge("raft_log_start_offset", "Start of this node's metadata log.", start_offset)
             yield _gauge("raft_log_end_offset", "End of this node's metadata log, exclusive.", driver.end_offset)
 

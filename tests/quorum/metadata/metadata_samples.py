@@ -18,6 +18,7 @@ from quorumlog.messages.metadata_records import (
     DirectoryList,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
+    MetadataRecord,
     NodeList,
     NoOpRecord,
     PartitionChangeRecord,
@@ -36,7 +37,7 @@ from quorumlog.messages.metadata_records import (
     UserScramCredentialRecord,
 )
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image
 
 

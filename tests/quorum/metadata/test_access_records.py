@@ -9,13 +9,14 @@ import pytest
 from metadata_samples import AT_LEVEL_5, credential, image_of, quota, rule, uuid
 
 from quorumlog.messages.metadata_records import (
+    MetadataRecord,
     RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
 )
 from quorumlog_quorum.metadata import dump
 from quorumlog_quorum.metadata.access import access_hash, sorted_access
 from quorumlog_quorum.metadata.downgrade import obstacles
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.frame import ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, records_of, slices_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from metadata_samples import AT_LEVEL_6, image_of, token
 
-from quorumlog.messages.metadata_records import DelegationTokenRecord, RemoveDelegationTokenRecord
+from quorumlog.messages.metadata_records import DelegationTokenRecord, MetadataRecord, RemoveDelegationTokenRecord
 from quorumlog_quorum.metadata import dump
 from quorumlog_quorum.metadata.access import sorted_access
 from quorumlog_quorum.metadata.downgrade import obstacles
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.frame import ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder, records_of, slices_of
 from tests.rules import rule

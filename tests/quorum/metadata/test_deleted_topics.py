@@ -11,6 +11,7 @@ from quorumlog.messages.metadata_records import (
     DeletedTopicRecord,
     FeatureLevelRecord,
     ForgetDeletedTopicsRecord,
+    MetadataRecord,
     RemoveTopicRecord,
     SnapshotStateRecord,
     TopicRecord,
@@ -20,7 +21,7 @@ from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.deleted_topics import DeletedTopic
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.downgrade import records_before
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, hash_of
 from tests.rules import rule
 

@@ -13,13 +13,14 @@ from metadata_samples import any_record, image_of, partition, register, uuid
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
     FeatureLevelRecord,
+    MetadataRecord,
     PartitionChangeRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
 )
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
 from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP, delta_between, delta_from_empty
 from quorumlog_quorum.metadata.snapshot_records import records_of

@@ -9,13 +9,14 @@ from metadata_samples import image_of, partition, register, uuid
 
 from quorumlog.messages.metadata_records import (
     FeatureLevelRecord,
+    MetadataRecord,
     PartitionChangeRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
 from quorumlog.records import Record, encode_batch
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import PARTITIONS_PER_STEP
 from quorumlog_quorum.metadata.loader import MAX_RECORDS_PER_DELTA, MetadataLoader

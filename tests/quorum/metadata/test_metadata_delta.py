@@ -13,6 +13,7 @@ from metadata_samples import EVERY_RECORD, any_record, image_of, partition, regi
 from quorumlog.messages.metadata_records import (
     BrokerRegistrationChangeRecord,
     ConfigRecord,
+    MetadataRecord,
     NodeList,
     PartitionChangeRecord,
     ProducerIdsRecord,
@@ -22,7 +23,7 @@ from quorumlog.messages.metadata_records import (
 )
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.dump import describe_image, describe_record
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError
+from quorumlog_quorum.metadata.frame import ReplayError
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of, partition_hash
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 from quorumlog_quorum.metadata.snapshot_records import records_of

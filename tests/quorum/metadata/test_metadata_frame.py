@@ -10,18 +10,29 @@ from hypothesis import strategies as st
 from metadata_samples import EVERY_RECORD, any_record, register
 
 from quorumlog.messages.common import FeatureRange
-from quorumlog.messages.metadata_records import NoOpRecord, RegisterBrokerRecord, TopicRecord
-from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_quorum.metadata.frame import (
-    BadRecord,
+from quorumlog.messages.metadata_records import (
+    AccessControlEntryRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    ClusterIncarnationRecord,
+    DelegationTokenRecord,
     MetadataRecord,
-    decode_record,
-    encode_record,
-    has_field,
-    is_written_at,
+    NoOpRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    TopicRecord,
 )
+from quorumlog_quorum.metadata.features import (
+    ACCESS_LEVEL,
+    CORDON_LEVEL,
+    INCARNATION_LEVEL,
+    LATEST_LEVEL,
+    OTHERS_LEVEL,
+    TOKEN_LEVEL,
+    TRANSACTION_LEVEL,
+)
+from quorumlog_quorum.metadata.frame import BadRecord, decode_record, encode_record, has_field, is_written_at
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
-from tests.rules import rule
 
 RANGES = (FeatureRange(name="metadata.version", min_level=1, max_level=2),)
 
@@ -49,14 +60,28 @@ def test_the_frame_is_three_small_numbers() -> None:
 WRITTEN = [(1, 0, False), (2, 1, True), (6, 1, True), (7, 2, True)]
 
 
-@rule("kraft 12.6")
 @pytest.mark.parametrize(("level", "version", "carries_features"), WRITTEN)
 def test_the_level_decides_the_version_that_is_written(level: int, version: int, carries_features: bool) -> None:
     assert encode_record(register(1), level)[:3] == bytes([0, 0, version])
     assert has_field(RegisterBrokerRecord, "features", level) is carries_features
 
 
-@rule("kraft 12.9")
+FIRST = [
+    (RegisterControllerRecord, OTHERS_LEVEL),
+    (ClusterIncarnationRecord, INCARNATION_LEVEL),
+    (AccessControlEntryRecord, ACCESS_LEVEL),
+    (DelegationTokenRecord, TOKEN_LEVEL),
+    (BeginTransactionRecord, TRANSACTION_LEVEL),
+]
+
+
+@pytest.mark.parametrize(("record", "level"), FIRST, ids=[record.__name__ for record, _ in FIRST])
+def test_the_schema_and_the_features_name_the_same_first_level(record: type[MetadataRecord], level: int) -> None:
+    assert is_written_at(record, level) and not is_written_at(record, level - 1)
+    assert not has_field(BrokerRegistrationChangeRecord, "cordoned_directories", CORDON_LEVEL - 1)
+    assert has_field(BrokerRegistrationChangeRecord, "cordoned_directories", CORDON_LEVEL)
+
+
 def test_a_field_that_the_level_lacks_is_never_dropped_in_silence() -> None:
     with pytest.raises(AssertionError, match=r"RegisterBrokerRecord at level 1 lacks .*features"):
         encode_record(register(1, features=RANGES), 1)
@@ -104,7 +129,6 @@ NEWER = [
 ]
 
 
-@rule("kraft 11.7")
 @pytest.mark.parametrize(("data", "found", "supported"), [case[1:] for case in NEWER], ids=[case[0] for case in NEWER])
 def test_what_newer_software_wrote_is_refused_with_what_to_do(data: bytes, found: str, supported: str) -> None:
     with pytest.raises(UnsupportedMetadata, match=re.escape(f"holds {found}; this software supports {supported}")):

@@ -10,13 +10,19 @@ import pytest
 from metadata_samples import EVERY_RECORD, image_of, partition, register, uuid
 
 from quorumlog.messages.common import Endpoint
-from quorumlog.messages.metadata_records import NoOpRecord, PartitionChangeRecord, RemoveTopicRecord, TopicRecord
+from quorumlog.messages.metadata_records import (
+    MetadataRecord,
+    NoOpRecord,
+    PartitionChangeRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
 from quorumlog.records import CorruptRecords, Record, encode_batch
 from quorumlog.records.control import LeaderChange, control_batch
 from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import BadRecord, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.loader import (
     MAX_RECORDS_PER_DELTA,
@@ -24,7 +30,7 @@ from quorumlog_quorum.metadata.loader import (
     PARTITIONS_GONE_PER_RECORD,
     MetadataLoader,
 )
-from quorumlog_quorum.metadata.subscription import MetadataListener, MetadataSubscription
+from quorumlog_quorum.metadata.subscription import MetadataListener
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from tests.rules import rule
 
@@ -228,7 +234,7 @@ def test_records_that_cannot_be_replayed_raise() -> None:
 
 def test_the_active_controller_is_told_once_per_change() -> None:
     loader = MetadataLoader()
-    subscription: MetadataSubscription = loader
+    subscription: MetadataLoader = loader
     announced: list[int | None] = []
 
     def note() -> None:

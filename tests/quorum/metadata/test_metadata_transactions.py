@@ -13,12 +13,13 @@ from quorumlog.messages.metadata_records import (
     BeginTransactionRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
+    MetadataRecord,
     NoOpRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog_quorum.metadata.frame import MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.frame import ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MAX_WORK_PER_STEP, MetadataLoader
 from tests.rules import rule

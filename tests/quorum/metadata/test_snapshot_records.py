@@ -13,6 +13,7 @@ from metadata_samples import EVERY_RECORD, any_record, fitting_image, image_of, 
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
     FeatureLevelRecord,
+    MetadataRecord,
     PartitionRecord,
     ProducerIdsRecord,
     SnapshotStateRecord,
@@ -21,7 +22,7 @@ from quorumlog.messages.metadata_records import (
 from quorumlog_quorum.metadata.changes import created_partition
 from quorumlog_quorum.metadata.dump import describe_image, describe_record
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
-from quorumlog_quorum.metadata.frame import BadRecord, MetadataRecord, ReplayError, decode_record, encode_record
+from quorumlog_quorum.metadata.frame import BadRecord, ReplayError, decode_record, encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image, hash_of
 from quorumlog_quorum.metadata.partition_values import PartitionReader
 from quorumlog_quorum.metadata.snapshot_records import (

@@ -169,7 +169,7 @@ class Process:
         self.loop.deliver(lambda: self.loop.create_task(coroutine))
 
     def append(self, *values: bytes) -> None:
-        self.loop.deliver(lambda: self.driver.append(self.driver.epoch, values))
+        self.loop.deliver(lambda: self.driver.append(self.driver.announcements.epoch, values))
 
     async def _start(self) -> None:
         await self.transport.listen(Listener(name="INTERNAL", address=self.address, internal=True), self._handle)

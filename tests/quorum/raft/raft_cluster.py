@@ -198,7 +198,7 @@ class Cluster:
 
     def append(self, count: int = 1) -> bool:
         """Append one entry on each node that leads, in its own view."""
-        leaders = [node for node in self.nodes if node.raft is not None and node.raft.role is RaftRole.LEADER]
+        leaders = [node for node in self.nodes if node.raft is not None and node.raft.core.role.role is RaftRole.LEADER]
         if not leaders:
             return False
         node = self.rng.choice(leaders)
@@ -206,7 +206,7 @@ class Cluster:
         for _ in range(count):
             self.next_value += 1
             try:
-                self.step(node, AppendRequested(node.raft.epoch, [b"%d" % self.next_value]))
+                self.step(node, AppendRequested(node.raft.core.epoch, [b"%d" % self.next_value]))
             except NotLeader:
                 return False
         return True
@@ -306,9 +306,9 @@ class Cluster:
         def prove(epoch: Epoch) -> None:
             if node.life != life or node.raft is None:
                 return
-            before = (node.raft.epoch, node.raft.leader_id)
+            before = (node.raft.core.epoch, node.raft.core.leader_id)
             self.step(node, PeerProvenDead(peer, epoch))
-            forgot = (node.raft.epoch, node.raft.leader_id) != before
+            forgot = (node.raft.core.epoch, node.raft.core.leader_id) != before
             assert not forgot or before == (epoch, peer), f"the proof that {peer} died in {epoch} changed {before}"
 
         self.at(55, look)
@@ -344,10 +344,10 @@ class Cluster:
                 return
             self.token += 1
             peer.calls[self.token] = answer
-            before = (peer.raft.role, peer.raft.epoch, peer.raft.leader_id)
+            before = (peer.raft.core.role.role, peer.raft.core.epoch, peer.raft.core.leader_id)
             self.step(peer, RequestReceived(self.token, call.message))
             if isinstance(call.message, VoteRequest) and call.message.pre_vote:
-                after = (peer.raft.role, peer.raft.epoch, peer.raft.leader_id)
+                after = (peer.raft.core.role.role, peer.raft.core.epoch, peer.raft.core.leader_id)
                 assert after == before, f"a pre-vote of {node.key.node_id} changed {before} to {after}"
 
         def answer(message: object) -> None:
@@ -403,11 +403,11 @@ class Cluster:
         mine = node.entries[:offset]
         if offset > len(self.committed):
             assert node.raft is not None
-            voters = node.raft.voters
+            voters = node.raft.core.voters
             voting = [n for n in (*self.nodes, *self.lost_disks) if voters.names(n.key)]
             holders = [n for n in voting if n.entries[:offset] == mine and n.synced >= offset]
             assert len(holders) >= voters.majority, f"{offset} committed, synced on {len(holders)} only"
-            assert mine[-1][0] == node.raft.epoch, "an older epoch's record committed by counting"
+            assert mine[-1][0] == node.raft.core.epoch, "an older epoch's record committed by counting"
             self.committed = list(mine)
         assert self.committed[:offset] == mine, "two histories committed"
 
@@ -417,22 +417,22 @@ class Cluster:
     def leader(self) -> Node | None:
         """The leader of the largest epoch, if it has committed its first record."""
         best = max(
-            (n for n in self.nodes if n.raft is not None and n.raft.role is RaftRole.LEADER),
-            key=lambda n: n.raft.epoch if n.raft else -1,
+            (n for n in self.nodes if n.raft is not None and n.raft.core.role.role is RaftRole.LEADER),
+            key=lambda n: n.raft.core.epoch if n.raft else -1,
             default=None,
         )
-        return best if best is not None and best.raft is not None and best.raft.epoch in best.claims else None
+        return best if best is not None and best.raft is not None and best.raft.core.epoch in best.claims else None
 
     def everyone_agrees(self) -> bool:
         """Whether there is one leader, every node follows it, and all entries are committed on every node."""
         leader = self.leader
         if leader is None or leader.raft is None or leader.high_watermark != len(leader.entries):
             return False
-        epoch = leader.raft.epoch
+        epoch = leader.raft.core.epoch
         return all(
             n.raft is not None
-            and n.raft.epoch == epoch
-            and n.raft.leader_id == leader.key.node_id
+            and n.raft.core.epoch == epoch
+            and n.raft.core.leader_id == leader.key.node_id
             and n.high_watermark == leader.high_watermark
             for n in self.nodes
         )

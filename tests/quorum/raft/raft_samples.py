@@ -92,7 +92,7 @@ def leader(*, epoch: int = 5, voters: int = 3, settled: bool = True, **log: Any)
     for send in sends(raft.step(Started(), 0), VoteRequest)[: voters // 2]:
         raft.step(ResponseReceived(send.correlation, VoteResponse(leader_epoch=epoch, vote_granted=True)), 0)
     if settled:
-        end = raft.end_offset
+        end = raft.core.log.accepted_end
         raft.step(LogWritten(end), 0)
         raft.step(LogSynced(end), 0)
     return raft
@@ -178,4 +178,4 @@ def persisted(effects: list[RaftEffect]) -> list[QuorumState]:
 
 def role_of(raft: Raft) -> RaftRole:
     """A call, because a type checker would take the property for a constant between two assertions."""
-    return raft.role
+    return raft.core.role.role

@@ -28,7 +28,7 @@ def claimed(voters: int = 3) -> Raft:
     raft = leader(voters=voters, **LOG)
     for replica in range(1, voters):
         raft.step(fetch(11, 5, replica=replica, token=replica, known=11), 1)
-    assert raft.high_watermark == 11
+    assert raft.core.high_watermark == 11
     return raft
 
 
@@ -133,7 +133,7 @@ def test_reads_fail_where_nobody_leads(node: Any) -> None:
 @rule("kraft 3.29")
 def test_a_follower_names_the_newest_round_that_its_leader_told_it() -> None:
     raft = follower(1)
-    (first,) = raft._core.outbox.in_flight
+    (first,) = raft.core.outbox.in_flight
     (second,) = sends(raft.step(fetched(first, read_round=4), 1), QuorumFetchRequest)
     assert isinstance(second.message, QuorumFetchRequest) and second.message.read_round == 4
     (third,) = sends(raft.step(fetched(second.correlation, read_round=3), 2), QuorumFetchRequest)
@@ -152,9 +152,9 @@ def test_a_follower_whose_leader_has_begun_no_round_does_not_pass_for_older_soft
 @rule("kraft 3.29")
 def test_rounds_of_an_earlier_leader_are_forgotten() -> None:
     raft = follower(1)
-    (first,) = raft._core.outbox.in_flight
+    (first,) = raft.core.outbox.in_flight
     raft.step(fetched(first, read_round=4), 1)
-    raft._core.become_follower(6, 2, 2)
+    raft.core.become_follower(6, 2, 2)
     effects = raft.step(TimerFired(), 2)
     (sent,) = sends(effects, QuorumFetchRequest)
     assert isinstance(sent.message, QuorumFetchRequest) and sent.message.read_round == NONE_TOLD

@@ -112,7 +112,7 @@ def test_a_paused_leader_is_replaced_and_comes_back_as_a_follower() -> None:
     assert world.run(3_000, until=lambda: old.recorder.claimed is None)
     new = world.leader
     assert new is not None
-    assert world.run(3_000, until=lambda: old.driver.leader == new.driver.node_id)
+    assert world.run(3_000, until=lambda: old.driver.announcements.leader_id == new.driver.node_id)
 
 
 def test_a_paused_follower_starts_no_election_when_it_wakes() -> None:
@@ -120,14 +120,14 @@ def test_a_paused_follower_starts_no_election_when_it_wakes() -> None:
     world.run(1_000)
     leader = world.leader
     assert leader is not None
-    epoch = leader.driver.epoch
+    epoch = leader.driver.announcements.epoch
     follower = next(process for process in world.running.values() if process is not leader)
     for _ in range(5):
         follower.loop.pause()
         world.run(5_000)
         follower.loop.resume()
         world.run(1_000)
-    assert leader.recorder.claimed == epoch and leader.driver.epoch == epoch
+    assert leader.recorder.claimed == epoch and leader.driver.announcements.epoch == epoch
 
 
 def test_a_wrong_proof_of_death_costs_at_most_an_election() -> None:
@@ -154,12 +154,12 @@ def test_a_leader_that_restarts_at_once_is_replaced() -> None:
     world.run(1_000)
     leader = world.leader
     assert leader is not None
-    epoch, node_id = leader.driver.epoch, leader.driver.node_id
+    epoch, node_id = leader.driver.announcements.epoch, leader.driver.node_id
     world.kill(node_id)
     world.start(node_id)
     before_ms = world.now_ms
     assert world.run(3_000, until=world.has_leader)
-    assert world.leader is not None and world.leader.driver.epoch > epoch
+    assert world.leader is not None and world.leader.driver.announcements.epoch > epoch
     assert world.now_ms - before_ms <= 1_000
 
 
@@ -167,10 +167,10 @@ def test_append_on_a_node_that_does_not_lead_is_refused() -> None:
     world = elected()
     follower = next(process for process in world.running.values() if process is not world.leader)
     with pytest.raises(NotLeader):
-        follower.driver.append(follower.driver.epoch, [b"x"])
+        follower.driver.append(follower.driver.announcements.epoch, [b"x"])
     assert world.leader is not None
     with pytest.raises(NotLeader):
-        world.leader.driver.append(world.leader.driver.epoch - 1, [b"x"])
+        world.leader.driver.append(world.leader.driver.announcements.epoch - 1, [b"x"])
 
 
 @rule("kraft 3.8")
@@ -179,7 +179,7 @@ def test_a_batch_that_is_too_large_is_refused_before_it_gets_offsets() -> None:
     assert world.leader is not None
     end = world.leader.driver.end_offset
     with pytest.raises(ApiError) as refusal:
-        world.leader.driver.append(world.leader.driver.epoch, [bytes(5 << 20), bytes(5 << 20)])
+        world.leader.driver.append(world.leader.driver.announcements.epoch, [bytes(5 << 20), bytes(5 << 20)])
     assert refusal.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
     assert world.leader.driver.end_offset == end
 
@@ -203,7 +203,7 @@ def test_a_vote_request_in_the_name_of_another_node_is_refused() -> None:
     request = VoteRequest(epoch=99, candidate_id=2, voter_id=0, last_epoch=98, last_epoch_end_offset=9, pre_vote=False)
     answer = outcome_of(world, process, process.driver.handle(Caller(1), request))  # type: ignore[arg-type]
     assert isinstance(answer, ApiError) and answer.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    assert process.driver.epoch < 99
+    assert process.driver.announcements.epoch < 99
 
 
 def test_a_disk_that_fails_stops_its_node_and_the_others_go_on() -> None:
@@ -226,18 +226,18 @@ def test_a_leader_whose_disk_hangs_hears_of_the_next_one_and_stops_without_its_d
     world.run(1_000)
     old = world.leader
     assert old is not None
-    old_id, epoch = old.driver.node_id, old.driver.epoch
+    old_id, epoch = old.driver.node_id, old.driver.announcements.epoch
     durable = quorum_state_on_disk(world, old_id)
     old.disk.hang.begin(log_path(old_id), reads=False)
     old.loop.deliver(old.driver.on_directory_failed)
     assert world.run(1_000, until=lambda: world.leader not in (None, old))
     new = world.leader
     assert new is not None
-    assert world.run(200, until=lambda: old.recorder.leader == (new.driver.node_id, new.driver.epoch))
+    assert world.run(200, until=lambda: old.recorder.leader == (new.driver.node_id, new.driver.announcements.epoch))
     before_ms = world.now_ms
     outcome_of(world, old, old.driver.stop(graceful=True))
     assert world.now_ms - before_ms <= 50
-    assert new.driver.epoch > epoch and quorum_state_on_disk(world, old_id) == durable
+    assert new.driver.announcements.epoch > epoch and quorum_state_on_disk(world, old_id) == durable
 
 
 def test_a_state_that_the_disk_has_not_kept_is_promised_to_nobody() -> None:
@@ -250,12 +250,12 @@ def test_a_state_that_the_disk_has_not_kept_is_promised_to_nobody() -> None:
     victim_id = victim.driver.node_id
     victim.disk.hang.begin(log_path(victim_id), reads=False)
     request = VoteRequest(
-        epoch=leader.driver.epoch + 1,
+        epoch=leader.driver.announcements.epoch + 1,
         candidate_id=leader.driver.node_id,
         candidate_directory_id=leader.directory_id,
         voter_id=victim_id,
         voter_directory_id=victim.directory_id,
-        last_epoch=leader.driver.epoch,
+        last_epoch=leader.driver.announcements.epoch,
         last_epoch_end_offset=leader.driver.end_offset,
         pre_vote=False,
     )
@@ -332,7 +332,7 @@ def test_the_same_seed_gives_the_same_history() -> None:
         world = elected(seed)
         world.kill(0)
         world.run(2_000)
-        return [(world.scheduler.steps, process.driver.epoch) for process in world.running.values()]
+        return [(world.scheduler.steps, process.driver.announcements.epoch) for process in world.running.values()]
 
     assert history(11) == history(11)
 
@@ -361,7 +361,7 @@ def test_an_unclean_start_reads_the_newest_segment_and_not_the_whole_log() -> No
     world = World(log_config=SMALL_SEGMENTS)
     appended_and_killed(world, times=30)
     process = world.start(0)
-    assert world.run(5_000, until=lambda: process.driver.raft is not None)
+    assert world.run(5_000, until=lambda: process.driver.core is not None)
     log = process.driver._log._log
     assert len(log.segment_bases) > 3
     noted = points_of(world, 0).get(METADATA_PARTITION)

@@ -69,13 +69,13 @@ def test_every_node_takes_snapshots_and_its_log_shrinks() -> None:
     world.run(3_000)
     for process in world.running.values():
         driver = process.driver
-        assert driver.raft is not None and driver.snapshots is not None
+        assert driver.core is not None and driver.snapshots is not None
         stored = [one.id for one in driver.snapshots.stored]
-        assert stored and tuple(stored) == driver.raft.snapshots
-        assert driver.raft.start_offset == stored[0].offset > 0
+        assert stored and tuple(stored) == driver.core.log.snapshots
+        assert driver.core.log.start == stored[0].offset > 0
         assert snapshots_of(process) == [snapshot.offset for snapshot in stored]
         log = driver.opened.log if driver.opened else None
-        assert log is not None and log.start_offset == driver.raft.start_offset
+        assert log is not None and log.start_offset == driver.core.log.start
         assert log.segment_bases[0] > 0 and log.size_bytes < 4_096
 
 
@@ -126,7 +126,7 @@ def test_a_node_that_was_left_behind_fetches_the_snapshot(node_id: int) -> None:
     world.run(3_000)
     process = world.start(node_id)
     assert world.run(20_000, until=lambda: process.recorder.values == values)
-    assert process.driver.raft is not None and process.driver.raft.start_offset > 0
+    assert process.driver.core is not None and process.driver.core.log.start > 0
     values += append(world, 5, first=500)
     assert process.recorder.values == values
 
@@ -192,8 +192,8 @@ def test_a_snapshot_with_wrong_content_is_not_used(wrong: int) -> None:
     loaded = [call for call in process.recorder.calls if call.startswith("snapshot")]
     good = offsets[: -min(wrong, len(offsets))]
     assert loaded == [f"snapshot {offset}" for offset in good[-1:]]
-    assert process.driver.raft is not None
-    assert not {one.offset for one in process.driver.raft.snapshots} & set(process.recorder.refused)
+    assert process.driver.core is not None
+    assert not {one.offset for one in process.driver.core.log.snapshots} & set(process.recorder.refused)
     set_aside = [name for name in process.disk.list(log_path(1)) if name.endswith(".damaged")]
     assert len(set_aside) == min(wrong, len(offsets)) and snapshots_of(process)[: len(good)] == good
     append(world, 1, first=900)
@@ -296,8 +296,8 @@ def test_a_leader_serves_no_damaged_snapshot_and_takes_another_one(
     """Nothing is appended from the damage until the node that needs a snapshot has one."""
     world = world_of(snapshots=config)
     leader = world.leader
-    assert leader is not None and leader.driver.snapshots is not None and leader.driver.raft is not None
-    store, raft, own_id = leader.driver.snapshots, leader.driver.raft, leader.driver.node_id
+    assert leader is not None and leader.driver.snapshots is not None and leader.driver.core is not None
+    store, raft, own_id = leader.driver.snapshots, leader.driver.core, leader.driver.node_id
     node_id = next(n for n in world.running if n != own_id)
     world.kill(node_id)
     world.disks[node_id].replace()  # so it needs a snapshot, where the log is whole, too
@@ -310,7 +310,7 @@ def test_a_leader_serves_no_damaged_snapshot_and_takes_another_one(
         world.run(100)
     damaged = [one.id for one in store.stored][-count:]
     if config is EVERY_KIB:
-        assert raft.start_offset == damaged[0].offset > 0
+        assert raft.log.start == damaged[0].offset > 0
     for snapshot in damaged:
         _flip(world, own_id, snapshot.offset)
 

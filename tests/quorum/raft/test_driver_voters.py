@@ -17,6 +17,7 @@ from quorumlog.messages.quorum import (
     RemoveRaftVoterRequest,
 )
 from quorumlog_quorum.disk.metadata_directory import JOINED_NAME
+from quorumlog_quorum.node.driver import Driver
 from quorumlog_quorum.raft import MAX_LEVEL, Membership, RaftRole, Voter, VoterSet
 from quorumlog_quorum.raft.voters import record_of
 from quorumlog_quorum.snapshots import SnapshotHeading, SnapshotId, write_snapshot
@@ -93,7 +94,15 @@ class VoterWorld(World):
         return int(answer.error_code)
 
     def all_know(self, voters: VoterSet) -> bool:
-        return all(process.driver.voters == voters for process in self.running.values())
+        return all(voters_of(process.driver) == voters for process in self.running.values())
+
+
+def voters_of(driver: Driver) -> VoterSet | None:
+    return None if driver.core is None else driver.core.voters
+
+
+def role_of(driver: Driver) -> RaftRole | None:
+    return None if driver.core is None else driver.core.role.role
 
 
 def write_bootstrap(disk: Any, path: str, voters: VoterSet) -> None:
@@ -110,7 +119,7 @@ def test_a_quorum_that_was_formatted_with_its_voters_elects_and_writes_them_to_t
     assert world.run(5_000, until=world.has_leader)
     assert world.run(5_000, until=lambda: world.all_know(world.as_voters(range(3))))
     observer = world.running[3].driver
-    assert observer.role is RaftRole.FOLLOWER and observer.raft is not None and observer.raft.kraft_version == 1
+    assert role_of(observer) is RaftRole.FOLLOWER and observer.kraft_version == 1
 
 
 def test_a_dead_voter_is_replaced_by_the_same_node_on_a_new_disk() -> None:
@@ -136,7 +145,7 @@ def test_a_dead_voter_is_replaced_by_the_same_node_on_a_new_disk() -> None:
 def test_the_voters_are_found_again_after_all_processes_were_killed() -> None:
     world = VoterWorld(voters=2, observers=1)
     assert world.run(5_000, until=world.has_leader)
-    assert world.run(5_000, until=lambda: world.running[2].driver.role is RaftRole.FOLLOWER)
+    assert world.run(5_000, until=lambda: role_of(world.running[2].driver) is RaftRole.FOLLOWER)
     assert world.add(2) == ErrorCode.NONE
     for node_id in range(3):
         world.kill(node_id, power_cut=True)

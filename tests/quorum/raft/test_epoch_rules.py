@@ -82,12 +82,12 @@ def code_of(effects: list[Any]) -> ErrorCode:
 @pytest.mark.parametrize("kind", REQUESTS)
 def test_a_request_of_an_older_epoch_is_refused_and_changes_nothing(kind: str, role: str) -> None:
     raft = ROLES[role]()
-    before = (raft.epoch, role_of(raft), raft.leader_id)
+    before = (raft.core.epoch, role_of(raft), raft.core.leader_id)
     effects = raft.step(REQUESTS[kind](OWN - 1), 1)
     assert code_of(effects) is ErrorCode.FENCED_LEADER_EPOCH
     answer = reply_of(effects)
     assert answer.leader_epoch == OWN  # type: ignore[attr-defined]
-    assert (raft.epoch, role_of(raft), raft.leader_id) == before
+    assert (raft.core.epoch, role_of(raft), raft.core.leader_id) == before
 
 
 @rule("kraft 3.19")
@@ -96,16 +96,16 @@ def test_a_request_of_an_older_epoch_is_refused_and_changes_nothing(kind: str, r
 def test_a_request_of_a_larger_epoch_is_adopted_first(kind: str, role: str) -> None:
     raft = ROLES[role]()
     raft.step(REQUESTS[kind](OWN + 2), 1)
-    assert raft.epoch == OWN + 2 and role_of(raft) in (RaftRole.UNATTACHED, RaftRole.FOLLOWER)
+    assert raft.core.epoch == OWN + 2 and role_of(raft) in (RaftRole.UNATTACHED, RaftRole.FOLLOWER)
 
 
 @rule("kraft 3.19")
 @pytest.mark.parametrize("role", ROLES)
 def test_a_fetch_of_a_larger_epoch_changes_nothing(role: str) -> None:
     raft = ROLES[role]()
-    before = (raft.epoch, role_of(raft))
+    before = (raft.core.epoch, role_of(raft))
     assert code_of(raft.step(REQUESTS["QuorumFetch"](OWN + 2), 1)) is ErrorCode.UNKNOWN_LEADER_EPOCH
-    assert (raft.epoch, role_of(raft)) == before
+    assert (raft.core.epoch, role_of(raft)) == before
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if role != "leader"])
@@ -126,14 +126,14 @@ RESPONSES: list[tuple[str, Callable[[], Raft], type, Callable[[int], Any]]] = [
 @pytest.mark.parametrize(("make", "request_type", "respond"), [r[1:] for r in RESPONSES], ids=[r[0] for r in RESPONSES])
 def test_a_response_of_a_larger_epoch_is_adopted(make: Any, request_type: type, respond: Any) -> None:
     raft = make()
-    found = [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, request_type)]
+    found = [c for c, sent in raft.core.outbox.in_flight.items() if isinstance(sent.message, request_type)]
     raft.step(ResponseReceived(found[0], respond(OWN + 3)), 1)
-    assert raft.epoch == OWN + 3 and role_of(raft) is RaftRole.UNATTACHED
+    assert raft.core.epoch == OWN + 3 and role_of(raft) is RaftRole.UNATTACHED
 
 
 def answered_end(raft: Raft, leader_id: int) -> list[RaftEffect]:
     """A voter has acknowledged EndQuorumEpoch in a larger epoch."""
-    correlation = next(iter(raft._core.outbox.in_flight))
+    correlation = next(iter(raft.core.outbox.in_flight))
     answer = EndQuorumEpochResponse(leader_epoch=OWN + 1, leader_id=leader_id)
     return raft.step(ResponseReceived(correlation, answer), 1)
 
@@ -142,7 +142,7 @@ def answered_end(raft: Raft, leader_id: int) -> list[RaftEffect]:
 def test_an_answer_to_a_resignation_that_names_a_leader_is_adopted() -> None:
     raft = resigned()
     answered_end(raft, leader_id=2)
-    assert (raft.epoch, raft.leader_id, role_of(raft)) == (OWN + 1, 2, RaftRole.FOLLOWER)
+    assert (raft.core.epoch, raft.core.leader_id, role_of(raft)) == (OWN + 1, 2, RaftRole.FOLLOWER)
 
 
 @rule("kraft 3.20")
@@ -158,44 +158,44 @@ def test_the_successors_epoch_and_the_vote_for_it_are_one_write() -> None:
 def test_a_candidate_that_is_told_to_lead_already_goes_on_as_a_candidate() -> None:
     """It announced its leadership, ended before that was durable, and has started again."""
     raft = candidate()
-    for correlation in list(raft._core.outbox.in_flight):
+    for correlation in list(raft.core.outbox.in_flight):
         answer = VoteResponse(leader_epoch=OWN, leader_id=0, error_code=ErrorCode.NONE)
         raft.step(ResponseReceived(correlation, answer), 1)
-        assert (raft.epoch, raft.leader_id, role_of(raft)) == (OWN, None, RaftRole.CANDIDATE)
+        assert (raft.core.epoch, raft.core.leader_id, role_of(raft)) == (OWN, None, RaftRole.CANDIDATE)
 
 
 @rule("kraft 3.20")
 def test_a_fetch_response_of_a_larger_epoch_is_adopted() -> None:
     raft = follower(1)
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     raft.step(fetched(correlation, epoch=OWN + 3, leader_id=2, error_code=ErrorCode.FENCED_LEADER_EPOCH), 1)
-    assert (raft.epoch, raft.leader_id, role_of(raft)) == (OWN + 3, 2, RaftRole.FOLLOWER)
+    assert (raft.core.epoch, raft.core.leader_id, role_of(raft)) == (OWN + 3, 2, RaftRole.FOLLOWER)
 
 
 @pytest.mark.parametrize("granted", [True, False])
 def test_votes_that_come_after_the_candidate_follows_are_ignored(granted: bool) -> None:
     raft = candidate()
-    first, second = raft._core.outbox.in_flight
+    first, second = raft.core.outbox.in_flight
     raft.step(begin(OWN, leader_id=2), 1)
     for correlation in (first, second):
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=OWN, vote_granted=granted)), 2)
-    assert (role_of(raft), raft.leader_id) == (RaftRole.FOLLOWER, 2)
+    assert (role_of(raft), raft.core.leader_id) == (RaftRole.FOLLOWER, 2)
 
 
 def test_pre_votes_that_come_after_the_vote_began_are_ignored() -> None:
     raft = prospective()
-    first, second = raft._core.outbox.in_flight
+    first, second = raft.core.outbox.in_flight
     granted = VoteResponse(leader_epoch=OWN, vote_granted=True)
     raft.step(ResponseReceived(first, granted), 1)
-    assert (role_of(raft), raft.epoch) == (RaftRole.CANDIDATE, OWN + 1)
+    assert (role_of(raft), raft.core.epoch) == (RaftRole.CANDIDATE, OWN + 1)
     raft.step(ResponseReceived(second, granted), 2)
-    assert (role_of(raft), raft.epoch) == (RaftRole.CANDIDATE, OWN + 1)
+    assert (role_of(raft), raft.core.epoch) == (RaftRole.CANDIDATE, OWN + 1)
 
 
 @rule("kraft 3.20")
 def test_votes_that_come_after_the_leader_resigned_do_not_bring_it_back() -> None:
     raft = leader()
-    (late,) = [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
+    (late,) = [c for c, sent in raft.core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
     raft.step(ShutdownRequested(at_once=True), 1)
     raft.step(ResponseReceived(late, VoteResponse(leader_epoch=OWN, vote_granted=True)), 2)
     assert role_of(raft) is RaftRole.RESIGNED
@@ -257,20 +257,20 @@ def test_the_wait_of_each_successor(candidates: int, position: int | None, want_
 @rule("kraft 1.8")
 def test_a_former_leader_tells_the_others_at_once_and_never_leads_its_epoch_again() -> None:
     raft = resigned()
-    ends = [sent.message for sent in raft._core.outbox.in_flight.values()]
+    ends = [sent.message for sent in raft.core.outbox.in_flight.values()]
     assert len(ends) == 2 and all(isinstance(end, EndQuorumEpochRequest) and end.leader_epoch == OWN for end in ends)
     answer = reply_of(raft.step(vote(OWN), 1))
     assert not answer.vote_granted  # type: ignore[attr-defined]
     assert code_of(raft.step(fetch(0, -1, epoch=OWN), 2)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     raft.step(TimerFired(), 5_000)
-    assert role_of(raft) is not RaftRole.LEADER and raft.epoch == OWN + 1
+    assert role_of(raft) is not RaftRole.LEADER and raft.core.epoch == OWN + 1
 
 
 @rule("kraft 3.15")
 def test_the_end_of_an_epoch_by_a_node_that_did_not_lead_it_is_acknowledged_and_changes_nothing() -> None:
     raft = follower(1)
     assert code_of(raft.step(end_epoch(OWN, leader_id=2, successors=(0,)), 1)) is ErrorCode.NONE
-    assert (role_of(raft), raft.leader_id) == (RaftRole.FOLLOWER, 1)
+    assert (role_of(raft), raft.core.leader_id) == (RaftRole.FOLLOWER, 1)
 
 
 # --- a tail that is not synced ---
@@ -280,14 +280,16 @@ def test_a_candidate_with_accepted_records_counts_only_what_it_has_synced() -> N
     """Its own vote is persisted behind the appends that wait, so they are synced before anyone is asked; even if they
     were not, it commits nothing by them."""
     raft = candidate(**LOG)
-    raft._core.log.on_written(10)
-    votes = [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
+    raft.core.log.on_written(10)
+    votes = [c for c, sent in raft.core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
     raft.step(ResponseReceived(votes[0], VoteResponse(leader_epoch=OWN, vote_granted=True)), 1)
-    assert role_of(raft) is RaftRole.LEADER and raft.high_watermark == -1
+    assert role_of(raft) is RaftRole.LEADER and raft.core.high_watermark == -1
     raft.step(fetch(11, 5, replica=1), 2)  # a follower cannot have what was not written
-    assert raft.high_watermark == -1
+    assert raft.core.high_watermark == -1
     raft.step(LogWritten(11), 3)
-    assert raft.high_watermark == -1  # of two ends, 11 and the own 10, a majority of three has 10: of an older epoch
+    assert (
+        raft.core.high_watermark == -1
+    )  # of two ends, 11 and the own 10, a majority of three has 10: of an older epoch
     raft.step(LogSynced(11), 4)
-    assert raft.high_watermark == 11
+    assert raft.core.high_watermark == 11
     assert not sends(raft.step(TimerFired(), 5), QuorumFetchRequest)

@@ -28,7 +28,7 @@ SPAN = (EpochSpan(5, 10, 12),)
 
 
 def in_flight(raft: Raft) -> int:
-    (correlation,) = (c for c, f in raft._core.outbox.in_flight.items() if isinstance(f.message, QuorumFetchRequest))
+    (correlation,) = (c for c, f in raft.core.outbox.in_flight.items() if isinstance(f.message, QuorumFetchRequest))
     return correlation
 
 
@@ -62,7 +62,7 @@ def test_a_smaller_high_watermark_is_ignored() -> None:
     raft = follower(**LOG)
     raft.step(fetched(in_flight(raft), high_watermark=9), 1)
     raft.step(fetched(in_flight(raft), high_watermark=3), 2)
-    assert raft.high_watermark == 9
+    assert raft.core.high_watermark == 9
 
 
 @rule("kraft 4.9")
@@ -82,7 +82,7 @@ def test_a_smaller_high_watermark_is_ignored() -> None:
 def test_records_that_do_not_fit_are_dropped(spans: tuple[EpochSpan, ...] | None) -> None:
     raft = follower(**LOG)
     effects = raft.step(fetched(in_flight(raft), records=b"r", spans=spans), 1)
-    assert effects == [] and raft.end_offset == 10
+    assert effects == [] and raft.core.log.accepted_end == 10
     assert raft.deadline_ms() is not None and raft.deadline_ms() <= 1 + 2 * CONFIG.retry_backoff_ms  # type: ignore[operator]
 
 
@@ -140,7 +140,7 @@ def test_a_follower_learns_of_the_new_leader_from_an_answer() -> None:
     raft = follower(1, **LOG)
     error = ErrorCode.FENCED_LEADER_EPOCH
     effects = raft.step(fetched(in_flight(raft), error_code=error, leader_id=2, epoch=6), 1)
-    assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.FOLLOWER, 2, 6)
+    assert (role_of(raft), raft.core.leader_id, raft.core.epoch) == (RaftRole.FOLLOWER, 2, 6)
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "QuorumFetchRequest"]
 
 
@@ -150,9 +150,9 @@ def test_an_observer_looks_for_the_leader_and_never_elects() -> None:
     (send,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
     assert send.to in (0, 1, 2)
     raft.step(fetched(send.correlation, error_code=ErrorCode.FENCED_LEADER_EPOCH, leader_id=1, epoch=5), 1)
-    assert (role_of(raft), raft.leader_id) == (RaftRole.FOLLOWER, 1)
+    assert (role_of(raft), raft.core.leader_id) == (RaftRole.FOLLOWER, 1)
     raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
-    assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.UNATTACHED, None, 5)
+    assert (role_of(raft), raft.core.leader_id, raft.core.epoch) == (RaftRole.UNATTACHED, None, 5)
 
 
 @rule("kraft 4.14")
@@ -160,4 +160,4 @@ def test_an_observer_follows_the_leader_that_answers_its_fetch() -> None:
     raft = make_raft(7, saved=QuorumState(epoch=5))
     (send,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
     raft.step(fetched(send.correlation, leader_id=send.to), 1)
-    assert (role_of(raft), raft.leader_id) == (RaftRole.FOLLOWER, send.to)
+    assert (role_of(raft), raft.core.leader_id) == (RaftRole.FOLLOWER, send.to)

@@ -106,7 +106,7 @@ def test_a_voter_that_lacks_the_last_record_is_not_named_although_it_is_committe
     raft.step(LogSynced(12), 1)
     raft.step(transfer(to=2), 2)
     raft.step(caught_up(1, end=12), 3)
-    assert raft.high_watermark == 12
+    assert raft.core.high_watermark == 12
     assert preferred(raft.step(caught_up(2, end=11), 4)) == []
     assert preferred(raft.step(caught_up(2, end=12), 5)) == [2, 1]
 
@@ -121,7 +121,7 @@ def test_all_that_was_appended_is_committed_before_the_leader_resigns() -> None:
     raft.step(ShutdownRequested(), 2)
     assert preferred(raft.step(caught_up(2, end=12), 3)) == []
     effects = raft.step(caught_up(3, end=12), 4)
-    assert raft.high_watermark == 12 and preferred(effects)[0] in (2, 3)
+    assert raft.core.high_watermark == 12 and preferred(effects)[0] in (2, 3)
     assert names(effects).index("HighWatermark") < names(effects).index("EndQuorumEpochRequest")
 
 
@@ -261,7 +261,7 @@ def test_the_successor_asks_for_votes_at_once_and_only_after_its_own_is_durable(
     effects = raft.step(end_epoch(5, successors=(0, 2)), 1)
     requests = [send.message for send in sends(effects, VoteRequest)]
     assert all(isinstance(r, VoteRequest) and r.epoch == 6 and not r.pre_vote for r in requests) and len(requests) == 2
-    assert [(state.epoch, state.voted) for state in persisted(effects)] == [(6, raft._core.key)]
+    assert [(state.epoch, state.voted) for state in persisted(effects)] == [(6, raft.core.key)]
     assert names(effects).index("PersistQuorumState") < names(effects).index("VoteRequest")
 
 

@@ -72,14 +72,14 @@ def test_high_watermark(voters: int, acknowledged: list[tuple[int, int]], want: 
     raft = leader(voters=voters, **LOG)
     for replica, offset in acknowledged:
         raft.step(fetch(offset, 4 if offset <= 10 else 5, replica=replica), 1)
-    assert raft.high_watermark == (-1 if want is None else want)
+    assert raft.core.high_watermark == (-1 if want is None else want)
 
 
 @rule("kraft 3.4")
 def test_the_leader_counts_only_what_it_has_synced() -> None:
     raft = leader(voters=1, settled=False, **LOG)
     raft.step(LogWritten(11), 1)
-    assert raft.high_watermark == -1
+    assert raft.core.high_watermark == -1
     effects = raft.step(LogSynced(11), 2)
     assert names(effects) == ["HighWatermark", "LeadershipClaimed"]
 
@@ -89,7 +89,7 @@ def test_followers_may_commit_what_the_leader_has_only_written() -> None:
     raft.step(LogWritten(11), 1)
     raft.step(fetch(11, 5, replica=1), 1)
     raft.step(fetch(11, 5, replica=2), 1)
-    assert raft.high_watermark == 11
+    assert raft.core.high_watermark == 11
 
 
 @rule("kraft 3.5")
@@ -98,7 +98,7 @@ def test_the_high_watermark_never_falls_and_the_leadership_is_claimed_once() -> 
     effects = raft.step(fetch(11, 5), 1)
     assert [e for e in effects if isinstance(e, LeadershipClaimed)] == [LeadershipClaimed(5, 11)]
     effects = raft.step(fetch(5, 4), 2)  # the follower has lost its disk
-    assert not marks(effects) and raft.high_watermark == 11
+    assert not marks(effects) and raft.core.high_watermark == 11
     effects = raft.step(fetch(11, 5), 3)
     assert not marks(effects) and "LeadershipClaimed" not in names(effects)
 
@@ -107,7 +107,7 @@ def test_the_high_watermark_never_falls_and_the_leadership_is_claimed_once() -> 
 def test_observers_are_not_counted() -> None:
     raft = leader(**LOG)
     raft.step(fetch(11, 5, replica=7), 1)
-    assert raft.high_watermark == -1
+    assert raft.core.high_watermark == -1
 
 
 # --- appends ---
@@ -236,7 +236,7 @@ def test_observers_get_what_is_committed_and_voters_what_is_written() -> None:
 
 def test_the_fetch_of_one_observer_does_not_look_at_the_others() -> None:
     raft = parked_leader()
-    role = raft._core.role
+    role = raft.core.role
     assert isinstance(role, Leader)
     for node in range(10, 20):
         raft.step(fetch(11, 5, replica=node, token=node, known=11), 3)
@@ -249,8 +249,8 @@ def test_the_fetch_of_one_observer_does_not_look_at_the_others() -> None:
 
 def test_a_full_purgatory_answers_at_once() -> None:
     raft = parked_leader()
-    assert isinstance(raft._core.role, Leader)
-    raft._core.role.parked *= CONFIG.max_parked_fetches
+    assert isinstance(raft.core.role, Leader)
+    raft.core.role.parked *= CONFIG.max_parked_fetches
     answer = reply_of(raft.step(fetch(11, 5, replica=7, token=77, known=11), 3))
     assert isinstance(answer, QuorumFetchResponse) and answer.error_code == 0
 
@@ -297,9 +297,9 @@ def test_a_resigned_leader_never_stays_in_its_epoch() -> None:
     raft.step(TimerFired(), 1_500)
     while role_of(raft) is RaftRole.RESIGNED:
         raft.step(TimerFired(), raft.deadline_ms() or 0)
-        for correlation in list(raft._core.outbox.in_flight):
+        for correlation in list(raft.core.outbox.in_flight):
             raft.step(RequestFailed(correlation), raft.deadline_ms() or 0)
-    assert (role_of(raft), raft.epoch) == (RaftRole.UNATTACHED, 6)
+    assert (role_of(raft), raft.core.epoch) == (RaftRole.UNATTACHED, 6)
 
 
 @rule("kraft 3.9")
@@ -337,7 +337,7 @@ def test_end_quorum_epoch(successors: tuple[int, ...], delay_ms: int) -> None:
     raft = follower(1)
     raft.step(end_epoch(5, successors=successors), 100)
     if delay_ms == 0:
-        assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
+        assert role_of(raft) is RaftRole.CANDIDATE and raft.core.epoch == 6
     else:
         assert role_of(raft) is RaftRole.UNATTACHED and raft.deadline_ms() == 100 + delay_ms
 

@@ -87,7 +87,7 @@ def test_it_never_stands_for_election(voters: int, saved: QuorumState) -> None:
 def test_it_leaves_the_election_to_others_when_the_leader_goes(event: Any) -> None:
     raft = follower(**LOG)
     effects = list(raft.step(event, 1))
-    assert raft.leader_id is None and raft.deadline_ms() is None
+    assert raft.core.leader_id is None and raft.deadline_ms() is None
     assert not sends(effects, VoteRequest)
 
 
@@ -98,7 +98,7 @@ def test_it_follows_a_leader_that_it_could_not_find_itself() -> None:
 
 
 def in_flight(raft: Raft) -> int:
-    return max(raft._core.outbox.in_flight)
+    return max(raft.core.outbox.in_flight)
 
 
 def caught_up(high_watermark: int, span: EpochSpan) -> tuple[Raft, list[str]]:

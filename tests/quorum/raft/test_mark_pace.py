@@ -38,7 +38,7 @@ def commit(raft: Raft, now_ms: int, known: int) -> list[RaftEffect]:
     known: the high watermark that the fetch names.
     """
     raft.step(AppendRequested(5, [b"a"]), now_ms)
-    end = raft.end_offset
+    end = raft.core.log.accepted_end
     raft.step(LogWritten(end), now_ms)
     raft.step(RecordsRead(1, b"records"), now_ms)
     raft.step(LogSynced(end), now_ms)
@@ -53,9 +53,9 @@ def after(commits: int, gap_ms: int) -> tuple[Raft, list[RaftEffect], int]:
     effects = raft.step(fetch(11, 5, token=1, known=-1), now_ms)
     for _ in range(commits - 1):
         if answers(effects):
-            raft.step(fetch(raft.end_offset, 5, token=1, known=raft.high_watermark), now_ms)
+            raft.step(fetch(raft.core.log.accepted_end, 5, token=1, known=raft.core.high_watermark), now_ms)
         now_ms += gap_ms
-        effects = commit(raft, now_ms, known=raft.high_watermark)
+        effects = commit(raft, now_ms, known=raft.core.high_watermark)
     return raft, effects, now_ms
 
 
@@ -75,14 +75,14 @@ def test_a_high_watermark_alone_is_told_at_once_unless_changes_follow_closely(
     commits: int, gap_ms: int, told: bool
 ) -> None:
     raft, effects, _ = after(commits, gap_ms)
-    assert answers(effects) == ([(1, raft.high_watermark, b"")] if told else [])
+    assert answers(effects) == ([(1, raft.core.high_watermark, b"")] if told else [])
 
 
 def test_the_next_records_carry_it() -> None:
     raft, _, now_ms = after(RUN, 1)
-    committed = raft.high_watermark
+    committed = raft.core.high_watermark
     raft.step(AppendRequested(5, [b"b"]), now_ms + 1)
-    (read,) = raft.step(LogWritten(raft.end_offset), now_ms + 1)
+    (read,) = raft.step(LogWritten(raft.core.log.accepted_end), now_ms + 1)
     assert isinstance(read, ReadForFetch)
     assert answers(raft.step(RecordsRead(1, b"records"), now_ms + 1)) == [(1, committed, b"records")]
 
@@ -93,12 +93,12 @@ def test_it_waits_no_longer_than_the_limit() -> None:
     due_ms = now_ms + CONFIG.mark_hold_ms
     assert raft.deadline_ms() == due_ms
     assert answers(raft.step(TimerFired(), due_ms - 1)) == []
-    assert answers(raft.step(TimerFired(), due_ms)) == [(1, raft.high_watermark, b"")]
+    assert answers(raft.step(TimerFired(), due_ms)) == [(1, raft.core.high_watermark, b"")]
 
 
 def test_a_read_does_not_wait_for_records() -> None:
     raft, _, now_ms = after(RUN, 1)
-    assert answers(raft.step(ConfirmationRequested(5), now_ms)) == [(1, raft.high_watermark, b"")]
+    assert answers(raft.step(ConfirmationRequested(5), now_ms)) == [(1, raft.core.high_watermark, b"")]
 
 
 def test_the_pace() -> None:
@@ -125,7 +125,7 @@ def observed(observers: int, commits: int) -> tuple[Raft, int, int]:
     for _ in range(commits):
         now_ms += 2
         effects = raft.step(TimerFired(), now_ms)
-        effects += commit(raft, now_ms, known=raft.high_watermark)
+        effects += commit(raft, now_ms, known=raft.core.high_watermark)
         for read in [one for one in effects if isinstance(one, ReadForFetch) and one.token in ends]:
             answered += read.token == 100
             for token, known, _ in answers(raft.step(RecordsRead(read.token, b"records"), now_ms)):
@@ -139,14 +139,14 @@ def test_few_observers_get_each_commit_and_many_get_rounds() -> None:
     raft, now_ms, rounds = observed(60, 60)
     assert each == 60
     assert rounds == 2, "60 observers: one round in 60 ms, which are 30 commits"
-    role = raft._core.role
+    role = raft.core.role
     assert isinstance(role, Leader) and role.watched_due_ms is not None
     assert now_ms < role.watched_due_ms <= now_ms + CONFIG.observer_round_ms(60), "the last commit waits for a round"
     while (due_ms := raft.deadline_ms() or 0) < role.watched_due_ms:
         raft.step(TimerFired(), due_ms)  # of the voter
     assert due_ms == role.watched_due_ms
     (read,) = [one for one in raft.step(TimerFired(), role.watched_due_ms) if isinstance(one, ReadForFetch)]
-    assert read.upper_bound == raft.high_watermark
+    assert read.upper_bound == raft.core.high_watermark
     told = answers(raft.step(RecordsRead(read.token, b"records"), due_ms))
     assert told == [(token, read.upper_bound, b"records") for token in range(100, 160)], "one read answers all of them"
 

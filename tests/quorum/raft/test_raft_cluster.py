@@ -44,10 +44,10 @@ def test_a_voter_that_starts_empty_beside_a_leader_raises_no_epoch(seed: int) ->
             cluster.start(node_id)
     cluster.run(3_000)
     assert cluster.leader is not None and cluster.leader.raft is not None
-    epoch = cluster.leader.raft.epoch
+    epoch = cluster.leader.raft.core.epoch
     cluster.start(late)
     assert cluster.run(2_000, until=cluster.everyone_agrees)
-    assert cluster.leader.raft.epoch == epoch
+    assert cluster.leader.raft.core.epoch == epoch
 
 
 @rule("kraft 1.11")
@@ -92,7 +92,7 @@ def test_an_isolated_leader_resigns_and_returns_as_a_follower(seed: int) -> None
     cluster.append(2)
     assert cluster.run(4_000, until=lambda: cluster.leader is not None and cluster.leader is not old)
     cluster.run(2_000)
-    assert old.raft.role is not RaftRole.LEADER
+    assert old.raft.core.role.role is not RaftRole.LEADER
     cluster.heal()
     assert cluster.run(4_000, until=cluster.everyone_agrees)
 
@@ -103,14 +103,14 @@ def test_a_voter_that_flaps_raises_no_epoch(seed: int) -> None:
     cluster = elected(seed)
     leader = cluster.leader
     assert leader is not None and leader.raft is not None
-    epoch = leader.raft.epoch
+    epoch = leader.raft.core.epoch
     flapping = next(node for node in cluster.nodes if node is not leader)
     for _ in range(10):
         cluster.isolate(flapping.key.node_id)
         cluster.run(3_000)
         cluster.heal()
         cluster.run(500)
-    assert cluster.leader is leader and leader.raft.epoch == epoch
+    assert cluster.leader is leader and leader.raft.core.epoch == epoch
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -119,14 +119,14 @@ def test_a_voter_that_is_alone_in_a_larger_epoch_comes_back(seed: int) -> None:
     cluster = elected(seed)
     leader = cluster.leader
     assert leader is not None and leader.raft is not None
-    epoch = leader.raft.epoch
+    epoch = leader.raft.core.epoch
     stranded = next(node for node in cluster.nodes if node is not leader)
     cluster.kill(stranded.key.node_id)
     stranded.state = QuorumState(epoch=epoch + 1)
     cluster.faults.cut = {frozenset((leader.key.node_id, stranded.key.node_id))}
     cluster.start(stranded.key.node_id)
     cluster.run(5_000)
-    assert cluster.leader is leader and leader.raft.epoch == epoch, "its pre-votes reach a follower only"
+    assert cluster.leader is leader and leader.raft.core.epoch == epoch, "its pre-votes reach a follower only"
     cluster.heal()
     assert cluster.run(4_000, until=cluster.everyone_agrees)
 

@@ -60,7 +60,9 @@ def acknowledge(raft: Raft, *node_ids: int, now_ms: int = 10) -> list:
     """These nodes have synced all that the leader has."""
     effects = []
     for node_id in node_ids:
-        effects += raft.step(fetch(raft.end_offset, EPOCH, replica=node_id, token=900 + node_id, wait_ms=0), now_ms)
+        effects += raft.step(
+            fetch(raft.core.log.accepted_end, EPOCH, replica=node_id, token=900 + node_id, wait_ms=0), now_ms
+        )
     return effects
 
 
@@ -79,8 +81,8 @@ def test_a_voter_is_added_when_it_has_answered_and_caught_up_and_a_majority_has_
     assert raft.step(probed(probing), 3) == []
     behind = raft.step(fetch(4, 4, replica=4, token=7), 4)
     assert appended_set(behind) is None, "the candidate still copies the log"
-    caught_up = raft.step(fetch(raft.end_offset, EPOCH, replica=4, token=8), 5)
-    assert appended_set(caught_up) == members(1, 2, 3, 4) == raft.voters, "in force when appended"
+    caught_up = raft.step(fetch(raft.core.log.accepted_end, EPOCH, replica=4, token=8), 5)
+    assert appended_set(caught_up) == members(1, 2, 3, 4) == raft.core.voters, "in force when appended"
     assert replies(settle(raft, 6) + acknowledge(raft, 2)) == [], "two of four are no majority"
     done = acknowledge(raft, 4)
     assert replies(done) == [ErrorCode.NONE]
@@ -93,19 +95,21 @@ def test_a_fetch_that_waits_as_an_observers_gets_what_is_not_committed_once_a_se
     """Observers get what is committed, and the commit of the new set waits for the node that it names."""
     raft = voter_leader()
     raft.step(probed(raft.step(add(), 2)), 3)
-    end = raft.end_offset
-    raft.step(fetch(end, EPOCH, replica=5, token=9, known=raft.high_watermark), 4)
-    appending = raft.step(fetch(end, EPOCH, replica=4, token=8, known=raft.high_watermark), 5)
+    end = raft.core.log.accepted_end
+    raft.step(fetch(end, EPOCH, replica=5, token=9, known=raft.core.high_watermark), 4)
+    appending = raft.step(fetch(end, EPOCH, replica=4, token=8, known=raft.core.high_watermark), 5)
     assert appended_set(appending) == members(1, 2, 3, 4)
     reads = [effect for effect in settle(raft, 6) if isinstance(effect, ReadForFetch)]
-    assert [(read.token, read.upper_bound) for read in reads] == [(8, raft.end_offset)], "and node 5 waits on"
+    assert [(read.token, read.upper_bound) for read in reads] == [(8, raft.core.log.accepted_end)], (
+        "and node 5 waits on"
+    )
 
 
 @rule("kraft 6.10")
 def test_an_add_that_need_not_wait_for_the_commit_is_answered_when_the_set_is_in_the_log() -> None:
     raft = voter_leader()
     raft.step(probed(raft.step(add(commit=False), 2)), 3)
-    done = raft.step(fetch(raft.end_offset, EPOCH, replica=4, token=8), 5)
+    done = raft.step(fetch(raft.core.log.accepted_end, EPOCH, replica=4, token=8), 5)
     assert appended_set(done) == members(1, 2, 3, 4) and replies(done) == [ErrorCode.NONE]
 
 
@@ -193,7 +197,7 @@ def test_a_candidate_that_is_too_slow_is_told_how_far_it_is() -> None:
     assert replies(effects) == [ErrorCode.REQUEST_TIMED_OUT]
     texts = [e.message.error_message for e in effects if isinstance(e, Reply) and e.token == 1]  # type: ignore[union-attr]
     assert "has 4 of 11 records" in texts[0]
-    assert raft.voters == members(1, 2, 3)
+    assert raft.core.voters == members(1, 2, 3)
 
 
 @rule("kraft 6.9")
@@ -235,7 +239,7 @@ def test_losing_the_leadership_ends_a_change_with_an_answer() -> None:
 def test_a_voter_is_removed_when_a_majority_without_it_has_the_new_set() -> None:
     raft = voter_leader()
     effects = raft.step(remove(3), 2)
-    assert appended_set(effects) == members(1, 2) == raft.voters
+    assert appended_set(effects) == members(1, 2) == raft.core.voters
     assert replies(settle(raft, 3) + acknowledge(raft, 3)) == [], "it does not count any more"
     assert replies(acknowledge(raft, 2)) == [ErrorCode.NONE]
 
@@ -264,16 +268,18 @@ def test_a_leader_that_removes_itself_leads_without_counting_itself_until_that_i
     effects = raft.step(remove(1), 2)
     assert appended_set(effects) == members(2, 3)
     assert not [e for e in settle(raft, 3) + acknowledge(raft, 2) if isinstance(e, HighWatermark)], "one of two"
-    assert raft.role is RaftRole.LEADER
+    assert raft.core.role.role is RaftRole.LEADER
     done = acknowledge(raft, 3)
     assert replies(done) == [ErrorCode.NONE]
-    assert raft.role is RaftRole.RESIGNED
+    assert raft.core.role.role is RaftRole.RESIGNED
     assert {send.to for send in sends(done, EndQuorumEpochRequest)} == {2, 3}
     due = raft.deadline_ms()
-    while raft.role is RaftRole.RESIGNED and due is not None and due < 10_000:
+    while raft.core.role.role is RaftRole.RESIGNED and due is not None and due < 10_000:
         raft.step(TimerFired(), due)
         due = raft.deadline_ms()
-    assert (raft.role, raft.epoch) == (RaftRole.UNATTACHED, EPOCH + 1), "it looks for the leader as an observer"
+    assert (raft.core.role.role, raft.core.epoch) == (RaftRole.UNATTACHED, EPOCH + 1), (
+        "it looks for the leader as an observer"
+    )
 
 
 # --- updating ---
@@ -285,7 +291,7 @@ def test_a_voter_that_listens_elsewhere_is_updated_and_answered_before_the_commi
     found = appended_set(effects)
     assert found is not None and found.endpoint_of(3) == Endpoint(name="INTERNAL", host="h", port=7000)
     assert code_of(effects) == ErrorCode.NONE
-    assert raft.endpoint_of(3) == found.endpoint_of(3)
+    assert raft.core.endpoint_of(3) == found.endpoint_of(3)
 
 
 @rule("kraft 6.18")
@@ -333,7 +339,7 @@ def test_the_upgrade_waits_until_every_voter_has_told_that_it_supports_it() -> N
     assert answer is not None and "voter 3 supports kraft.version 0-0" in answer.text
     raft.step(update(3, port=9003), 2)
     effects = raft.step(UpgradeRequested(5), 3)
-    assert appended_set(effects) == members(1, 2, 3) == raft.voters and raft.kraft_version == 1
+    assert appended_set(effects) == members(1, 2, 3) == raft.core.voters and raft.core.history.level == 1
     (control,) = [effect for effect in effects if isinstance(effect, AppendControl)]
     assert [type(record).__name__ for _, record in control.members] == ["KRaftVersion", "Voters"]
     done = settle(raft, 4) + acknowledge(raft, 2)
@@ -349,7 +355,7 @@ def test_to_validate_the_upgrade_appends_nothing() -> None:
     raft.step(update(2, port=9002), 2)
     raft.step(update(3, port=9003), 2)
     effects = raft.step(UpgradeRequested(6, validate_only=True), 3)
-    assert effects == [KRaftVersionAnswered(6, ErrorCode.NONE, "")] and raft.kraft_version == 0
+    assert effects == [KRaftVersionAnswered(6, ErrorCode.NONE, "")] and raft.core.history.level == 0
 
 
 def test_only_a_leader_upgrades() -> None:
@@ -386,7 +392,7 @@ def test_a_removed_leader_describes_itself_as_an_observer() -> None:
 @rule("kraft 6.18")
 def test_a_leader_that_listens_elsewhere_updates_its_own_entry() -> None:
     raft = voter_leader(endpoints=(Endpoint(name="INTERNAL", host="h", port=7001),))
-    assert raft.voters.endpoint_of(1) == Endpoint(name="INTERNAL", host="h", port=7001)
+    assert raft.core.voters.endpoint_of(1) == Endpoint(name="INTERNAL", host="h", port=7001)
 
 
 @rule("kraft 6.23")
@@ -414,15 +420,15 @@ def test_a_leader_that_knows_all_sets_of_its_log_committed_still_waits_for_its_o
     raft = voter_raft(1, members(1, 2, 3), saved=QuorumState(epoch=EPOCH, leader_id=2))
     (asked,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
     raft.step(fetched(asked.correlation, epoch=EPOCH, leader_id=2, high_watermark=10), 1)
-    assert raft.high_watermark == 10
+    assert raft.core.high_watermark == 10
     now_ms = 1
-    while raft.role is not RaftRole.LEADER:
+    while raft.core.role.role is not RaftRole.LEADER:
         due = raft.deadline_ms()
         assert due is not None and due < 10_000
         now_ms = max(now_ms, due)
         votes = sends(raft.step(TimerFired(), now_ms), VoteRequest)
-        while votes and raft.role is not RaftRole.LEADER:
-            granted = VoteResponse(leader_epoch=raft.epoch, vote_granted=True)
+        while votes and raft.core.role.role is not RaftRole.LEADER:
+            granted = VoteResponse(leader_epoch=raft.core.epoch, vote_granted=True)
             votes = sends(raft.step(ResponseReceived(votes[0].correlation, granted), now_ms), VoteRequest)
     refused = raft.step(remove(3), now_ms)
     assert appended_set(refused) is None

@@ -46,7 +46,7 @@ OFFERED = SnapshotIdMessage(end_offset=100, epoch=5)
 
 
 def in_flight(raft: Raft) -> int:
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     return correlation
 
 
@@ -90,7 +90,7 @@ def test_a_snapshot_is_fetched_piece_by_piece_and_takes_the_place_of_the_log() -
     assert effects[:2] == [SnapshotInstalled(SNAPSHOT), HighWatermark(100)]
     (send,) = sends(effects, QuorumFetchRequest)
     assert (send.message.fetch_offset, send.message.last_fetched_epoch) == (100, 5)  # type: ignore[union-attr]
-    assert (raft.start_offset, raft.end_offset, raft.snapshots) == (100, 100, (SNAPSHOT,))
+    assert (raft.core.log.start, raft.core.log.accepted_end, raft.core.log.snapshots) == (100, 100, (SNAPSHOT,))
 
 
 def test_what_follows_the_snapshot_is_appended() -> None:
@@ -100,7 +100,7 @@ def test_what_follows_the_snapshot_is_appended() -> None:
     raft.step(SnapshotFinished(SNAPSHOT, is_intact=True), 4)
     raft.step(LogTruncated(100), 5)
     effects = raft.step(fetched(in_flight(raft), records=b"r", spans=(EpochSpan(5, 100, 103),)), 6)
-    assert names(effects) == ["AppendFetched"] and raft.end_offset == 103
+    assert names(effects) == ["AppendFetched"] and raft.core.log.accepted_end == 103
 
 
 @rule("kraft 5.23")
@@ -154,7 +154,7 @@ def test_another_epoch_drops_what_was_fetched() -> None:
     asked = in_flight(raft)
     effects = raft.step(begin(6, leader_id=2), 4)
     assert DropSnapshot(SNAPSHOT) in effects and sends(effects, QuorumFetchRequest)
-    raft._core.outbox.finish(max(raft._core.outbox.in_flight))
+    raft.core.outbox.finish(max(raft.core.outbox.in_flight))
     late = FetchSnapshotResponse(
         leader_id=1, leader_epoch=5, snapshot_id=OFFERED, size=10, position=3, unaligned_records=b"def"
     )
@@ -187,7 +187,7 @@ def test_a_piece_that_does_not_fit_starts_it_anew(data: bytes, fields: dict[str,
     raft.step(piece(raft, 0, b"ab"), 2)
     raft.step(SnapshotPieceStored(SNAPSHOT, 2), 3)
     assert raft.step(piece(raft, 2, data, **fields), 4) == [DropSnapshot(SNAPSHOT)]
-    assert raft.end_offset == 10
+    assert raft.core.log.accepted_end == 10
 
 
 @rule("kraft 5.19")
@@ -207,7 +207,7 @@ def test_a_damaged_snapshot_changes_nothing_and_is_fetched_again() -> None:
     raft.step(SnapshotPieceStored(SNAPSHOT, 10), 3)
     effects = raft.step(SnapshotFinished(SNAPSHOT, is_intact=False), 4)
     assert effects[0] == DropSnapshot(SNAPSHOT) and sends(effects, QuorumFetchRequest)
-    assert (raft.end_offset, raft.snapshots) == (10, ())
+    assert (raft.core.log.accepted_end, raft.core.log.snapshots) == (10, ())
 
 
 @rule("kraft 5.20")
@@ -258,10 +258,10 @@ def restarted(**fields: Any) -> Raft:
     log = LogState(**known)
     raft = make_raft(saved=QuorumState(epoch=5, leader_id=1))
     raft = Raft(
-        key=raft._core.key,
-        voters=raft._core.voters,
+        key=raft.core.key,
+        voters=raft.core.voters,
         config=CONFIG,
-        rng=raft._core.rng,
+        rng=raft.core.rng,
         log=log,
         saved=QuorumState(epoch=5, leader_id=1),
     )
@@ -287,8 +287,8 @@ def test_a_truncation_to_the_start_leaves_the_epoch_of_the_snapshot() -> None:
 @rule("kraft 5.23")
 def test_a_log_whose_last_epoch_only_a_snapshot_knows_raises_the_epoch() -> None:
     raft = make_raft(saved=QuorumState(epoch=3, leader_id=1))
-    core = raft._core
+    core = raft.core
     log = LogState(start=100, end=100, epochs=(), snapshots=[SNAPSHOT])
     raft = Raft(key=core.key, voters=core.voters, config=CONFIG, rng=core.rng, log=log, saved=core.saved)
     raft.step(Started(), 0)
-    assert (raft.epoch, role_of(raft)) == (5, RaftRole.UNATTACHED)
+    assert (raft.core.epoch, role_of(raft)) == (5, RaftRole.UNATTACHED)

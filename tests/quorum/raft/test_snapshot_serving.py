@@ -238,13 +238,13 @@ def test_snapshots_are_kept_in_order() -> None:
     raft = leading(LATEST, OLDEST, OLDEST)
     assert snapshots_of(raft) == [OLDEST, LATEST]
     raft.step(LogStartRaised(LATEST), 2)
-    assert (snapshots_of(raft), raft.start_offset) == ([LATEST], 80)
+    assert (snapshots_of(raft), raft.core.log.start) == ([LATEST], 80)
     raft.step(SnapshotTaken(OLDEST), 3)
     assert snapshots_of(raft) == [LATEST], "the start has passed it"
 
 
 def snapshots_of(raft: Raft) -> list[SnapshotId]:
-    return list(raft.snapshots)
+    return list(raft.core.log.snapshots)
 
 
 @rule("kraft 5.32")

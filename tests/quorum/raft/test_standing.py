@@ -83,22 +83,20 @@ def fetches(request: InFlightRequest) -> bool:
 def answer_fetch(raft: Raft, now_ms: int = 10, **fields: Any) -> list[RaftEffect]:
     """Answer the newest fetch in flight."""
     asked = [
-        number for number, request in raft._core.outbox.in_flight.items() if request.to == LEADER and fetches(request)
+        number for number, request in raft.core.outbox.in_flight.items() if request.to == LEADER and fetches(request)
     ]
     correlation = asked[-1]
     return raft.step(fetched(correlation, epoch=EPOCH, leader_id=LEADER, **fields), now_ms)
 
 
 def answer(raft: Raft, kind: type, response: Any, now_ms: int) -> list[RaftEffect]:
-    (correlation,) = [
-        number for number, asked in raft._core.outbox.in_flight.items() if isinstance(asked.message, kind)
-    ]
+    (correlation,) = [number for number, asked in raft.core.outbox.in_flight.items() if isinstance(asked.message, kind)]
     return raft.step(ResponseReceived(correlation, response), now_ms)
 
 
 def new_set(raft: Raft, voters: VoterSet, now_ms: int = 10) -> list[RaftEffect]:
     """The leader sends a voter set as the next record."""
-    end = raft.end_offset
+    end = raft.core.log.accepted_end
     span = EpochSpan(EPOCH, end, end + 1, (MembershipRecord(end, record_of(voters)),))
     return answer_fetch(raft, now_ms, records=b"x", spans=(span,))
 
@@ -124,17 +122,17 @@ def test_a_voter_that_has_moved_is_called_at_its_new_address_while_the_log_names
         for node_id, port in ((1, 9001), (2, 8002), (4, 9003))  # 2: it is listed elsewhere. 4 is no voter
     )
     raft = voter_raft(3, members(1, 2, 3), moved=moves)
-    assert [raft.endpoint_of(node_id) for node_id in (1, 2, 3)] == [new, endpoint(2), endpoint(3)]
+    assert [raft.core.endpoint_of(node_id) for node_id in (1, 2, 3)] == [new, endpoint(2), endpoint(3)]
     raft.step(Started(), 0)
     asked = {sent.to: sent.message for sent in sends(raft.step(TimerFired(), 60_000), VoteRequest)}
     assert asked[1].voter_directory_id == member(1).directory_id, "who answers there must be this voter"  # type: ignore[union-attr]
     raft = follower(3, members(1, 2, 3), moved=(MovedVoter(node_id=LEADER, old=("h", 9002), new=("h", 7002)),))
-    assert raft.endpoint_of(LEADER) == endpoint(LEADER), "a leader's own word is newer"
+    assert raft.core.endpoint_of(LEADER) == endpoint(LEADER), "a leader's own word is newer"
 
 
 def test_a_static_set_is_not_changed_by_moves() -> None:
     raft = voter_raft(3, static=members(1, 2, 3), moved=(MovedVoter(node_id=1, old=("h", 9001), new=("h", 7001)),))
-    assert raft.endpoint_of(1) == endpoint(1)
+    assert raft.core.endpoint_of(1) == endpoint(1)
 
 
 def test_a_voter_that_is_listed_as_it_is_tells_nothing() -> None:
@@ -201,11 +199,11 @@ def test_what_an_operator_removed_stays_removed() -> None:
     answer(raft, AddRaftVoterRequest, AddRaftVoterResponse(leader_id=LEADER, leader_epoch=EPOCH), 20)
     new_set(raft, members(1, 2, 3, 4), 30)
     settle(raft, 40)
-    noted = answer_fetch(raft, 50, high_watermark=raft.end_offset)
+    noted = answer_fetch(raft, 50, high_watermark=raft.core.log.accepted_end)
     assert MembershipSettled() in noted
     new_set(raft, members(1, 2, 3), 60)
     settle(raft, 70)
-    effects = answer_fetch(raft, 80, high_watermark=raft.end_offset) + raft.step(TimerFired(), 20_000)
+    effects = answer_fetch(raft, 80, high_watermark=raft.core.log.accepted_end) + raft.step(TimerFired(), 20_000)
     assert sends(effects, AddRaftVoterRequest) == []
 
 
@@ -217,16 +215,16 @@ def test_an_observer_that_a_set_names_is_a_voter_at_once_and_none_again_when_the
     raft = follower(4, members(1, 2, 3))
     new_set(raft, members(1, 2, 3, 4))
     settle(raft, 11)
-    assert raft.voters == members(1, 2, 3, 4)
-    point = raft.end_offset - 1
+    assert raft.core.voters == members(1, 2, 3, 4)
+    point = raft.core.log.accepted_end - 1
     answer_fetch(raft, 20, diverging_epoch=EpochEndOffset(epoch=4, end_offset=point))
-    assert raft.voters == members(1, 2, 3), "reverted with its record"
+    assert raft.core.voters == members(1, 2, 3), "reverted with its record"
     raft.step(LogTruncated(point), 21)
     due = raft.deadline_ms()
-    while raft.role is RaftRole.FOLLOWER and due is not None:
+    while raft.core.role.role is RaftRole.FOLLOWER and due is not None:
         raft.step(TimerFired(), due)
         due = raft.deadline_ms()
-    assert raft.role is RaftRole.UNATTACHED, "an observer never stands for election"
+    assert raft.core.role.role is RaftRole.UNATTACHED, "an observer never stands for election"
 
 
 def test_a_new_voter_stands_for_election_when_its_leader_is_gone() -> None:
@@ -235,7 +233,7 @@ def test_a_new_voter_stands_for_election_when_its_leader_is_gone() -> None:
     settle(raft, 11)
     answer_fetch(raft, 12)
     due = raft.deadline_ms()
-    while raft.role is RaftRole.FOLLOWER and due is not None:
+    while raft.core.role.role is RaftRole.FOLLOWER and due is not None:
         effects = raft.step(TimerFired(), due)
         due = raft.deadline_ms()
     assert {send.to for send in sends(effects, VoteRequest)} == {1, 2, 3}
@@ -245,13 +243,13 @@ def test_a_new_voter_stands_for_election_when_its_leader_is_gone() -> None:
 def test_a_controller_that_is_no_voter_fetches_on_only_when_its_records_are_synced() -> None:
     for can_become_voter in (True, False):
         raft = follower(4, members(1, 2, 3), can_become_voter=can_become_voter)
-        end = raft.end_offset
+        end = raft.core.log.accepted_end
         answer_fetch(raft, records=b"x", spans=(EpochSpan(EPOCH, end, end + 1),), high_watermark=end + 1)
         written = sends(raft.step(LogWritten(end + 1), 11), QuorumFetchRequest)
         assert len(written) == (0 if can_become_voter else 1)
-        assert raft.high_watermark == (end if can_become_voter else end + 1)
+        assert raft.core.high_watermark == (end if can_become_voter else end + 1)
         raft.step(LogSynced(end + 1), 12)
-        assert raft.high_watermark == end + 1
+        assert raft.core.high_watermark == end + 1
 
 
 @rule("kraft 6.24")
@@ -259,14 +257,14 @@ def test_a_node_that_knows_no_voters_finds_the_leader_through_a_bootstrap_server
     bootstrap = (Endpoint(name="", host="b", port=1), Endpoint(name="", host="b", port=2))
     raft = voter_raft(4, None, bootstrap=bootstrap, saved=QuorumState())
     (first,) = sends(raft.step(Started(), 0), QuorumFetchRequest)
-    assert first.to in (-2, -3) and raft.endpoint_of(first.to) == bootstrap[-2 - first.to]
+    assert first.to in (-2, -3) and raft.core.endpoint_of(first.to) == bootstrap[-2 - first.to]
     hint = NodeEndpoint(node_id=LEADER, host="h", port=9002)
     redirect = QuorumFetchResponse(
         error_code=ErrorCode.FENCED_LEADER_EPOCH, leader_id=LEADER, leader_epoch=EPOCH, node_endpoints=(hint,)
     )
     (second,) = sends(raft.step(ResponseReceived(first.correlation, redirect), 10), QuorumFetchRequest)
-    assert second.to == LEADER and raft.leader_id == LEADER and raft.epoch == EPOCH
-    assert raft.endpoint_of(LEADER) == Endpoint(name=LISTENER, host="h", port=9002)
+    assert second.to == LEADER and raft.core.leader_id == LEADER and raft.core.epoch == EPOCH
+    assert raft.core.endpoint_of(LEADER) == Endpoint(name=LISTENER, host="h", port=9002)
 
 
 @rule("kraft 6.17")
@@ -286,7 +284,7 @@ def test_a_voter_follows_a_leader_that_its_older_set_does_not_name() -> None:
         leader_id=7, leader_epoch=9, voter_id=3, leader_endpoints=(endpoint(7),), voter_directory_id=key(3).directory_id
     )
     raft.step(RequestReceived(1, announced), 1)
-    assert (raft.role, raft.leader_id, raft.endpoint_of(7)) == (RaftRole.FOLLOWER, 7, endpoint(7))
+    assert (raft.core.role.role, raft.core.leader_id, raft.core.endpoint_of(7)) == (RaftRole.FOLLOWER, 7, endpoint(7))
 
 
 @rule("kraft 6.17")
@@ -314,18 +312,18 @@ def test_a_disk_that_forgot_its_votes_is_asked_for_none() -> None:
 @rule("kraft 1.16")
 def test_a_disk_that_forgot_is_not_counted_by_its_node_id() -> None:
     raft = voter_leader(members(1, 2, 3))
-    before = raft.high_watermark
+    before = raft.core.high_watermark
     raft.step(RequestReceived(5, _fetch_of(raft, 3, other=1)), 2)
     raft.step(AppendRequested(EPOCH, [b"x"]), 3)
     settle(raft, 3)
     raft.step(RequestReceived(6, _fetch_of(raft, 3, other=1)), 4)
-    assert raft.high_watermark == before
-    raft.step(fetch(raft.end_offset, EPOCH, replica=3, token=7), 5)
-    assert raft.high_watermark == raft.end_offset
+    assert raft.core.high_watermark == before
+    raft.step(fetch(raft.core.log.accepted_end, EPOCH, replica=3, token=7), 5)
+    assert raft.core.high_watermark == raft.core.log.accepted_end
 
 
 def _fetch_of(raft: Raft, node_id: int, other: int) -> QuorumFetchRequest:
-    event = fetch(raft.end_offset, EPOCH, replica=node_id).message
+    event = fetch(raft.core.log.accepted_end, EPOCH, replica=node_id).message
     assert isinstance(event, QuorumFetchRequest)
     return QuorumFetchRequest(
         **{name: getattr(event, name) for name in event.__slots__ if name != "replica_directory_id"},
@@ -336,13 +334,13 @@ def _fetch_of(raft: Raft, node_id: int, other: int) -> QuorumFetchRequest:
 @rule("kraft 6.15")
 def test_a_larger_set_lowers_no_high_watermark() -> None:
     raft = voter_leader(members(1))
-    high_watermark = raft.high_watermark
-    assert high_watermark == raft.end_offset
+    high_watermark = raft.core.high_watermark
+    assert high_watermark == raft.core.log.accepted_end
     raft.step(probed(raft.step(add(4, commit=False), 2)), 3)
-    raft.step(fetch(raft.end_offset, EPOCH, replica=4, token=8), 4)
-    assert raft.voters == VoterSet([member(1), member(4)])
+    raft.step(fetch(raft.core.log.accepted_end, EPOCH, replica=4, token=8), 4)
+    assert raft.core.voters == VoterSet([member(1), member(4)])
     settle(raft, 5)
-    assert raft.high_watermark == high_watermark, "one of two has the new set"
+    assert raft.core.high_watermark == high_watermark, "one of two has the new set"
 
 
 @rule("kraft 6.15")
@@ -353,4 +351,4 @@ def test_check_quorum_counts_the_set_in_force() -> None:
     settle(raft, 201)
     for now_ms in range(1_000, 20_000, 1_000):
         raft.step(TimerFired(), now_ms)
-    assert raft.role is RaftRole.LEADER, "a single voter never resigns for silence"
+    assert raft.core.role.role is RaftRole.LEADER, "a single voter never resigns for silence"

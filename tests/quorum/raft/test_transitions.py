@@ -75,7 +75,7 @@ STARTS = [
 def test_start(saved: QuorumState, epochs: tuple[EpochStart, ...], role: RaftRole, epoch: int) -> None:
     raft = make_raft(saved=saved, epochs=epochs, end=5 if epochs else 0)
     raft.step(Started(), 0)
-    assert (role_of(raft), raft.epoch) == (role, epoch)
+    assert (role_of(raft), raft.core.epoch) == (role, epoch)
 
 
 # How long a voter that starts unattached waits for its election: by rank at the very first start, else the time-out.
@@ -94,8 +94,8 @@ def test_first_election(
     """A voter that has never known an epoch does not wait for a leader."""
     raft = make_raft(node_id, saved=saved, epochs=epochs, end=5 if epochs else 0)
     raft.step(Started(), 7_000)
-    assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is not None
-    assert within_ms[0] <= raft._core.role.election_at_ms - 7_000 <= within_ms[1]
+    assert isinstance(raft.core.role, Unattached) and raft.core.role.election_at_ms is not None
+    assert within_ms[0] <= raft.core.role.election_at_ms - 7_000 <= within_ms[1]
 
 
 def test_an_observer_starts_no_candidacy_whatever_was_saved() -> None:
@@ -110,9 +110,9 @@ def test_a_voter_on_another_disk_is_an_observer() -> None:
     """A voter that lost its directory does not know its promises, so it must not vote."""
     raft = make_raft()
     others = VoterSet(replace(voter, directory_id=bytes([9]) * 16) for voter in voter_set().voters)
-    raft._core.history = VoterHistory(others)
+    raft.core.history = VoterHistory(others)
     raft.step(Started(), 0)
-    assert isinstance(raft._core.role, Unattached) and raft._core.role.election_at_ms is None
+    assert isinstance(raft.core.role, Unattached) and raft.core.role.election_at_ms is None
 
 
 @rule("kraft 1.6", "kraft 1.11")
@@ -128,7 +128,7 @@ def test_a_single_voter_leads_within_its_first_step() -> None:
 def test_a_single_voter_never_leads_an_epoch_twice() -> None:
     raft = make_raft(voters=1, saved=QuorumState(epoch=4, leader_id=0, voted=OWN))
     raft.step(Started(), 0)
-    assert role_of(raft) is L and raft.epoch > 4
+    assert role_of(raft) is L and raft.core.epoch > 4
 
 
 @rule("kraft 1.1")
@@ -137,4 +137,4 @@ def test_an_illegal_change_stops_the_process(role: str) -> None:
 
     raft = unattached() if role == "unattached" else candidate()
     with pytest.raises(AssertionError):
-        raft._core.become(Resigned(None, (), {}), epoch=raft.epoch)
+        raft.core.become(Resigned(None, (), {}), epoch=raft.core.epoch)

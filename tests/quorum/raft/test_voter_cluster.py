@@ -133,7 +133,7 @@ def hurt(cluster: VoterCluster) -> None:
 
 def may_lose(cluster: VoterCluster, key: VoterKey) -> bool:
     """Whether the quorum still has a majority if this directory is gone for good."""
-    changing = [n for n in cluster.nodes if n.raft is not None and getattr(n.raft._core.role, "change", None)]
+    changing = [n for n in cluster.nodes if n.raft is not None and getattr(n.raft.core.role, "change", None)]
     voters = cluster.committed_set
     return cluster.is_settled and not changing and (len(voters) >= 3 or not voters.names(key))
 

@@ -57,7 +57,7 @@ LOG: dict[str, Any] = {"end": 10, "epochs": (EpochStart(4, 0),)}  # ends at (epo
 
 def fetched_follower() -> Raft:
     raft = follower(**LOG)
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     raft.step(fetched(correlation), 0)
     return raft
 
@@ -109,11 +109,11 @@ def test_granting_in_the_own_epoch(role: str, pre: bool) -> None:
 @pytest.mark.parametrize("epoch", [5, 6, 9])
 def test_a_pre_vote_of_any_epoch_is_answered_by_role_and_changes_nothing(role: str, epoch: int) -> None:
     raft = MAKERS[role]()
-    before = (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms())
+    before = (role_of(raft), raft.core.epoch, raft.core.leader_id, raft.core.voted, raft.deadline_ms())
     (reply,) = raft.step(vote(epoch=epoch, last=(5, 11), pre=True), 1)  # a log that is better than any here
     assert isinstance(reply, Reply) and isinstance(reply.message, VoteResponse)
     assert reply.message.vote_granted == GRANTS[role][True] and reply.message.leader_epoch == 5
-    assert (role_of(raft), raft.epoch, raft.leader_id, raft._core.voted, raft.deadline_ms()) == before
+    assert (role_of(raft), raft.core.epoch, raft.core.leader_id, raft.core.voted, raft.deadline_ms()) == before
 
 
 @rule("kraft 2.9")
@@ -121,7 +121,7 @@ def test_a_follower_that_no_longer_hears_its_leader_grants_a_pre_vote() -> None:
     raft = fetched_follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
     assert role_of(raft) is RaftRole.PROSPECTIVE
-    assert granted(raft, epoch=6, last=(5, 11), pre=True) and raft.epoch == 5
+    assert granted(raft, epoch=6, last=(5, 11), pre=True) and raft.core.epoch == 5
 
 
 @rule("kraft 2.4")
@@ -129,7 +129,7 @@ def test_a_follower_that_no_longer_hears_its_leader_grants_a_pre_vote() -> None:
 def test_a_vote_of_a_larger_epoch_makes_everyone_unattached_first(role: str) -> None:
     raft = MAKERS[role]()
     assert granted(raft, epoch=6, last=(5, 11))  # the leader's own log already ends with the first record of its epoch
-    assert role_of(raft) is RaftRole.UNATTACHED and raft.epoch == 6
+    assert role_of(raft) is RaftRole.UNATTACHED and raft.core.epoch == 6
 
 
 @rule("kraft 2.5")
@@ -177,7 +177,7 @@ def test_refusals(request_fields: dict[str, Any], code: ErrorCode) -> None:
     effects = raft.step(vote(**request_fields), 1)
     answer = reply_of(effects)
     assert isinstance(answer, VoteResponse) and answer.error_code == code and not answer.vote_granted
-    assert not persisted(effects) and raft.epoch == 5
+    assert not persisted(effects) and raft.core.epoch == 5
 
 
 @rule("kraft 2.2")
@@ -196,7 +196,7 @@ def test_what_is_meant_for_another_directory_of_this_node_is_refused(
     effects = raft.step(RequestReceived(1, message), 1)
     assert names(effects) == [type(message).__name__.replace("Request", "Response")]
     assert reply_of(effects).error_code == ErrorCode.INVALID_VOTER_KEY
-    assert raft.epoch == 5
+    assert raft.core.epoch == 5
 
 
 @rule("kraft 2.11")
@@ -214,9 +214,9 @@ def test_a_pre_vote_promises_nothing() -> None:
 @rule("kraft 1.6")
 def test_the_own_vote_is_durable_before_others_are_asked() -> None:
     raft = prospective()
-    first, _ = (c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest))
+    first, _ = (c for c, sent in raft.core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest))
     effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
-    assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
+    assert role_of(raft) is RaftRole.CANDIDATE and raft.core.epoch == 6
     assert names(effects) == ["PersistQuorumState", "LeaderChanged", "VoteRequest", "VoteRequest"]
     assert persisted(effects) == [QuorumState(epoch=6, voted=VoterKey(0, bytes(16)))]
 
@@ -224,7 +224,7 @@ def test_the_own_vote_is_durable_before_others_are_asked() -> None:
 @rule("kraft 1.6")
 def test_leadership_is_durable_before_its_first_record() -> None:
     raft = candidate()
-    (first, *_) = raft._core.outbox.in_flight
+    (first, *_) = raft.core.outbox.in_flight
     effects = raft.step(ResponseReceived(first, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
     told = ["BeginQuorumEpochRequest"] * 2
     assert names(effects) == [*told, "PersistQuorumState", "LeaderChanged", "AppendLeaderChange"]
@@ -234,17 +234,17 @@ def test_leadership_is_durable_before_its_first_record() -> None:
 def test_a_round_that_cannot_be_won_is_tried_again_soon() -> None:
     raft = prospective()
     now = 1_000
-    for correlation in list(raft._core.outbox.in_flight)[:2]:
+    for correlation in list(raft.core.outbox.in_flight)[:2]:
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5)), now)
     retry = raft.deadline_ms()
     assert retry is not None and CONFIG.rejected_retry_min_ms <= retry - now <= CONFIG.rejected_retry_max_ms
-    assert len(sends(raft.step(TimerFired(), retry), VoteRequest)) == 2 and raft.epoch == 5
+    assert len(sends(raft.step(TimerFired(), retry), VoteRequest)) == 2 and raft.core.epoch == 5
 
 
 @rule("kraft 1.4")
 def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_again() -> None:
     raft = candidate()
-    for correlation in list(raft._core.outbox.in_flight):
+    for correlation in list(raft.core.outbox.in_flight):
         raft.step(RequestFailed(correlation), 10)
     retry = raft.deadline_ms()
     assert retry is not None
@@ -255,7 +255,7 @@ def test_a_candidate_that_lost_asks_for_pre_votes_before_it_raises_the_epoch_aga
 @rule("kraft 2.12")
 def test_an_answer_to_an_older_round_is_ignored() -> None:
     raft = candidate()
-    old, *_ = raft._core.outbox.in_flight
+    old, *_ = raft.core.outbox.in_flight
     raft.step(TimerFired(), raft.deadline_ms() or 0)
     raft.step(ResponseReceived(old, VoteResponse(leader_epoch=5, vote_granted=True)), 2_000)
     assert role_of(raft) is RaftRole.PROSPECTIVE
@@ -264,9 +264,9 @@ def test_an_answer_to_an_older_round_is_ignored() -> None:
 @rule("kraft 2.13")
 def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
     raft = candidate()
-    first, second = raft._core.outbox.in_flight
+    first, second = raft.core.outbox.in_flight
     raft.step(ResponseReceived(first, VoteResponse(leader_epoch=9, leader_id=2)), 1)
-    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 9, 2)
+    assert (role_of(raft), raft.core.epoch, raft.core.leader_id) == (RaftRole.FOLLOWER, 9, 2)
     raft.step(ResponseReceived(second, VoteResponse(leader_epoch=5, vote_granted=True)), 1)
     assert role_of(raft) is RaftRole.FOLLOWER
 
@@ -274,7 +274,7 @@ def test_an_answer_from_a_larger_epoch_ends_the_candidacy() -> None:
 def grant_all(raft: Raft, now_ms: int) -> list[RaftEffect]:
     """Every open vote request is granted, one after another. Returns the effects of the last grant."""
     effects: list[RaftEffect] = []
-    for correlation in [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]:
+    for correlation in [c for c, sent in raft.core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]:
         effects = raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, vote_granted=True)), now_ms)
     return effects
 
@@ -282,13 +282,13 @@ def grant_all(raft: Raft, now_ms: int) -> list[RaftEffect]:
 def test_a_candidate_claims_only_what_it_has_synced() -> None:
     """A fetched tail is queued or written; a power cut would take it."""
     raft = follower(**LOG)
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     spans = (EpochSpan(4, 10, 12), EpochSpan(5, 12, 13))
     raft.step(fetched(correlation, records=b"r", spans=spans), 0)
     requests = sends(raft.step(TimerFired(), 60_000), VoteRequest)
     assert [(sent.message.last_epoch, sent.message.last_epoch_end_offset) for sent in requests] == [(4, 10)] * 2
     raft = follower(**LOG)
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     raft.step(fetched(correlation, records=b"r", spans=spans), 0)
     raft.step(LogWritten(13), 1)
     raft.step(LogSynced(13), 1)
@@ -299,20 +299,20 @@ def test_a_candidate_claims_only_what_it_has_synced() -> None:
 @rule("kraft 1.17")
 def test_a_candidate_leads_only_when_its_log_has_been_cut() -> None:
     raft = follower(**LOG)
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
     raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
     grant_all(raft, 2_010)
-    assert role_of(raft) is RaftRole.CANDIDATE and raft.epoch == 6
+    assert role_of(raft) is RaftRole.CANDIDATE and raft.core.epoch == 6
     assert grant_all(raft, 2_020) == [] and role_of(raft) is RaftRole.CANDIDATE, "its log still has records after 8"
     effects = raft.step(LogTruncated(8), 2_030)
     assert role_of(raft) is RaftRole.LEADER and names(effects)[-1] == "AppendLeaderChange"
-    assert raft.end_offset == 9
+    assert raft.core.log.accepted_end == 9
 
 
 def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut() -> None:
     raft = follower(**LOG)
-    (correlation,) = raft._core.outbox.in_flight
+    (correlation,) = raft.core.outbox.in_flight
     raft.step(fetched(correlation, diverging_epoch=EpochEndOffset(epoch=4, end_offset=8)), 1)
     raft.step(TimerFired(), 1 + CONFIG.fetch_timeout_ms)
     grant_all(raft, 2_010)
@@ -322,7 +322,7 @@ def test_a_candidate_without_a_majority_goes_on_asking_when_its_log_has_been_cut
 @rule("kraft 2.15")
 def test_a_voter_that_knows_no_pre_vote() -> None:
     raft = prospective()
-    first, *_ = raft._core.outbox.in_flight
+    first, *_ = raft.core.outbox.in_flight
     raft.step(ResponseReceived(first, VoteResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, leader_epoch=5)), 1)
     assert role_of(raft) is RaftRole.CANDIDATE
 
@@ -331,11 +331,11 @@ def test_a_voter_that_knows_no_pre_vote() -> None:
 def test_a_prospective_voter_follows_its_leader_again_when_others_refuse() -> None:
     raft = follower()
     raft.step(TimerFired(), CONFIG.fetch_timeout_ms)
-    assert role_of(raft) is RaftRole.PROSPECTIVE and raft.leader_id == 1
-    votes = [c for c, sent in raft._core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
+    assert role_of(raft) is RaftRole.PROSPECTIVE and raft.core.leader_id == 1
+    votes = [c for c, sent in raft.core.outbox.in_flight.items() if isinstance(sent.message, VoteRequest)]
     for correlation in votes:
         raft.step(ResponseReceived(correlation, VoteResponse(leader_epoch=5, leader_id=1)), 1_001)
-    assert role_of(raft) is RaftRole.FOLLOWER and raft.epoch == 5
+    assert role_of(raft) is RaftRole.FOLLOWER and raft.core.epoch == 5
 
 
 @rule("kraft 2.16")
@@ -346,7 +346,7 @@ def test_a_prospective_voter_follows_its_leader_again_when_nobody_answers() -> N
     due_ms = raft.deadline_ms()
     assert due_ms is not None
     raft.step(TimerFired(), due_ms)
-    assert (role_of(raft), raft.leader_id, raft.epoch) == (RaftRole.FOLLOWER, 1, 5)
+    assert (role_of(raft), raft.core.leader_id, raft.core.epoch) == (RaftRole.FOLLOWER, 1, 5)
 
 
 @rule("kraft 2.17")
@@ -357,7 +357,7 @@ def test_survivors_of_a_dead_leader_wait_by_rank(node_id: int, leader_id: int, r
     raft = follower(leader_id, node_id=node_id)
     raft.step(PeerProvenDead(leader_id, 5), 100)
     due = raft.deadline_ms()
-    assert role_of(raft) is RaftRole.UNATTACHED and raft.leader_id is None and due is not None
+    assert role_of(raft) is RaftRole.UNATTACHED and raft.core.leader_id is None and due is not None
     assert 0 <= due - 100 - rank * CONFIG.rank_step_ms <= CONFIG.rank_jitter_ms
 
 
@@ -366,11 +366,11 @@ def test_only_a_departed_leader_itself_can_bring_itself_back() -> None:
     raft = follower(1)
     raft.step(PeerProvenDead(1, 5), 0)
     raft.step(TimerFired(), 200)
-    votes = [c for c, sent in raft._core.outbox.in_flight.items() if sent.to == 2]
+    votes = [c for c, sent in raft.core.outbox.in_flight.items() if sent.to == 2]
     raft.step(ResponseReceived(votes[-1], VoteResponse(leader_epoch=5, leader_id=1)), 210)
-    assert raft.leader_id is None
+    assert raft.core.leader_id is None
     raft.step(begin(5, leader_id=1), 220)
-    assert role_of(raft) is RaftRole.FOLLOWER and raft.leader_id == 1
+    assert role_of(raft) is RaftRole.FOLLOWER and raft.core.leader_id == 1
 
 
 def test_the_death_of_a_node_that_does_not_lead_changes_nothing() -> None:
@@ -383,6 +383,6 @@ def test_a_late_proof_of_death_does_not_make_a_follower_forget_the_same_node_ele
     raft = follower(1)
     raft.step(begin(7, leader_id=1), 10)
     raft.step(PeerProvenDead(1, 5), 20)
-    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.FOLLOWER, 7, 1)
+    assert (role_of(raft), raft.core.epoch, raft.core.leader_id) == (RaftRole.FOLLOWER, 7, 1)
     raft.step(PeerProvenDead(1, 7), 30)
-    assert (role_of(raft), raft.epoch, raft.leader_id) == (RaftRole.UNATTACHED, 7, None)
+    assert (role_of(raft), raft.core.epoch, raft.core.leader_id) == (RaftRole.UNATTACHED, 7, None)

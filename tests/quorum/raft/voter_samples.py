@@ -95,14 +95,14 @@ def voter_leader(voters: VoterSet | None = None, *, claimed: bool = True, **fiel
         raft.step(ResponseReceived(send.correlation, VoteResponse(leader_epoch=EPOCH, vote_granted=True)), 0)
     settle(raft)
     if claimed:
-        for node_id in raft.voters.others(1):
-            raft.step(fetch(raft.end_offset, EPOCH, replica=node_id, token=900 + node_id, wait_ms=0), 1)
+        for node_id in raft.core.voters.others(1):
+            raft.step(fetch(raft.core.log.accepted_end, EPOCH, replica=node_id, token=900 + node_id, wait_ms=0), 1)
     return raft
 
 
 def settle(raft: Raft, now_ms: int = 0) -> list[RaftEffect]:
     """All that was appended is written and synced."""
-    end = raft.end_offset
+    end = raft.core.log.accepted_end
     return raft.step(LogWritten(end), now_ms) + raft.step(LogSynced(end), now_ms)
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from immutables import Map
 
 from quorumlog.ids import NodeId, Offset
-from quorumlog.messages.metadata_records import FeatureLevelRecord
+from quorumlog.messages.metadata_records import FeatureLevelRecord, MetadataRecord
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
+from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import BrokerRegistration
 

@@ -17,11 +17,11 @@ from typing import Any, Protocol
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
+from quorumlog.messages.metadata_records import MetadataRecord
 from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.metadata.delta import Delta
-from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import Image
 
 Lane = Hashable  # operations of one lane run one after the other, in the order of their calls
@@ -34,7 +34,10 @@ def broker_lane(broker_id: NodeId) -> Lane:
 
 
 class Caller(Protocol):
-    """The request behind an operation; the methods report the operation's progress to it."""
+    """The request behind an operation; the methods report the operation's progress to it.
+
+    A protocol, so that the engine does not import the shell, whose `Call` it is.
+    """
 
     @property
     def gone(self) -> bool:

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import RegisterControllerRequest, RegisterControllerResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
-from quorumlog_quorum.metadata.subscription import ActiveController, MetadataSubscription
+from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.subscription import ActiveController
 
 CALL_TIMEOUT_MS = 5_000
 BACKOFF_MIN_MS = 100
 BACKOFF_MAX_MS = 30_000
 
+# One attempt at the active controller, within so many ms. Raises RpcError.
+CallOnce = Callable[[RegisterControllerRequest, int], Awaitable[RegisterControllerResponse]]
+
 _log = logging.getLogger("quorumlog.controller")
-
-
-class Call(Protocol):
-    async def __call__(self, request: RegisterControllerRequest, timeout_ms: int) -> RegisterControllerResponse:
-        """One attempt at the active controller. Raises RpcError."""
 
 
 class Announcer:
@@ -36,8 +34,8 @@ class Announcer:
     def __init__(
         self,
         *,
-        subscription: MetadataSubscription,
-        call: Call,
+        subscription: MetadataLoader,
+        call: CallOnce,
         registration: Callable[[], RegisterControllerRequest],
         nursery: Nursery,
     ) -> None:

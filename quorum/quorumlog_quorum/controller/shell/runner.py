@@ -26,7 +26,10 @@ _log = logging.getLogger("quorumlog.controller")
 
 
 class MetadataDriver(Protocol):
-    """What the controller needs of quorumlog_quorum.node.driver.Driver."""
+    """What the controller needs of the quorum. quorumlog_quorum.node.driver.Driver has it.
+
+    A protocol, so that the controller imports neither the disk nor the driver, which import what opens and calls.
+    """
 
     @property
     def end_offset(self) -> Offset:

@@ -27,12 +27,11 @@ from quorumlog_quorum.controller.core import Controller
 from quorumlog_quorum.controller.engine.config import MAX_WAITING_OPERATIONS, ControllerConfig
 from quorumlog_quorum.controller.engine.failure_detector import Target
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
-from quorumlog_quorum.controller.requests.kraft_version import names_kraft_version, update_kraft_version
 from quorumlog_quorum.controller.requests.requests import RULES, Deadline, Rule
 from quorumlog_quorum.controller.shell.activation_wait import ActivationWait
 from quorumlog_quorum.controller.shell.broker_liveness import BrokerLiveness
-from quorumlog_quorum.controller.shell.call import Call
 from quorumlog_quorum.controller.shell.commit_waiters import Answer, CommitWaiters, ConfirmedReads
+from quorumlog_quorum.controller.shell.kraft_version import names_kraft_version, update_kraft_version
 from quorumlog_quorum.controller.shell.log_end_calls import LogEndCalls
 from quorumlog_quorum.controller.shell.runner import MetadataDriver, OperationRunner
 from quorumlog_quorum.metadata.delta import Delta
@@ -253,7 +252,7 @@ class ControllerService:
 
         answer.future.add_done_callback(answered)
 
-    # Calls by its requests (call.Calls).
+    # Calls by its requests (Call).
 
     def on_accepted(self, call: Call) -> None:
         if isinstance(call.request, BrokerHeartbeatRequest):
@@ -370,3 +369,37 @@ class ControllerService:
                 self._runner.submit(self._core.no_op())
             else:
                 self._core.idle.on_no_op(now_ms)  # records under way will move the high watermark
+
+
+class Call:
+    """One request on its way: the `Caller` of its operation. It says which answer leaves, and when."""
+
+    def __init__(self, service: ControllerService, context: Context, request: Any, rule: Rule, answer: Answer) -> None:
+        self.context = context
+        self.request = request
+        self.rule = rule
+        self.answer = answer
+        self.is_refused = False
+        self._service = service
+
+    @property
+    def gone(self) -> bool:
+        return self.answer.given
+
+    def accepted(self) -> None:
+        self._service.on_accepted(self)
+
+    def refused(self, error: ApiError) -> None:
+        self.is_refused = True
+        self._service.on_refused(self, error)
+        self._service.await_confirmation(error, self.answer)
+
+    def performed(self, response: Any, tip: Image, wrote: bool) -> None:
+        assert isinstance(response, self.rule.response), f"{type(response).__name__} answers {self.rule.request}"
+        if wrote or not self.rule.needs_confirmation(response):
+            self._service.await_commit(tip.offset, response, self.answer)
+        else:
+            self._service.await_confirmation(response, self.answer)
+
+    def dropped(self, wrote: bool) -> None:
+        self.answer.fail(self._service.leadership_lost(unknown=wrote and not self.rule.retry_safe))

@@ -7,38 +7,27 @@ find none.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeatureResult, UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorumlog_quorum.controller.requests.update_features import UPGRADE
+from quorumlog_quorum.controller.shell.runner import MetadataDriver
 from quorumlog_quorum.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS
-
-
-class VoterLog(Protocol):
-    """What is needed of quorumlog_quorum.node.driver.Driver."""
-
-    @property
-    def kraft_version(self) -> int: ...
-
-    async def upgrade_kraft_version(self, *, validate_only: bool) -> None:
-        """Raises ApiError, which says why it cannot."""
 
 
 def names_kraft_version(request: UpdateFeaturesRequest) -> bool:
     return any(update.name == KRAFT_VERSION for update in request.updates)
 
 
-async def update_kraft_version(log: VoterLog, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+async def update_kraft_version(driver: MetadataDriver, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
     """request: one that names kraft.version. Raises ApiError(INVALID_REQUEST, NOT_CONTROLLER)."""
     if len(request.updates) > 1:
         text = f"{KRAFT_VERSION} cannot change together with other features; ask for it in a request of its own"
         raise ApiError(ErrorCode.INVALID_REQUEST, text)
     (update,) = request.updates
     try:
-        _check(update, log.kraft_version)
-        if update.level != log.kraft_version:
-            await log.upgrade_kraft_version(validate_only=request.validate_only)
+        _check(update, driver.kraft_version)
+        if update.level != driver.kraft_version:
+            await driver.upgrade_kraft_version(validate_only=request.validate_only)
     except ApiError as error:
         if error.code in (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER):
             raise ApiError(ErrorCode.NOT_CONTROLLER, error.message) from error
