@@ -63,7 +63,7 @@ class _Served:
             for held in self.logs:
                 held.close()
 
-        await self.queue.settle(close)
+        await self.queue.run(close)
 
     async def in_the_pool(self) -> None:
         await close_logs(self.queue, lambda: self.logs)

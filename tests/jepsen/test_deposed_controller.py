@@ -16,6 +16,7 @@ from quorumlog.messages.admin import IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.messages.quorum import DescribeQuorumRequest
 from quorumlog.rpc.transport import Address, RpcError
+from tests.rules import rule
 
 CUT_OFF_MS = 1_500  # check-quorum: so long the old controller believes that it is active
 STEP_MS = 20
@@ -34,6 +35,7 @@ READS: dict[str, Any] = {
 }
 
 
+@rule("kraft 3.27", "kraft 3.34")
 @pytest.mark.parametrize("what", READS)
 def test_it_answers_only_that_it_does_not_know(what: str) -> None:
     with calm_cluster(8, seed=ELECTS_EARLY) as cluster:
@@ -55,6 +57,7 @@ def test_it_answers_only_that_it_does_not_know(what: str) -> None:
         assert ErrorCode.NOT_CONTROLLER in codes or ErrorCode.NOT_LEADER_OR_FOLLOWER in codes
 
 
+@rule("kraft 3.34")
 def test_a_controller_that_is_followed_answers_within_one_round_trip() -> None:
     with calm_cluster(8, seed=3) as cluster:
         controller = cluster.active_controller()

@@ -242,8 +242,8 @@ class CleanerManager:
         assert queue is not None and log is not None and partition_log is not None
         view, cuts, config = log.view, log.cuts, self.config.now
         if dirt.must_be_noted:
-            await queue.settle(partial(partition_log.note_cleaned, dirt.first_dirty))
-        spec = await queue.settle(partial(self._spec, replica, dirt))
+            await queue.run(partial(partition_log.note_cleaned, dirt.first_dirty))
+        spec = await queue.run(partial(self._spec, replica, dirt))
         by_base = {segment.base_offset: segment for segment in view.segments}
         before = after = 0
         async with aclosing(runner.steps(spec, queue.read)) as steps:
@@ -257,9 +257,9 @@ class CleanerManager:
                     if step.outputs:
                         sources = [by_base[base] for base in step.sources]
                         replica.tail.drop_before(view.bases[view.segments.index(sources[-1]) + 1])
-                        await queue.settle(partial(log.replace_segments, sources, step.outputs, cuts))
+                        await queue.run(partial(log.replace_segments, sources, step.outputs, cuts))
                 elif isinstance(step, RoundDone):
-                    await queue.settle(partial(_note, log, cuts, partition_log, step.first_dirty))
+                    await queue.run(partial(_note, log, cuts, partition_log, step.first_dirty))
                     self._ended(replica, step, before, after)
 
     def _spec(self, replica: Replica, dirt: Dirt) -> RoundSpec:

@@ -13,34 +13,55 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from functools import partial
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from quorumlog.errors import ApiError
+from quorumlog_storage.log.log import Log
 
 MAX_UNDER_WAY = 4  # the next appends wait behind so many at most; enough to keep the worker at work
 RETRY_MS = 50  # where the worker's queue is full
 
-Callback = Callable[[Any], None]
+
+def _nobody() -> None:
+    """Nobody counts it."""
 
 
-class Call(Protocol):
-    """`DirectoryQueue.call`."""
+@dataclass(slots=True, eq=False)
+class Work:
+    """A job of a log directory that somebody awaits. It ends once, whether its waiter is still there or not.
 
-    def __call__(self, work: Callable[[], Any], *, done: Callback, failed: Callback) -> None: ...
+    perform: on a thread of the directory. logs: whose syncs `perform` leaves to the end of the writer's turn, and the
+    answer comes after that; it may add to them. on_ended: told on the loop, after its end.
+    """
 
+    perform: Callable[[], Any]
+    answer: asyncio.Future[Any]
+    logs: list[Log] | None = None
+    on_ended: Callable[[], None] = _nobody
 
-_Job = tuple[Call, Callable[[], Any], Callback, Callback]
+    def end(self, value: Any) -> None:
+        if not self.answer.done():
+            self.answer.set_result(value)
+        self.on_ended()
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)
+            self.answer.exception()  # nobody may be waiting for it
+        self.on_ended()
 
 
 class BackgroundJobs:
-    def __init__(self, call: Call, is_failed: Callable[[], bool]) -> None:
-        """is_failed: the directory takes no more work; jobs that wait then fail."""
-        self._call, self._is_failed = call, is_failed
-        self._waiting: deque[_Job] = deque()
-        self._first: deque[_Job] = deque()  # before those
+    def __init__(self, enter: Callable[[Work], None], is_failed: Callable[[], bool]) -> None:
+        """enter: puts a job into the worker's queue; raises ApiError where that takes none.
+
+        is_failed: the directory takes no more work; jobs that wait then fail.
+        """
+        self._enter, self._is_failed = enter, is_failed
+        self._waiting: deque[Work] = deque()
+        self._first: deque[Work] = deque()  # before those
         self._under_way = 0
-        self._submitting = False
         self._hurried = False
         self._retry: asyncio.TimerHandle | None = None
 
@@ -48,20 +69,9 @@ class BackgroundJobs:
         """Jobs that are not in the worker's queue yet."""
         return len(self._waiting) + len(self._first)
 
-    def add(
-        self,
-        work: Callable[[], Any],
-        done: Callback,
-        failed: Callback,
-        call: Call | None = None,
-        *,
-        first: bool = False,
-    ) -> None:
-        """One of done and failed is called; failed perhaps before this returns. call: another way to the worker.
-
-        first: before those that wait without it. No job about the same files may wait among those.
-        """
-        (self._first if first else self._waiting).append((call or self._call, work, done, failed))
+    def add(self, work: Work, *, first: bool = False) -> None:
+        """first: before those that wait without it. No job about the same files may wait among those."""
+        (self._first if first else self._waiting).append(work)
         self._submit()
 
     def hurry(self) -> None:
@@ -74,37 +84,27 @@ class BackgroundJobs:
         waiting = (*self._first, *self._waiting)
         self._first.clear()
         self._waiting.clear()
-        for _, _, _, failed in waiting:
-            failed(reason)
+        for work in waiting:
+            work.fail(reason)
 
     def _submit(self) -> None:
-        """Not recursive: `failed` may add a job at once, by the thousand, and the loop below takes that job too."""
-        if self._submitting:
-            return
-        self._submitting = True
-        try:
-            self._submit_all()
-        finally:
-            self._submitting = False
-
-    def _submit_all(self) -> None:
         while (waiting := self._first or self._waiting) and (self._hurried or self._under_way < MAX_UNDER_WAY):
-            call, work, done, failed = waiting[0]
+            work = waiting[0]
             try:
-                call(work, done=partial(self._ended, done), failed=partial(self._ended, failed))
+                self._enter(work)
             except ApiError as error:
                 if not self._hurried and not self._is_failed():
                     self._try_again()
                     return
                 waiting.popleft()
-                failed(error)
+                work.fail(error)
             else:
                 waiting.popleft()
                 self._under_way += 1
+                work.on_ended = self._ended
 
-    def _ended(self, callback: Callback, what: Any) -> None:
+    def _ended(self) -> None:
         self._under_way -= 1
-        callback(what)
         self._submit()
 
     def _try_again(self) -> None:

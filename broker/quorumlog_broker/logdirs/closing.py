@@ -13,14 +13,13 @@ logs were loaded since. A clean start trusts every log, so none may be left that
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
 from quorumlog.nursery import Nursery
 from quorumlog_broker.logdirs.hosted_replica import HostedReplica
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.partition_log import PartitionLog
 
@@ -59,26 +58,16 @@ async def close_logs(queue: DirectoryQueue, find: Callable[[], Sequence[Partitio
     The directory takes no changes meanwhile. Jobs beside its writer have ended (`DirectoryQueue.all_given_back`).
     """
     queue.hurry()
-    await queue.settle(_nothing)
+    await queue.run(_nothing)
     logs = find()
     jobs = [partial(_close, logs[at : at + LOGS_PER_JOB]) for at in range(0, len(logs), LOGS_PER_JOB)]
-    if not jobs:
-        return
-    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    left, failures = len(jobs), list[Exception]()
-
-    def job_ended(error: Exception | None) -> None:
-        nonlocal left
-        left -= 1
-        if error is not None:
-            failures.append(error)
-        if not left and not ended.done():
-            ended.set_result(None)
-
+    failures = list[Exception]()
     with queue.without_changes():
-        for job in jobs:
-            queue.run_beside(job, done=lambda _: job_ended(None), failed=job_ended)
-        await ended
+        for closing in [queue.run(job, Lane.BESIDE) for job in jobs]:
+            try:
+                await closing
+            except Exception as error:
+                failures.append(error)
     if failures:
         raise failures[0]
 

@@ -7,13 +7,14 @@ several future logs of one partition the first counts: one with a mark, then by 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.mark import PromotionMark, read_mark
 from quorumlog_storage.directory.offset_files import TopicPartition
@@ -114,22 +115,19 @@ class FoundFutures:
 
     def discard(self, one: FoundFuture, mark: str) -> None:
         """Rename it. mark: DELETE or STRAY."""
-        queue = one.queue
-        work = partial(
-            FutureDirectories(queue.directory.partitions, one.name).move_away, one.partition, self._fresh_id(), mark
-        )
+        copies = FutureDirectories(one.queue.directory.partitions, one.name)
+        move_away = partial(copies.move_away, one.partition, self._fresh_id(), mark)
+        moving = one.queue.run(move_away, Lane.BACKGROUND, files=one.partition)
+        if mark == DELETE:
+            one.queue.start(self._free(one.queue, moving), f"discard {one.path}")
 
-        def moved(name: str) -> None:
-            if mark == DELETE:
-                self._on_marked(queue, name)
-
-        queue.handed_over.when_here(
-            one.partition, lambda: queue.run_in_background(work, done=moved, failed=_told_elsewhere)
-        )
+    async def _free(self, queue: DirectoryQueue, moving: Awaitable[str]) -> None:
+        with suppress(Exception):  # told by the queue; the next start finds the future log again
+            self._on_marked(queue, await moving)
 
     async def _promote(self, one: FoundFuture, partition: TopicPartition) -> bool:
         try:
-            await one.queue.settle(partial(rename_promoted, one.queue.directory.partitions, partition, one.name))
+            await one.queue.run(partial(rename_promoted, one.queue.directory.partitions, partition, one.name))
         except (ApiError, DirectoryOffline, DiskError) as error:
             _log.error("%s cannot take the place of %s-%d: %s", one.path, *partition, error)
             return False
@@ -140,7 +138,7 @@ class FoundFutures:
         """A move of this process may have completed the copy before its source failed. None: it is of no use now."""
         queue, path = one.queue, one.path
         try:
-            mark = await queue.settle(partial(read_mark, queue.directory.partitions.disk, path))
+            mark = await queue.run(partial(read_mark, queue.directory.partitions.disk, path))
         except (ApiError, DirectoryOffline, DiskError) as error:
             _log.error("it is not known whether %s is complete: %s", path, error)
             return None
@@ -153,7 +151,3 @@ class FoundFutures:
         if key in self._waiting:
             self._waiting.discard(key)
             refused.pop(key, None)
-
-
-def _told_elsewhere(_: object) -> None:
-    """A directory that fails is told by its queue; the next start finds the future log again."""

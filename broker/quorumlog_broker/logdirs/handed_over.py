@@ -6,10 +6,42 @@ in the order of the calls: a deletion while the log is being opened, or a new pa
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
+from typing import Any, TypeVar
 
 from quorumlog_storage.directory.offset_files import TopicPartition
+
+T = TypeVar("T")
+
+
+class Loan:
+    """A partition's files, until the `with` statement ends, and until the job that has them has ended."""
+
+    def __init__(
+        self, run_beside: Callable[[Callable[[], Any]], asyncio.Future[Any]], give_back: Callable[[], None]
+    ) -> None:
+        self._run_beside, self._give_back = run_beside, give_back
+        self._job: asyncio.Future[Any] | None = None
+
+    async def run(self, perform: Callable[[], T]) -> T:
+        """Beside the writer; once. See `DirectoryQueue.run`."""
+        self._job = self._run_beside(perform)
+        result: T = await asyncio.shield(self._job)  # a caller that is cancelled does not stop the job
+        return result
+
+    def give_back(self) -> None:
+        if self._job is None or self._job.done():
+            self._give_back()
+        else:
+            self._job.add_done_callback(lambda _: self._give_back())
+
+    def __enter__(self) -> Loan:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
 
 class HandedOver:

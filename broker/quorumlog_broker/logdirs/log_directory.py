@@ -1,34 +1,45 @@
-"""A log directory as replicas use it: a queue of changes, reads beside it, and the moment when it fails.
+"""A log directory as replicas use it: one door for its jobs, reads beside them, and the moment when it fails.
 
-Everything that changes files goes through the directory's worker, in the order of calls; callbacks come back on the
-loop. The first failed write or sync fails the whole directory (quorumlog_storage/writer/directory_life.py).
+Everything that changes files goes through `DirectoryQueue.run`, which is awaited. An append alone has callbacks: it has
+two answers, and there are thousands each second. The first failed write or sync fails the whole directory
+(quorumlog_storage/writer/directory_life.py).
 
-A queue that is full holds back. It is no error of the disk: what can wait waits with a deadline, and everything else is
-refused with `Busy`, which clients retry.
+    Lane              thread   order                         a queue that is full
+    WRITER            writer   of the calls                  is waited for, then `Busy`
+    AT_ONCE           writer   of the calls                  `Busy`
+    BACKGROUND        writer   of the calls in this lane     is waited for
+    BACKGROUND_FIRST  writer   before BACKGROUND             is waited for
+    BESIDE            beside   begun in that of the calls    is waited for
 
-Directory, worker and queue belong to one generation. When the directory fails, its queue refuses every call and tells
-the failure to all that wait, because a call that hangs may never return. What the worker still answers counts for
-nothing.
+In every lane the job is queued when `run` is called, not when it is awaited, so the order of two calls is that of their
+jobs. Whoever is cancelled stops waiting, not the job. A job whose directory fails ends with DirectoryOffline at once,
+because a call that hangs may never return; one that comes after that is refused with KAFKA_STORAGE_ERROR, and so is
+one that comes while the logs are closed. `Busy` is no error of the disk: clients retry.
+
+Directory, worker and queue belong to one generation. When it is over, what the worker still answers counts for nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
 from typing import Any, TypeVar
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
-from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
+from quorumlog.nursery import Nursery
+from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Work
 from quorumlog_broker.logdirs.failures import Busy, fails_the_directory, offline_error, refusal
 from quorumlog_broker.logdirs.flush_timers import FlushTimers
 from quorumlog_broker.logdirs.free_space import FreeSpace
-from quorumlog_broker.logdirs.handed_over import HandedOver
+from quorumlog_broker.logdirs.handed_over import HandedOver, Loan
 from quorumlog_broker.logdirs.opened_logs import TakingOver
 from quorumlog_broker.logdirs.read_gate import ReadGate
+from quorumlog_storage.directory.offset_files import TopicPartition
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
@@ -43,14 +54,24 @@ from quorumlog_storage.writer.writer import AppendJob, CallJob, Job, Outcome
 T = TypeVar("T")
 OnEnded = Callable[[Exception | None], None]  # None: it went well
 
-SETTLE_RETRY_MS = 50  # of an awaited job where the queue was full
-SETTLE_WAIT_MS = 20_000  # after which that is refused
+FULL_RETRY_MS = 50  # of a job of `Lane.WRITER` where the queue was full
+FULL_WAIT_MS = 20_000  # after which that is refused
 READS_AT_ONCE = 256  # in the queue of the reader threads; far below its limit, and enough to keep them at work
 MAX_WAITING_READS = 10_000  # as many as a listener has connections
 READ_WAIT_MS = 1_000
 MAX_WAITING_SEARCHES = 200
 SEARCH_WAIT_MS = 10_000  # for one slice
 MAX_REBUILDS = 10_000  # of indexes that one read finds wrong; then it builds them itself
+
+
+class Lane(Enum):
+    """How a job gets to the directory's threads; see the table above."""
+
+    WRITER = auto()
+    AT_ONCE = auto()
+    BACKGROUND = auto()  # by the thousand: a few at a time (background_jobs.py)
+    BACKGROUND_FIRST = auto()
+    BESIDE = auto()  # on files that the writer does not touch meanwhile (handed_over.py); a few run at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +111,13 @@ class DirectoryQueue:
         self.generation = directory.generation
         self._on_failed = on_failed
         self._on_unreadable = on_unreadable
-        self._waiting: dict[object, OnEnded] = {}  # by the answer that ends the wait, in the order of the calls
+        self._waiting: dict[object, Callable[[Exception], None]] = {}  # by the answer that ends it; in order of calls
         directory.life.on_failed(self._fail)
         self.on_retired: Callable[[], None] = _no_one  # told after a call, on the loop, where segments wait to be freed
-        self._background = BackgroundJobs(self.call, lambda: not self.generation.is_usable)
-        self._taking_over = TakingOver(self._background, self.call_synced, self._error_of)
-        self._beside = BackgroundJobs(self._call_beside, lambda: not self.generation.is_usable)
+        self._background = BackgroundJobs(self._to_writer, lambda: not self.generation.is_usable)
+        self._taking_over = TakingOver(self._background, self._error_of)
+        self._beside = BackgroundJobs(self._to_beside, lambda: not self.generation.is_usable)
+        self._nursery = Nursery(_crashed)
         self.handed_over = HandedOver()
         self._flush_timers = FlushTimers(self._sync_now)
         self._takes_changes = True
@@ -136,62 +158,55 @@ class DirectoryQueue:
         self.appends += 1
         self.has_appended.set()
         on_written = None if written is None else self._answer_to(written)
-        on_synced = self._last_answer_to(synced)
+        on_synced = self._answer_to(synced, is_last=True)
         self._submit(AppendJob(log, batches, gaps), on_written, on_synced, ends_with=on_synced)
         self._flush_timers.appended(log)
 
-    def call(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
-        """Run `work` in the worker, in the order of calls. One of done and failed is called. Raises ApiError, Busy.
+    def run(
+        self,
+        perform: Callable[[], T],
+        lane: Lane = Lane.WRITER,
+        *,
+        syncs: Log | None = None,
+        files: TopicPartition | None = None,
+    ) -> asyncio.Future[T]:
+        """Queue `perform` now. Raises, where it is awaited, what that raises, DirectoryOffline, ApiError or Busy.
 
-        `work` makes its changes durable itself.
+        An error that nobody awaits is not lost: what concerns the directory or a log is told to their owners before.
+
+        syncs: the log whose sync `perform` leaves to the end of the writer's turn, and the answer waits for that. None:
+        its changes are durable when it returns. In BACKGROUND several such jobs share a turn (opened_logs.py).
+        files: of a partition; if they are handed over, the job is queued when they are given back.
         """
-        answered = self._one_answer(done, failed)
-        self._submit(CallJob(work), answered, None, ends_with=answered)
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        work = Work(perform, answer, None if syncs is None else [syncs])
+        if files is None:
+            self._enter(work, lane)
+        else:
+            self.handed_over.when_here(files, partial(self._enter, work, lane))
+        return answer
 
-    def call_synced(
-        self, work: Callable[[], T], logs: Sequence[Log], *, done: Callable[[T], None], failed: OnEnded
-    ) -> None:
-        """`call`, answered after the sync that ends the turn. logs: which `work` leaves to that sync; it may add to
-        them."""
-        answered = self._one_answer(done, failed)
-        self._submit(CallJob(work, logs), None, answered, ends_with=answered)
+    def start(self, following: Coroutine[Any, Any, None], name: str) -> None:
+        """Run what follows a job, for those who cannot wait for it. It ends with its job, at the latest."""
+        self._nursery.start(following, name)
 
-    def _call_beside(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
-        """`call`, for a job beside the writer."""
-        self._refuse_if_failed()
-        answered = self._one_answer(done, failed)
+    async def lend(self, partition: TopicPartition) -> Loan:
+        """The partition's files, once the writer has them, for a job beside it. To be used in a `with` statement."""
+        lent: asyncio.Future[Loan] = asyncio.get_running_loop().create_future()
+
+        def hand_over() -> None:
+            if not lent.done():
+                self.handed_over.hand_over(partition)
+                give_back = partial(self.handed_over.give_back, partition)
+                lent.set_result(Loan(partial(self.run, lane=Lane.BESIDE), give_back))
+
+        self.handed_over.when_here(partition, hand_over)
         try:
-            self.directory.worker.beside(work, answered)
-        except (WorkerFull, WorkerClosed) as error:
-            self._waiting.pop(answered, None)
-            raise refusal(error) from error
-
-    def _sync_now(self, log: Log) -> bool:
-        """False where the queue is full."""
-        try:
-            if self.generation.is_usable:
-                with suppress(WorkerClosed):  # closing a log syncs it
-                    self.directory.worker.submit(CallJob(log.request_sync, (log,)), None, self._answer_to(_nothing))
-        except WorkerFull:
-            return False
-        return True
-
-    def run_in_background(
-        self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded, first: bool = False
-    ) -> None:
-        """`call` for jobs that come by the thousand (`background_jobs.py`). Never raises: `failed` gets the reason."""
-        self._background.add(work, done, failed, first=first)
-
-    def run_beside(self, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
-        """Run `work` beside the writer, on files that `handed_over` names. Never raises: `failed` gets the reason.
-
-        Its changes are durable when it returns. Jobs begin in the order of the calls, some at a time.
-        """
-        self._beside.add(work, done, failed)
-
-    def take_over(self, log: Log, work: Callable[[], T], *, done: Callable[[T], None], failed: OnEnded) -> None:
-        """`run_in_background` for a log that was opened beside the writer. `work` leaves the sync to the turn's end."""
-        self._taking_over.add(log, work, done, failed)
+            return await lent
+        except asyncio.CancelledError:
+            if not lent.cancelled():  # it came in the same moment
+                lent.result().give_back()
+            raise
 
     async def all_given_back(self) -> None:
         """Begin no more jobs beside the writer, and wait for those that run. Called when the directory is closed."""
@@ -211,31 +226,8 @@ class DirectoryQueue:
             self._takes_changes = True
 
     def hurry(self) -> None:
-        """From now on background jobs enter the worker's queue at once. Called before the last call of all."""
+        """From now on background jobs enter the worker's queue at once. Called before the last job of all."""
         self._background.hurry()
-
-    async def settle(self, work: Callable[[], T]) -> T:
-        """`call`, awaited; a full queue is waited for. Raises what `work` raises, DirectoryOffline, or ApiError."""
-        for tries_left in reversed(range(SETTLE_WAIT_MS // SETTLE_RETRY_MS)):
-            try:
-                future = self.ask(work)
-            except Busy:
-                if not tries_left:
-                    raise
-                await asyncio.sleep(SETTLE_RETRY_MS / 1000)
-            else:
-                break
-        return await future
-
-    def ask(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """`call`, to be awaited. Raises ApiError, Busy."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self.call(
-            work,
-            done=lambda result: None if future.done() else future.set_result(result),
-            failed=lambda error: None if future.done() or error is None else future.set_exception(error),
-        )
-        return future
 
     def fail(self, cause: Exception) -> None:
         """Take the directory offline, unless it is."""
@@ -305,6 +297,52 @@ class DirectoryQueue:
         elif isinstance(error, DiskError) and consequence_of(error) is Consequence.DIRECTORY_OFFLINE:
             self.fail(error)
 
+    # --- how a job gets to its thread ---
+
+    def _enter(self, work: Work, lane: Lane) -> None:
+        match lane:
+            case Lane.WRITER:
+                self._try(work, FULL_WAIT_MS // FULL_RETRY_MS)
+            case Lane.AT_ONCE:
+                self._try(work, 1)
+            case Lane.BESIDE:
+                self._beside.add(work)
+            case _ if work.logs is not None:
+                self._taking_over.add(work)
+            case _:
+                self._background.add(work, first=lane is Lane.BACKGROUND_FIRST)
+
+    def _try(self, work: Work, tries_left: int) -> None:
+        if work.answer.done():
+            return  # cancelled before it was queued
+        try:
+            self._to_writer(work)
+        except Busy as busy:
+            if tries_left == 1:
+                work.fail(busy)
+            else:
+                asyncio.get_running_loop().call_later(FULL_RETRY_MS / 1000, self._try, work, tries_left - 1)
+        except ApiError as refused:
+            work.fail(refused)
+
+    def _to_writer(self, work: Work) -> None:
+        """Raises ApiError, Busy."""
+        answered = self._answer_of(work)
+        if work.logs is None:
+            self._submit(CallJob(work.perform), answered, None, ends_with=answered)
+        else:
+            self._submit(CallJob(work.perform, work.logs), None, answered, ends_with=answered)
+
+    def _to_beside(self, work: Work) -> None:
+        """Raises ApiError, Busy."""
+        self._refuse_if_failed()
+        answered = self._answer_of(work)
+        try:
+            self.directory.worker.beside(work.perform, answered)
+        except (WorkerFull, WorkerClosed) as error:
+            self._waiting.pop(answered, None)
+            raise refusal(error) from error
+
     def _submit(self, job: Job, written: Answer | None, synced: Answer | None, *, ends_with: Answer) -> None:
         """ends_with: the answer that ends the wait for this job."""
         try:
@@ -312,12 +350,16 @@ class DirectoryQueue:
             if not self._takes_changes:
                 raise WorkerClosed(self.directory.path)
             self.directory.worker.submit(job, written, synced)
-        except ApiError:
-            self._waiting.pop(ends_with, None)
-            raise
-        except (WorkerFull, WorkerClosed) as error:
+        except (ApiError, WorkerFull, WorkerClosed) as error:
             self._waiting.pop(ends_with, None)
             raise refusal(error) from error
+
+    def _sync_now(self, log: Log) -> bool:
+        """False where the queue is full."""
+        synced = self.run(log.request_sync, Lane.AT_ONCE, syncs=log)
+        return not (synced.done() and isinstance(synced.exception(), Busy))
+
+    # --- answers and failures ---
 
     def _fail(self, failure: DirectoryOffline) -> None:
         """The directory has failed, perhaps by a call that never returns: tell all that wait."""
@@ -327,14 +369,14 @@ class DirectoryQueue:
         waiting = list(self._waiting.values())
         self._waiting.clear()
         for on_ended in waiting:
-            on_ended(failure)
+            on_ended(DirectoryOffline(failure.path, failure.cause))  # each raises its own; see `Generation.failure`
 
     def _refuse_if_failed(self) -> None:
         if not self.generation.is_usable:
             raise offline_error(self.directory.path)
 
-    def _one_answer(self, done: Callable[[Any], None], failed: OnEnded) -> Answer:
-        """Calls one of them, once; `failed` also when the directory fails first."""
+    def _answer_of(self, work: Work) -> Answer:
+        """Ends the work, unless the failure of the directory has."""
 
         def answered(outcome: Outcome) -> None:
             if self._waiting.pop(answered, None) is None:
@@ -343,37 +385,27 @@ class DirectoryQueue:
                 self.on_retired()
             error = self._error_of(outcome)
             if error is None:
-                done(outcome.value)
+                work.end(outcome.value)
             else:
-                failed(error)
+                work.fail(error)
 
-        self._waiting[answered] = failed
+        self._waiting[answered] = work.fail
         return answered
 
-    def _answer_to(self, on_ended: OnEnded) -> Answer:
-        generation = self.generation
-
-        def answered(outcome: Outcome) -> None:
-            if outcome.error is None and generation.is_usable:
-                on_ended(None)
-            else:
-                on_ended(self._error_of(outcome))
-
-        return answered
-
-    def _last_answer_to(self, on_ended: OnEnded) -> Answer:
-        """The failure of the directory is told at once; then the answer itself, if it ever comes, is not."""
+    def _answer_to(self, on_ended: OnEnded, *, is_last: bool = False) -> Answer:
+        """Of an append. is_last: the failure of the directory is told at once; then the answer, if it comes, is not."""
         generation, waiting = self.generation, self._waiting
 
         def answered(outcome: Outcome) -> None:
-            if waiting.pop(answered, None) is None:
+            if is_last and waiting.pop(answered, None) is None:
                 return
             if outcome.error is None and generation.is_usable:
                 on_ended(None)
             else:
                 on_ended(self._error_of(outcome))
 
-        waiting[answered] = on_ended
+        if is_last:
+            waiting[answered] = on_ended
         return answered
 
     def _error_of(self, outcome: Outcome) -> Exception | None:
@@ -394,5 +426,6 @@ def _no_one() -> None:
     """Nobody frees segments here."""
 
 
-def _nothing(_: Exception | None) -> None:
-    """The failure of a directory is told elsewhere."""
+def _crashed(name: str, error: BaseException) -> None:
+    """As an error in any callback of the loop: the node's fail-stop hears of it."""
+    asyncio.get_running_loop().call_exception_handler({"message": f"{name} has failed", "exception": error})

@@ -10,12 +10,13 @@ latest by its own job, before anything that the loop queues after it, such as it
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Callback
+from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Work
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import is_back_pressure
@@ -23,74 +24,46 @@ from quorumlog_storage.writer.writer import Outcome
 
 MAX_AT_ONCE = 8  # of one job; appends wait behind those of `background_jobs.MAX_UNDER_WAY` jobs
 
-
-class CallSynced(Protocol):
-    """`DirectoryQueue.call_synced`."""
-
-    def __call__(self, work: Callable[[], Any], logs: list[Log], *, done: Callback, failed: Callback) -> None: ...
-
-
-@dataclass(slots=True)
-class _Loaded:
-    """One of done and failed is called, once."""
-
-    log: Log
-    work: Callable[[], Any]
-    done: Callback
-    failed: Callback
-    is_answered: bool = False
-
-    def fail(self, error: Exception | None) -> None:
-        if not self.is_answered:
-            self.is_answered = True
-            self.failed(error)
-
-    def end(self, value: Any) -> None:
-        if not self.is_answered:
-            self.is_answered = True
-            self.done(value)
-
-
-_Taken = list[tuple[_Loaded, Outcome]]
+_Taken = list[tuple[Work, Outcome]]
 
 
 class TakingOver:
     """Of one log directory. Used on the loop."""
 
-    def __init__(
-        self, background: BackgroundJobs, call: CallSynced, error_of: Callable[[Outcome], Exception | None]
-    ) -> None:
+    def __init__(self, background: BackgroundJobs, error_of: Callable[[Outcome], Exception | None]) -> None:
         """error_of: what an outcome means for the directory and for who asked."""
-        self._background, self._call, self._error_of = background, call, error_of
-        self._waiting: deque[_Loaded] = deque()  # the loop appends, the writer takes
+        self._background, self._error_of = background, error_of
+        self._waiting: deque[Work] = deque()  # the loop appends, the writer takes
 
-    def add(self, log: Log, work: Callable[[], Any], done: Callback, failed: Callback) -> None:
-        """work: in the writer; it leaves the log's sync to the end of the turn. done: after that sync."""
-        loaded = _Loaded(log, work, done, failed)
-        self._waiting.append(loaded)
+    def add(self, work: Work) -> None:
+        """It leaves its log's sync to the end of the turn, and is answered after that."""
+        self._waiting.append(work)
         logs: list[Log] = []
+        taken: asyncio.Future[_Taken] = asyncio.get_running_loop().create_future()
+        taken.add_done_callback(partial(self._answer, work))
+        self._background.add(Work(partial(_take, self._waiting, logs), taken, logs))
 
-        def call(work: Callable[[], Any], *, done: Callback, failed: Callback) -> None:
-            self._call(work, logs, done=done, failed=failed)
-
-        self._background.add(lambda: _take(self._waiting, logs), self._answer, loaded.fail, call)
-
-    def _answer(self, taken: _Taken) -> None:
-        for loaded, outcome in taken:
+    def _answer(self, work: Work, taken: asyncio.Future[_Taken]) -> None:
+        """work: for which this job was queued; an earlier one may have taken it."""
+        failure = taken.exception()
+        if isinstance(failure, Exception):
+            work.fail(failure)
+            return
+        for one, outcome in taken.result():
             error = self._error_of(outcome)
             if error is None:
-                loaded.end(outcome.value)
+                one.end(outcome.value)
             else:
-                loaded.fail(error)
+                one.fail(error)
 
 
-def _take(waiting: deque[_Loaded], logs: list[Log]) -> _Taken:
+def _take(waiting: deque[Work], logs: list[Log]) -> _Taken:
     """In the writer. Raises what fails the directory; then every log that waits learns that from its own job."""
     taken: _Taken = []
     while waiting and len(taken) < MAX_AT_ONCE:
-        loaded = waiting.popleft()
-        logs.append(loaded.log)
-        taken.append((loaded, _attempt(loaded.work)))
+        work = waiting.popleft()
+        logs.extend(work.logs or ())
+        taken.append((work, _attempt(work.perform)))
     return taken
 
 

@@ -19,7 +19,7 @@ from quorumlog_broker.logdirs.directory_choice import DirectoryLoad, PreferredDi
 from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.found_futures import FoundFutures
 from quorumlog_broker.logdirs.hosted_replica import HostedReplica
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane, LogDirectory
 from quorumlog_broker.logdirs.removals import Removals
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs
@@ -69,7 +69,7 @@ class PartitionStore:
 
     async def find_partitions(self) -> None:
         """List what the directories hold, all at once. Called before anything else. One that cannot be read fails."""
-        asked = [(queue, queue.ask(queue.directory.partitions.find)) for queue in self.queues.values()]
+        asked = [(queue, queue.run(queue.directory.partitions.find)) for queue in self.queues.values()]
         for queue, listed in asked:
             try:
                 found = await listed
@@ -86,7 +86,7 @@ class PartitionStore:
         Raises what the listing raises; then its partitions stay offline.
         """
         queue = DirectoryQueue(directory, *self._callbacks)
-        found = await queue.settle(queue.directory.partitions.find)
+        found = await queue.run(queue.directory.partitions.find)
         self._found = {
             key: place for key, place in self._found.items() if place[0].directory.path != queue.directory.path
         }
@@ -317,16 +317,21 @@ class PartitionStore:
         self._leaving += 1
         queue.handed_over.leaves(partition)
 
-        def moved(name: str) -> None:
-            self._leaving -= 1
-            queue.handed_over.has_left(partition)
-            if name.endswith(f"-{DELETE}"):
-                self._removals[queue.directory_id].later(name, delay_s)
+        leaving = queue.run(work, Lane.BACKGROUND, files=partition)
+        queue.start(self._has_left(queue, partition, leaving, delay_s), f"free {partition[0]}-{partition[1]}")
 
-        def failed(_error: Exception | None) -> None:
+    async def _has_left(
+        self, queue: DirectoryQueue, partition: TopicPartition, leaving: Awaitable[str], delay_s: float
+    ) -> None:
+        try:
+            name = await leaving
+        except Exception:
+            return  # told by the queue; the next start finds the partition again
+        finally:
             queue.handed_over.has_left(partition)
-
-        queue.handed_over.when_here(partition, lambda: queue.run_in_background(work, done=moved, failed=failed))
+        self._leaving -= 1
+        if name.endswith(f"-{DELETE}"):
+            self._removals[queue.directory_id].later(name, delay_s)
 
     def fresh_id(self) -> Uuid:
         """For the name of a directory that leaves."""
@@ -386,7 +391,7 @@ def _path_of(place: _Place) -> str:
 
 async def _settle(queue: DirectoryQueue, work: Callable[[], None]) -> bool:
     """False if the directory failed or refused."""
-    return await _done(queue, queue.settle(work))
+    return await _done(queue, queue.run(work))
 
 
 async def _done(queue: DirectoryQueue, ending: Awaitable[None]) -> bool:

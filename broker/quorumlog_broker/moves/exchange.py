@@ -21,9 +21,9 @@ from functools import partial
 
 from quorumlog.errors import ApiError
 from quorumlog_broker.logdirs.hosted_replica import Exchange
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.logdirs.partition_store import PartitionStore
-from quorumlog_broker.moves.jobs import behind_background_jobs, beside, until_not_busy
+from quorumlog_broker.moves.jobs import until_not_busy
 from quorumlog_broker.partition.events import LogFailed
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
 from quorumlog_storage.directory.partition_log import PartitionLog
@@ -52,7 +52,7 @@ async def exchange(
     assert source is not None and held is not None
     partition = held.partition
     first_dirty = held.first_dirty
-    await target.settle(partial(future.note, replica.core.high_watermark, first_dirty))
+    await target.run(partial(future.note, replica.core.high_watermark, first_dirty))
     if partition in source.handed_over or partition in target.handed_over or replica.partition_log is not held:
         return False
     source.handed_over.hand_over(partition)
@@ -77,23 +77,23 @@ async def _exchange(
     store: PartitionStore,
     step: Step,
 ) -> bool:
-    frozen = await behind_background_jobs(source, partial(promotion.freeze, held))
+    frozen = await source.run(partial(promotion.freeze, held), Lane.BACKGROUND)  # behind what was queued before
     try:
         await _complete(source, target, held.log, future, frozen)
     except BaseException as error:
         if source.is_usable:
-            await source.settle(partial(promotion.thaw, held))
+            await source.run(partial(promotion.thaw, held))
         if isinstance(error, NotReady):
             _log.debug("%s", error)
             return False
         raise
-    name = await until_not_busy(lambda: source.settle(partial(promotion.leave, held, store.fresh_id())))
+    name = await until_not_busy(lambda: source.run(partial(promotion.leave, held, store.fresh_id())))
     try:
         log = await until_not_busy(
-            lambda: beside(target, partial(promotion.rename_in, future, log_config(replica.config), frozen))
+            lambda: target.run(partial(promotion.rename_in, future, log_config(replica.config), frozen), Lane.BESIDE)
         )
         taken = await until_not_busy(
-            lambda: target.settle(partial(promotion.take_over, future, held.topic_id, log, frozen))
+            lambda: target.run(partial(promotion.take_over, future, held.topic_id, log, frozen))
         )
     except (ApiError, DirectoryOffline, DiskError, LogUnreadable, LogClosed):
         replica.queue = target
@@ -111,7 +111,7 @@ async def _complete(
     """An error of the source that the target's job has met is told to the source."""
     work = partial(promotion.complete, future, log, frozen, source.directory_id, REST_BYTES)
     try:
-        await beside(target, work)
+        await target.run(work, Lane.BESIDE)
     except LogUnreadable as error:
         if error.log is log:
             source.is_unreadable(error)

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from quorumlog.clock import Clock
@@ -31,7 +32,7 @@ from quorumlog_broker.cleaning.manager import is_compacted
 from quorumlog_broker.cleaning.states import CleaningStates
 from quorumlog_broker.logdirs.failures import offline_error
 from quorumlog_broker.logdirs.found_futures import FoundFuture
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane, LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.moves.jobs import end_of
@@ -43,6 +44,7 @@ from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step
 from quorumlog_storage.cleaning.throttle import Throttle
 from quorumlog_storage.files.names import DELETE
+from quorumlog_storage.log.log import Log
 from quorumlog_storage.moves.future_log import delete_future, future_name
 
 _log = logging.getLogger("quorumlog.broker")
@@ -216,7 +218,7 @@ class Moves:
                 self._store.futures.by_key[mover.key] = FoundFuture(mover.target, mover.partition, mover.name)
             if mover.future is not None and not mover.is_over and mover.target.is_usable:
                 try:
-                    await mover.target.settle(mover.future.close)
+                    await mover.target.run(mover.future.close)
                 except OVER as error:
                     _log.warning("%s: its copy in %s: %s", mover.replica.name, mover.future.path, error)
 
@@ -296,8 +298,8 @@ class Moves:
         mover.is_over = True
         self._store.futures.by_key[mover.key] = FoundFuture(mover.target, mover.partition, mover.name)
         if mover.future is not None:
-            log = mover.future.log
-            mover.target.run_in_background(mover.future.close, done=lambda _: log.give_up(), failed=_ignore)
+            closing = mover.target.run(mover.future.close, Lane.BACKGROUND)
+            mover.target.start(_give_up(mover.future.log, closing), f"close the copy of {mover.replica.name}")
         elif mover.opened is not None:
             mover.opened.give_up()
 
@@ -314,11 +316,12 @@ class Moves:
                 mover.opened.give_up()
             return delete_future(target.directory.partitions, mover.partition, mover.name, unique)
 
-        def delete_soon() -> None:
-            free = partial(self._store.free, target, delay_s=0)
-            target.run_in_background(delete, done=free, failed=_ignore)
+        deleting = target.run(delete, Lane.BACKGROUND, files=mover.partition)
+        target.start(self._free(target, deleting), f"free the copy of {mover.replica.name}")
 
-        target.handed_over.when_here(mover.partition, delete_soon)
+    async def _free(self, target: DirectoryQueue, deleting: Awaitable[str]) -> None:
+        with suppress(Exception):  # told by the queue
+            self._store.free(target, await deleting, 0)
 
     def _leaving(self, key: PartitionKey) -> None:
         """The replica's files are about to go: the copy goes first, before a new partition can take its name."""
@@ -357,5 +360,7 @@ def _nobody() -> None:
     """No controller has to know."""
 
 
-def _ignore(_: object) -> None:
-    """A directory that fails is told by its queue."""
+async def _give_up(log: Log, closing: Awaitable[None]) -> None:
+    with suppress(Exception):  # told by the queue
+        await closing
+        log.give_up()

@@ -24,7 +24,7 @@ from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.moves.exchange import exchange
-from quorumlog_broker.moves.jobs import RETRY_MS, with_files
+from quorumlog_broker.moves.jobs import RETRY_MS
 from quorumlog_broker.moves.progress import MoveProgress, Phase, Rate, eta_s
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
@@ -137,7 +137,7 @@ class Mover:
         if not self._is_found:
             log = self.replica.log
             assert log is not None
-            await self.target.settle(partial(self._make, log_config(self.replica.config), log.start_offset))
+            await self.target.run(partial(self._make, log_config(self.replica.config), log.start_offset))
 
     async def run(self) -> bool:
         """Copy, and exchange. True: the replica has moved. False: it went away. Raises `OVER` where the move failed."""
@@ -160,8 +160,9 @@ class Mover:
         return False
 
     async def _open(self) -> None:
-        await with_files(self.target, self.partition, partial(self._load, log_config(self.replica.config)))
-        await self.target.settle(self._adopt)
+        with await self.target.lend(self.partition) as files:
+            await files.run(partial(self._load, log_config(self.replica.config)))
+        await self.target.run(self._adopt)
 
     # --- jobs of the target: each notes what it opens itself, because its caller may be cancelled meanwhile ---
 
@@ -198,11 +199,11 @@ class Mover:
             case steps.StartOver():
                 await self._start_over(future)
             case steps.Restart(offset):
-                await self.target.settle(partial(future.restart_at, offset))
+                await self.target.run(partial(future.restart_at, offset))
             case steps.Cut(offset):
-                await self.target.settle(partial(future.cut, offset))
+                await self.target.run(partial(future.cut, offset))
             case steps.RaiseStart(offset):
-                await self.target.settle(partial(future.raise_start, offset))
+                await self.target.run(partial(future.raise_start, offset))
             case steps.Read(offset):
                 await self._copy(log, cuts, future, offset)
         if future is self.future and future.log.end_offset >= end and not isinstance(step, steps.StartOver):
@@ -225,7 +226,7 @@ class Mover:
         self._unnoted += size
         if self._unnoted >= NOTE_BYTES:
             self._unnoted = 0
-            await self.target.settle(future.note)
+            await self.target.run(future.note)
         delay_ms = self._throttle().delay_ms(size, now_ms)
         if delay_ms > 0:
             await asyncio.sleep(delay_ms / 1000)
@@ -233,7 +234,7 @@ class Mover:
     async def _append(self, future: FutureLog, batches: list[StoredBatch]) -> None:
         """In the group commit of the target's writer, but for a first batch that begins before the log's start."""
         if batches[0].base_offset < future.log.end_offset:
-            await self.target.settle(partial(future.append, batches))
+            await self.target.run(partial(future.append, batches))
             return
         synced: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -246,7 +247,7 @@ class Mover:
 
     async def _start_over(self, future: FutureLog) -> None:
         target, unique = self.target, self._store.fresh_id()
-        name = await target.settle(partial(future.delete, unique))
+        name = await target.run(partial(future.delete, unique))
         self._store.free(target, name, 0)
         self.future, self.opened, self._is_found = None, None, False
         await self.create()

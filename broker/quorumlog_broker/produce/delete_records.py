@@ -15,6 +15,7 @@ from quorumlog.ids import Offset, Uuid
 from quorumlog_broker.delayed.operations import DelayedOperations
 from quorumlog_broker.delayed.purgatory import Reason, Waiter
 from quorumlog_broker.logdirs.failures import Busy
+from quorumlog_broker.logdirs.log_directory import Lane
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
@@ -77,24 +78,27 @@ class DeletePath:
             elif not answered.done():
                 _answer(answered, replica, reason)
 
-        def moved(start: Offset) -> None:
+        async def delete(moving: Awaitable[Offset]) -> None:
+            try:
+                start = await moving
+            except Exception as error:
+                self._delayed.starts.cancel(waiter)
+                if not answered.done():
+                    storage_error = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+                    answered.set_exception(error if isinstance(error, Busy) else storage_error)
+                return
             self._step(replica, LogStartMoved(start))
             if is_overdue:
                 self._delayed.starts.cancel(waiter)
                 woken(Reason.TIME)  # unless no follower had to be waited for
             self._delayed.ends.state_changed(replica.key)  # wakes waiting followers, which then get the new start
 
-        def failed(error: Exception | None) -> None:
-            self._delayed.starts.cancel(waiter)
-            if not answered.done():
-                storage_error = ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error))
-                answered.set_exception(error if isinstance(error, Busy) else storage_error)
-
         if target <= replica.core.low_watermark:
             answered.set_result(replica.core.low_watermark)
             return answered
         waiter = self._delayed.starts.watch([(replica.key, target)], timeout_ms, woken)
-        queue.run_in_background(lambda: partition_log.raise_start(target), done=moved, failed=failed)
+        moving = queue.run(lambda: partition_log.raise_start(target), Lane.BACKGROUND)
+        queue.start(delete(moving), f"delete records of {replica.name}")
         return answered
 
 

@@ -59,7 +59,7 @@ class ImportPath:
         queue, held = replica.queue, replica.partition_log
         assert queue is not None and held is not None
         try:
-            found = await queue.settle(lambda: _take(held, request, batches))
+            found = await queue.run(lambda: _take(held, request, batches))
         except UnexpectedAppend as error:
             raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from error
         return ImportRecordsResponse(

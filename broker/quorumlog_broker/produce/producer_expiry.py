@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from functools import partial
 
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.live_settings import PRODUCER_EXPIRATION
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_broker.replicas.registry import Registry
@@ -31,15 +33,14 @@ async def expire_producers_for_ever(
     def expiration_ms() -> int:
         return own_setting(registry.image, node_id, PRODUCER_EXPIRATION, config.producer_id_expiration_ms)
 
-    def do_next(directory_id: Uuid, _outcome: object = None) -> None:
+    async def look_at(directory_id: Uuid) -> None:
         waiting = rounds[directory_id]
         while waiting:
             replica = waiting.popleft()
             if replica.log is not None and replica.queue is not None and not replica.is_frozen:
                 work = partial(replica.log.expire_producers, clock.now_ms(), expiration_ms())
-                next_one = partial(do_next, directory_id)
-                replica.queue.run_in_background(work, done=next_one, failed=next_one)
-                return
+                with suppress(Exception):  # told by the queue
+                    await replica.queue.run(work, Lane.BACKGROUND)
         del rounds[directory_id]
 
     try:
@@ -48,18 +49,18 @@ async def expire_producers_for_ever(
             limit_ms = expiration_ms()
             for replica in registry.replicas.values():
                 replica.sequences.expire_verifications(clock.now_ms(), limit_ms)
-            for directory_id, replicas in _by_directory(registry).items():
-                if directory_id not in rounds:
-                    rounds[directory_id] = replicas
-                    do_next(directory_id)
+            for queue, replicas in _by_directory(registry).items():
+                if queue.directory_id not in rounds:
+                    rounds[queue.directory_id] = replicas
+                    queue.start(look_at(queue.directory_id), "producer expiry")
     finally:
         for waiting in rounds.values():
             waiting.clear()
 
 
-def _by_directory(registry: Registry) -> dict[Uuid, deque[Replica]]:
-    found: dict[Uuid, deque[Replica]] = {}
+def _by_directory(registry: Registry) -> dict[DirectoryQueue, deque[Replica]]:
+    found: dict[DirectoryQueue, deque[Replica]] = {}
     for replica in registry.replicas.values():
         if replica.queue is not None:
-            found.setdefault(replica.queue.directory_id, deque()).append(replica)
+            found.setdefault(replica.queue, deque()).append(replica)
     return found

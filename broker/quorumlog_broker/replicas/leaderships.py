@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,7 +22,7 @@ from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
 from quorumlog.internal_topics import is_internal
 from quorumlog_broker.logdirs.failures import Busy
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import LogFailed, LogReady
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
@@ -127,65 +127,46 @@ class Leaderships:
 
     def _begin(self, opening: _Opening) -> None:
         self._openings[opening.replica] = opening
-        opening.queue.handed_over.when_here(opening.partition, lambda: self._hand_over(opening))
+        opening.queue.start(self._open(opening), f"open {opening.replica.name}")
 
-    def _hand_over(self, opening: _Opening) -> None:
-        """What is not on a disk is made by the writer. What the writer has already stays there."""
+    async def _open(self, opening: _Opening) -> None:
+        replica = opening.replica
+        try:
+            ready = await self._make_log(opening)
+        except Busy:
+            await asyncio.sleep(RETRY_MS / 1000)  # the node has no descriptors or memory to spare now
+            if self._is_current(replica):
+                self.open(replica)
+                self.prepare(replica, *opening.goal)
+        except Exception as error:
+            self._cannot_open(replica, error)
+        else:
+            if ready is None:
+                return
+            assert opening.begun_with is not None
+            self._ready(replica, opening.begun_with[0], ready)
+            if opening.goal != opening.begun_with:  # the goal came while the log was being opened
+                self.prepare(replica, *opening.goal)
+
+    async def _make_log(self, opening: _Opening) -> _Ready | None:
+        """What is not on a disk is made by the writer. None: nobody wants it any more."""
         queue, replica = opening.queue, opening.replica
-        if replica.partition_log is not None or not self._is_found(replica.key):
-            self._prepare_opened(opening, opening.make_ready)
-            return
-        queue.handed_over.hand_over(opening.partition)
-        queue.run_beside(
-            opening.load,
-            done=lambda log: self._loaded(opening, log),
-            failed=lambda error: self._not_loaded(opening, error),
-        )
-
-    def _loaded(self, opening: _Opening, log: Log) -> None:
-        """The writer gets the log before it gets anything that has waited for the files, such as their deletion."""
-        if self._is_current(opening.replica) and not self._closed:
-            opening.queue.take_over(
-                log,
-                partial(opening.adopt, log),
-                done=lambda ready: self._opening_ended(opening, ready),
-                failed=lambda error: self._opening_failed(opening, error),
-            )
-        else:
-            del self._openings[opening.replica]
-            log.give_up()
-        opening.queue.handed_over.give_back(opening.partition)
-
-    def _not_loaded(self, opening: _Opening, error: Exception | None) -> None:
-        self._opening_failed(opening, error)
-        opening.queue.handed_over.give_back(opening.partition)
-
-    def _prepare_opened(self, opening: _Opening, work: Callable[[], _Ready]) -> None:
-        opening.queue.run_in_background(
-            work,
-            done=lambda ready: self._opening_ended(opening, ready),
-            failed=lambda error: self._opening_failed(opening, error),
-            first=_goes_first(opening.replica, opening.queue),
-        )
-
-    def _opening_ended(self, opening: _Opening, ready: _Ready) -> None:
-        assert opening.begun_with is not None
-        del self._openings[opening.replica]
-        self._ready(opening.replica, opening.begun_with[0], ready)
-        if opening.goal != opening.begun_with:  # the goal came while the log was being opened
-            self.prepare(opening.replica, *opening.goal)
-
-    def _opening_failed(self, opening: _Opening, error: Exception | None) -> None:
-        del self._openings[opening.replica]
-        if isinstance(error, Busy):
-            self._later(partial(self._open_again, opening))
-        else:
-            self._cannot_open(opening.replica, error)
-
-    def _open_again(self, opening: _Opening) -> None:
-        if self._is_current(opening.replica):
-            self.open(opening.replica)
-            self.prepare(opening.replica, *opening.goal)
+        try:
+            with await queue.lend(opening.partition) as files:
+                if not self._is_current(replica):
+                    return None
+                if replica.partition_log is not None or not self._is_found(replica.key):
+                    making = queue.run(opening.make_ready, _lane(replica, queue))
+                else:
+                    log = await files.run(opening.load)
+                    if self._closed or not self._is_current(replica):
+                        log.give_up()
+                        return None
+                    # The writer gets the log before what has waited for the files, such as their deletion.
+                    making = queue.run(partial(opening.adopt, log), Lane.BACKGROUND, syncs=log)
+            return await making
+        finally:
+            del self._openings[replica]
 
     def prepare(self, replica: Replica, epoch: Epoch, leads: bool) -> None:
         """Make the log ready for `epoch`, then tell the core LogReady, or LogFailed."""
@@ -201,24 +182,21 @@ class Leaderships:
         if replica.log is None and replica.partition_log is None:
             self._begin(_Opening(replica, queue, (epoch, leads)))
             return
-        queue.run_in_background(
-            lambda: _make_ready(replica, epoch, leads),
-            done=lambda ready: self._ready(replica, epoch, ready),
-            failed=lambda error: self._not_prepared(replica, epoch, leads, error),
-            first=_goes_first(replica, queue),
-        )
+        preparing = queue.run(lambda: _make_ready(replica, epoch, leads), _lane(replica, queue))
+        queue.start(self._prepare(replica, epoch, leads, preparing), f"prepare {replica.name}")
 
-    def _not_prepared(self, replica: Replica, epoch: Epoch, leads: bool, error: Exception | None) -> None:
-        if isinstance(error, Busy):
-            self._later(partial(self.prepare, replica, epoch, leads))
-        else:
+    async def _prepare(self, replica: Replica, epoch: Epoch, leads: bool, preparing: Awaitable[_Ready]) -> None:
+        try:
+            ready = await preparing
+        except Busy:
+            await asyncio.sleep(RETRY_MS / 1000)
+            self.prepare(replica, epoch, leads)  # while the epoch lasts
+        except Exception as error:
             self._cannot_open(replica, error)
+        else:
+            self._ready(replica, epoch, ready)
 
-    def _later(self, job: Callable[[], None]) -> None:
-        """Try again while the epoch lasts: the node has no descriptors or memory to spare now."""
-        asyncio.get_running_loop().call_later(RETRY_MS / 1000, job)
-
-    def _cannot_open(self, replica: Replica, error: Exception | None) -> None:
+    def _cannot_open(self, replica: Replica, error: Exception) -> None:
         """A directory that failed, or a log that cannot be read, has failed its replicas already.
 
         Any other error concerns this log alone; the controller learns of it in the same way (unreadable.py).
@@ -260,11 +238,12 @@ class Leaderships:
         return self._registry.replicas.get(replica.key) is replica
 
 
-def _goes_first(replica: Replica, queue: DirectoryQueue) -> bool:
+def _lane(replica: Replica, queue: DirectoryQueue) -> Lane:
     """Coordinators load once their log is ready, which may not wait until a large topic is made. What leaves under
     the same name goes before.
     """
-    return is_internal(replica.topic) and not queue.handed_over.is_leaving((replica.topic, replica.key[1]))
+    goes_first = is_internal(replica.topic) and not queue.handed_over.is_leaving((replica.topic, replica.key[1]))
+    return Lane.BACKGROUND_FIRST if goes_first else Lane.BACKGROUND
 
 
 def _make_ready(replica: Replica, epoch: Epoch, leads: bool, *, defers_sync: bool = False) -> _Ready:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.transactions import ActiveProducer, ProducersOfPartition
 from quorumlog_broker.logdirs.failures import Busy
+from quorumlog_broker.logdirs.log_directory import Lane
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_storage.log.log import Log
@@ -37,18 +38,10 @@ class ProducerReport:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {replica.name} is offline")
         if log is None:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the log of {replica.name} is not open yet")
-        found: asyncio.Future[tuple[ActiveProducer, ...]] = asyncio.get_running_loop().create_future()
-
-        def failed(error: Exception | None) -> None:
-            if not found.done():
-                found.set_exception(ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)))
-
-        def done(producers: tuple[ActiveProducer, ...]) -> None:
-            if not found.done():
-                found.set_result(producers)
-
-        queue.run_in_background(lambda: _producers(log), done=done, failed=failed)
-        return await found
+        try:
+            return await queue.run(partial(_producers, log), Lane.BACKGROUND)
+        except Exception as error:
+            raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
 
 def _producers(log: Log) -> tuple[ActiveProducer, ...]:

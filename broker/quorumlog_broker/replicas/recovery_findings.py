@@ -10,12 +10,12 @@ tells it. A broker with untold damage asks to stay fenced: it could be elected o
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from quorumlog.ids import Offset
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.recovery.recovery import RecoveryReport
@@ -74,10 +74,10 @@ class RecoveryFindings:
         for key in keys:
             if key in self._untold:
                 queue, opened = self._untold[key]
-                settled = partial(self._settle, key)
-                queue.run_in_background(opened.forget_loss, done=settled, failed=settled)
+                queue.start(self._forget(key, queue.run(opened.forget_loss, Lane.BACKGROUND)), "forget a loss")
 
-    def _settle(self, key: PartitionKey, _error: Exception | None) -> None:
-        """Where the note could not be removed, the next process tells it again."""
+    async def _forget(self, key: PartitionKey, forgetting: Awaitable[None]) -> None:
+        with suppress(Exception):  # where the note could not be removed, the next process tells it again
+            await forgetting
         if self._untold.pop(key, None) is not None and not self._untold:
             self._on_changed()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from operator import attrgetter
 
@@ -12,7 +12,7 @@ from quorumlog.broker_config import DECIDED_TOGETHER, of_one_broker
 from quorumlog.ids import NodeId
 from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.logdirs.failures import Busy
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import MinIsrChanged, SettingsChanged
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
@@ -129,23 +129,19 @@ class TopicSettings:
             if replica.partition_log is not None:
                 replica.partition_log.configure(log_config(config))
 
-        def changed() -> None:
-            if replica.log is not None:
-                self._advance(replica)
-            self._step(replica, settings)
+        changing = queue.run(change, Lane.BACKGROUND)
+        queue.start(self._log_told(replica, config, changing), f"settings of {replica.name}")
 
-        settings = SettingsChanged(durable=config.synced, flush_messages=config.flush_messages)
-        queue.run_in_background(
-            change,
-            done=lambda _: changed(),
-            failed=lambda error: self._tell_later(replica, queue, config) if isinstance(error, Busy) else None,
-        )
-
-    def _tell_later(self, replica: Replica, queue: DirectoryQueue, config: TopicConfig) -> None:
-        """The log could not be synced because too many files are open. Newer settings tell the log themselves."""
-
-        def again() -> None:
+    async def _log_told(self, replica: Replica, config: TopicConfig, changing: Awaitable[None]) -> None:
+        try:
+            await changing
+        except Busy:  # too many files are open to sync the log; newer settings tell it themselves
+            await asyncio.sleep(RETRY_MS / 1000)
             if _TOLD(replica.config) == _TOLD(config):
                 self._tell_again(replica)
-
-        asyncio.get_running_loop().call_later(RETRY_MS / 1000, again)
+        except Exception:
+            return  # told by the queue; a log that is opened again has the settings of then
+        else:
+            if replica.log is not None:
+                self._advance(replica)
+            self._step(replica, SettingsChanged(durable=config.synced, flush_messages=config.flush_messages))

@@ -16,7 +16,7 @@ Rules:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import TypeVar
@@ -29,7 +29,7 @@ from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartitionResponse
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers, verify_crc
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import LeaderHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
@@ -156,10 +156,7 @@ class Follower:
             position.log_start = start
             self._step(replica, LogStartMoved(start))
 
-        try:
-            self._run(queue, position, partial(_files_of(replica).raise_start, target), moved, done)
-        except ApiError:
-            self._back_off(position)  # a full queue; the next answer says it again
+        self._run(queue, position, partial(_files_of(replica).raise_start, target), moved, done)
 
     def _begin_inside(
         self, replica: Replica, position: FetchPosition, batches: Sequence[StoredBatch], done: Done
@@ -256,23 +253,23 @@ class Follower:
         then: Callable[[T], None],
         done: Done,
     ) -> None:
-        """Run a job that changes the log; the position is busy until it has ended. then: called if the job succeeded.
+        """Run a job that changes the log; the position is busy until it has ended. then: called if it succeeded."""
+        changing = queue.run(work, Lane.AT_ONCE)
+        position.busy = True
+        queue.start(self._changed(position, changing, then, done), "change of a followed log")
 
-        Raises ApiError if nothing was queued.
-        """
-
-        def ended(result: T) -> None:
-            position.busy = False
-            then(result)
-            done(position)
-
-        def failed(_error: Exception | None) -> None:
+    async def _changed(
+        self, position: FetchPosition, changing: Awaitable[T], then: Callable[[T], None], done: Done
+    ) -> None:
+        try:
+            result = await changing
+        except Exception:  # told by the queue; where that was full, the next answer says the same again
             position.busy = False
             self._back_off(position)
-            done(position)
-
-        queue.call(work, done=ended, failed=failed)
-        position.busy = True
+        else:
+            position.busy = False
+            then(result)
+        done(position)
 
 
 def verified_batches(records: Buffer, leader_epoch: Epoch) -> list[StoredBatch]:

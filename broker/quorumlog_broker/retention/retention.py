@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from functools import partial
 from typing import TypeVar, assert_never
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
-from quorumlog_broker.logdirs.failures import Busy
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry
@@ -101,11 +99,11 @@ class DirectoryRetention:
                     one.found({key_of[held]: start for held, start in planned})
             case Note(starts):
                 work = partial(note_starts, self._queue.directory.partitions, self._planned(starts))
-                await self._in_writer(work)
+                await self._queue.run(work, Lane.BACKGROUND)  # appends get their turns in between
                 one.noted()
             case Retire(starts):
                 held = {key: planned for key in starts for planned in self._planned({key: starts[key]})}
-                outcome = await self._in_writer(partial(_retire, held))
+                outcome = await self._queue.run(partial(_retire, held), Lane.BACKGROUND)
                 for key, (log, start, _) in outcome.items():
                     self._moved(key, log, start)
                 unfinished = {key for key, (_, _, is_done) in outcome.items() if not is_done}
@@ -154,21 +152,6 @@ class DirectoryRetention:
         replica = self._registry.replicas.get(key)
         if replica is not None and replica.log is held.log and start > replica.core.log_start:
             self._step(replica, LogStartMoved(start))
-
-    async def _in_writer(self, work: Callable[[], T]) -> T:
-        """In the background of the writer's queue, so that appends get their turns in between."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-        def done(result: T) -> None:
-            if not future.done():
-                future.set_result(result)
-
-        def failed(error: Exception | None) -> None:
-            if not future.done():
-                future.set_exception(error or Busy("the directory takes no work now"))
-
-        self._queue.run_in_background(work, done=done, failed=failed)
-        return await future
 
 
 def _retire(planned: dict[PartitionKey, Planned]) -> dict[PartitionKey, tuple[PartitionLog, Offset, bool]]:

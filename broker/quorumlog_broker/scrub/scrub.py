@@ -93,7 +93,7 @@ class DirectoryScrub:
         self._report.segment()
         if not outcome.faults and not outcome.damage:
             return
-        if not await self._queue.settle(partial(mend, check.log, check.cuts, outcome)):
+        if not await self._queue.run(partial(mend, check.log, check.cuts, outcome)):
             return  # it has left the log meanwhile
         self._report.faults += len(outcome.faults)
         for fault in outcome.faults:

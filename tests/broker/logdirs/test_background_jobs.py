@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -12,7 +14,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.metadata_records import RemoveTopicRecord
-from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY, RETRY_MS, BackgroundJobs
+from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY, RETRY_MS, BackgroundJobs, Work
 from quorumlog_storage.log.log_errors import LogClosed
 
 OTHER_ID, NEXT_ID = bytes([8]) * 16, bytes([9]) * 16
@@ -69,60 +71,76 @@ def test_a_broker_that_stops_meanwhile_closes_what_it_opens() -> None:
             held.log.sync()
 
 
+def in_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    @functools.wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
+
+
 class Queue:
     """Jobs run when the test says so."""
 
     def __init__(self) -> None:
         self.full = self.failed = False
-        self.calls: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
-        self.jobs = BackgroundJobs(self.call, lambda: self.failed)
+        self.entered: list[Work] = []
+        self.jobs = BackgroundJobs(self._enter, lambda: self.failed)
         self.performed: list[int] = []
         self.refused: list[int] = []
 
-    def call(self, work: Callable[[], Any], *, done: Callable[[Any], None], failed: Callable[[Any], None]) -> None:
+    def _enter(self, work: Work) -> None:
         if self.full or self.failed:
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, "no")
-        self.calls.append((work, done))
+        self.entered.append(work)
 
     def add(self, *numbers: int, first: bool = False) -> None:
         for number in numbers:
-            self.jobs.add(partial(int, number), self.performed.append, partial(self._refuse, number), first=first)
+            answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+            answer.add_done_callback(partial(self._ended, number))
+            self.jobs.add(Work(partial(int, number), answer), first=first)
 
-    def _refuse(self, number: int, _error: object) -> None:
-        self.refused.append(number)
+    def _ended(self, number: int, answer: asyncio.Future[int]) -> None:
+        (self.performed if answer.exception() is None else self.refused).append(number)
 
     def perform(self, count: int) -> None:
         for _ in range(count):
-            work, done = self.calls.pop(0)
-            done(work())
+            work = self.entered.pop(0)
+            work.end(work.perform())
 
 
-def test_a_few_at_a_time_and_in_their_order() -> None:
+@in_loop
+async def test_a_few_at_a_time_and_in_their_order() -> None:
     queue = Queue()
     queue.add(*range(10))
-    assert (len(queue.calls), len(queue.jobs)) == (MAX_UNDER_WAY, 10 - MAX_UNDER_WAY)
+    assert (len(queue.entered), len(queue.jobs)) == (MAX_UNDER_WAY, 10 - MAX_UNDER_WAY)
     queue.perform(3)
-    assert len(queue.calls) == MAX_UNDER_WAY
+    assert len(queue.entered) == MAX_UNDER_WAY
     queue.perform(7)
+    await asyncio.sleep(0)
     assert (queue.performed, len(queue.jobs)) == (list(range(10)), 0)
 
 
-def test_what_is_first_passes_what_waits_and_keeps_its_own_order() -> None:
+@in_loop
+async def test_what_is_first_passes_what_waits_and_keeps_its_own_order() -> None:
     queue = Queue()
     queue.add(*range(6))
     queue.add(10, 11, first=True)
     assert len(queue.jobs) == 8 - MAX_UNDER_WAY
     queue.perform(8)
+    await asyncio.sleep(0)
     assert queue.performed == [0, 1, 2, 3, 10, 11, 4, 5]
 
 
-def test_in_a_hurry_all_go_at_once() -> None:
+@in_loop
+async def test_in_a_hurry_all_go_at_once() -> None:
     queue = Queue()
     queue.add(*range(10))
     queue.jobs.hurry()
     queue.add(10)
-    assert len(queue.calls) == 11
+    assert len(queue.entered) == 11
     queue.perform(11)
+    await asyncio.sleep(0)
     assert queue.performed == list(range(11))
 
 
@@ -133,31 +151,32 @@ def test_a_full_queue_is_asked_again() -> None:
     cluster.nodes[1].loop.deliver(queue.add, 1, 2)
     cluster.run_for(RETRY_MS // 2)
     queue.full = False
-    assert not queue.calls and not queue.refused
+    assert not queue.entered and not queue.refused
     cluster.run_for(RETRY_MS)
-    queue.perform(2)
+    cluster.nodes[1].loop.deliver(queue.perform, 2)
+    cluster.run_for(1)
     assert queue.performed == [1, 2]
 
 
-def test_a_failed_directory_fails_all_waiting_jobs() -> None:
+@in_loop
+async def test_a_failed_directory_fails_all_waiting_jobs() -> None:
     queue = Queue()
     queue.add(*range(MAX_UNDER_WAY + 2))
     queue.failed = True
     queue.perform(1)
+    await asyncio.sleep(0)
     assert queue.refused == [MAX_UNDER_WAY, MAX_UNDER_WAY + 1]
     queue.add(99)
+    await asyncio.sleep(0)
     assert queue.refused[-1] == 99
 
 
-def test_a_job_that_is_added_whenever_one_fails_fails_as_often() -> None:
-    """A directory fails while a topic with thousands of partitions is removed, each after the one before."""
+@in_loop
+async def test_thousands_of_jobs_that_wait_fail_with_their_directory() -> None:
+    """A topic with thousands of partitions is removed meanwhile."""
     queue = Queue()
+    queue.add(*range(5_000))
     queue.failed = True
-    left = list(range(5_000))
-
-    def again(_error: object = None) -> None:
-        if left:
-            queue.jobs.add(partial(int, left.pop()), queue.performed.append, again)
-
-    again()
-    assert not left and not queue.performed
+    queue.perform(1)
+    await asyncio.sleep(0)
+    assert (queue.performed, queue.refused) == ([0], list(range(MAX_UNDER_WAY, 5_000)))

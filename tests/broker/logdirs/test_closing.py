@@ -13,7 +13,7 @@ from replica_cluster import ReplicaCluster
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError
 from quorumlog_broker.logdirs.closing import LOGS_PER_JOB, close_logs
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane, LogDirectory
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.writer.directory_life import DirectoryLife, LifeEvent
@@ -93,18 +93,18 @@ def test_it_ends_with_the_last_log_and_no_change_comes_between(count: int) -> No
         queue, worker = served()
         told: list[int] = []
         before: list[int] = []
-        queue.run_in_background(lambda: before.append(1), done=lambda _: None, failed=lambda _: None)
+        queue.run(lambda: before.append(1), Lane.BACKGROUND)
         closing = asyncio.ensure_future(close_logs(queue, lambda: logs_of(told, count) if before else []))
         await turns()
         while worker.beside_jobs:
             assert not closing.done(), "the checkpoints would be written before the last log is closed"
             with pytest.raises(ApiError):
-                queue.call(lambda: None, done=lambda _: None, failed=lambda _: None)
+                await queue.run(lambda: None)
             worker.step()
             await turns()
         await closing
         assert sorted(told) == list(range(count))
-        assert await queue.settle(lambda: "noted") == "noted", "the checkpoints come after that"
+        assert await queue.run(lambda: "noted") == "noted", "the checkpoints come after that"
 
     asyncio.run(scenario())
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Awaitable, Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,7 +14,7 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog_broker.logdirs.failures import Busy
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
+from quorumlog_broker.logdirs.log_directory import FULL_RETRY_MS, DirectoryQueue, Lane, LogDirectory
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
 from quorumlog_storage.directory.partition_log import PartitionLog
 from quorumlog_storage.files.disk import DiskError
@@ -22,7 +23,7 @@ from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryOffline, DirectoryState, LifeEvent
 from quorumlog_storage.writer.stall_watch import OpenCall
-from quorumlog_storage.writer.worker import Answer
+from quorumlog_storage.writer.worker import Answer, WorkerFull
 from quorumlog_storage.writer.writer import Job, Outcome
 
 PATH = "/d"
@@ -38,6 +39,8 @@ class Worker:
         self.answers: list[Answer] = []
 
     def submit(self, job: Job, on_written: Answer | None, on_synced: Answer | None) -> None:
+        if self.is_full:
+            raise WorkerFull(PATH, "jobs", 1)
         self.answers += [answer for answer in (on_written, on_synced) if answer is not None]
 
     def read(self, fn: Callable[[], Any], callback: Answer) -> None:
@@ -46,7 +49,7 @@ class Worker:
     def beside(self, fn: Callable[[], Any], callback: Answer) -> None:
         self.answers.append(callback)
 
-    is_busy = False
+    is_busy = is_full = False
 
     def on_busy(self, callback: Callable[[], None]) -> None:
         raise NotImplementedError
@@ -89,8 +92,22 @@ class World:
         )
         return queue, worker
 
-    def call(self, queue: DirectoryQueue) -> None:
-        queue.call(lambda: None, done=self.results.append, failed=self.results.append)
+    def call(self, queue: DirectoryQueue) -> asyncio.Future[None]:
+        return told_of(queue.run(lambda: None), self.results)
+
+
+def told_of(answer: asyncio.Future[None], results: list[object]) -> asyncio.Future[None]:
+    """Its end goes to `results`, once the loop has turned."""
+    answer.add_done_callback(lambda one: results.append(one.exception() or one.result()))
+    return answer
+
+
+def in_loop(test: Callable[[], Awaitable[None]]) -> Callable[[], None]:
+    @functools.wraps(test)
+    def run() -> None:
+        asyncio.run(cast(Any, test()))
+
+    return run
 
 
 def causes(results: Sequence[object]) -> list[BaseException]:
@@ -103,7 +120,8 @@ def told(failures: Sequence[tuple[DirectoryQueue, Exception]]) -> list[tuple[Dir
     return [(queue, cause) for (queue, _), cause in zip(failures, causes([e for _, e in failures]), strict=True)]
 
 
-def test_the_first_failure_is_told_once_and_ends_the_queue() -> None:
+@in_loop
+async def test_the_first_failure_is_told_once_and_ends_the_queue() -> None:
     world = World()
     queue, worker = world.queue()
     world.call(queue)
@@ -111,14 +129,16 @@ def test_the_first_failure_is_told_once_and_ends_the_queue() -> None:
     offline = world.life.generation.fail(OSError("EIO"))
     for answer in worker.answers:
         answer(Outcome(error=offline))
+    await asyncio.sleep(0)
     assert told(world.failures) == told([(queue, offline)]) and causes(world.results) == causes([offline, offline])
     assert world.life.state is DirectoryState.FAILED and not queue.is_usable
     with pytest.raises(ApiError) as refused:
-        world.call(queue)
+        await world.call(queue)
     assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_a_log_that_failed_earlier_fails_the_directory_and_one_that_was_closed_does_not() -> None:
+@in_loop
+async def test_a_log_that_failed_earlier_fails_the_directory_and_one_that_was_closed_does_not() -> None:
     world = World()
     queue, worker = world.queue()
     world.call(queue)
@@ -129,7 +149,8 @@ def test_a_log_that_failed_earlier_fails_the_directory_and_one_that_was_closed_d
     assert not queue.is_usable and len(world.failures) == 1
 
 
-def test_a_late_success_of_a_generation_that_is_over_is_told_as_a_failure() -> None:
+@in_loop
+async def test_a_late_success_of_a_generation_that_is_over_is_told_as_a_failure() -> None:
     world = World()
     queue, worker = world.queue()
     world.call(queue)
@@ -137,10 +158,12 @@ def test_a_late_success_of_a_generation_that_is_over_is_told_as_a_failure() -> N
     world.life.fail(OSError("hung"), first)
     world.life.step(LifeEvent.VERIFICATION_BEGAN, first)
     worker.answers.pop()(Outcome(value="done at last"))
+    await asyncio.sleep(0)
     assert [type(result) for result in world.results] == [DirectoryOffline]
 
 
-def test_a_late_append_of_a_generation_that_is_over_is_told_as_a_failure() -> None:
+@in_loop
+async def test_a_late_append_of_a_generation_that_is_over_is_told_as_a_failure() -> None:
     """The next generation may have read the disk before these records reached it."""
     world = World()
     queue, worker = world.queue()
@@ -154,7 +177,8 @@ def test_a_late_append_of_a_generation_that_is_over_is_told_as_a_failure() -> No
     assert [type(result) for result in world.results] == [DirectoryOffline, DirectoryOffline]
 
 
-def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None:
+@in_loop
+async def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None:
     world = World()
     old, old_worker = world.queue()
     world.call(old)
@@ -170,12 +194,14 @@ def test_a_late_failure_of_a_generation_that_is_over_fails_nobody_else() -> None
     assert world.life.is_online and new.is_usable and not old.is_usable and not world.failures
     world.call(new)
     new_worker.answers.pop()(Outcome(value="fine"))
+    await asyncio.sleep(0)
     assert world.results[-1] == "fine"
     with pytest.raises(ApiError):
-        world.call(old)
+        await world.call(old)
 
 
-def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answer_counts_for_nothing() -> None:
+@in_loop
+async def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answer_counts_for_nothing() -> None:
     """A call that hangs gives no answer, perhaps for ever."""
     world = World()
     queue, worker = world.queue()
@@ -185,9 +211,11 @@ def test_a_failure_that_is_found_from_outside_is_told_at_once_and_the_late_answe
     world.life.fail(OSError("hangs"), world.life.generation)
     failure = world.life.failure
     assert failure is not None
+    await asyncio.sleep(0)
     assert told(world.failures) == told([(queue, failure)]) and causes(world.results) == causes([failure] * 2)
     call, written, _synced = worker.answers
     call(Outcome(value="done at last"))
+    await asyncio.sleep(0)
     assert causes(world.results) == causes([failure] * 2)
     written(Outcome(value=0))
     assert causes(world.results) == causes([failure] * 3), "nobody may read what was written to it then"
@@ -208,12 +236,14 @@ def test_a_reader_does_not_wait_for_a_disk_that_hangs() -> None:
     asyncio.run(scenario())
 
 
-def test_a_job_that_could_not_read_a_log_is_told_and_the_directory_goes_on() -> None:
+@in_loop
+async def test_a_job_that_could_not_read_a_log_is_told_and_the_directory_goes_on() -> None:
     world = World()
     queue, worker = world.queue()
     world.call(queue)
     error = LogUnreadable("/d/t-0", DiskError("/d/t-0/0.log", "read", errno.EIO))
     worker.answers.pop()(Outcome(error=error))
+    await asyncio.sleep(0)
     assert world.unreadable == [(queue, error)] and world.results == [error]
     assert queue.is_usable and not world.failures
 
@@ -247,3 +277,91 @@ def test_a_log_whose_change_broke_off_fails_its_generation() -> None:
     with pytest.raises(MemoryError), log.guard:
         raise MemoryError
     assert isinstance(queue.generation.failure, DirectoryOffline)
+
+
+FULL: list[tuple[Lane, int]] = [(Lane.WRITER, 1), (Lane.AT_ONCE, 0), (Lane.BACKGROUND, 1), (Lane.BACKGROUND_FIRST, 1)]
+
+
+@pytest.mark.parametrize(("lane", "waits"), FULL, ids=[lane.name for lane, _ in FULL])
+def test_a_queue_that_is_full_is_waited_for_unless_the_job_is_for_now(lane: Lane, waits: int) -> None:
+    async def scenario() -> None:
+        world = World()
+        queue, worker = world.queue()
+        worker.is_full = True
+        asked = queue.run(lambda: None, lane)
+        worker.is_full = False
+        assert asked.done() is not waits
+        if not waits:
+            with pytest.raises(Busy):
+                await asked
+            return
+        await asyncio.sleep(3 * FULL_RETRY_MS / 1000)
+        (answer,) = worker.answers
+        answer(Outcome(value="done"))
+        assert await asked == "done"
+
+    asyncio.run(scenario())
+
+
+@in_loop
+async def test_whoever_is_cancelled_stops_waiting_and_not_the_job() -> None:
+    queue, worker = World().queue()
+    waiting = asyncio.ensure_future(queue.run(lambda: None))
+    waiting.cancel()
+    (answer,) = worker.answers
+    answer(Outcome(value="done"))
+    assert waiting.cancelled() and queue.is_usable
+
+
+@in_loop
+async def test_an_append_is_answered_twice_and_each_once() -> None:
+    world = World()
+    queue, worker = world.queue()
+    log = cast(Log, SimpleNamespace(config=LogConfig()))
+    queue.append(
+        log, (), written=lambda _: world.results.append("written"), synced=lambda _: world.results.append("synced")
+    )
+    for answer in (*worker.answers, worker.answers[-1]):
+        answer(Outcome(value=1))
+    assert told == ["written", "synced"]
+
+
+# --- files that are lent ---
+
+
+@in_loop
+async def test_files_that_are_lent_come_back_when_their_job_has_ended_also_where_its_caller_is_cancelled() -> None:
+    queue, worker = World().queue()
+    partition = ("t", 0)
+
+    async def load() -> None:
+        with await queue.lend(partition) as files:
+            await files.run(lambda: None)
+
+    loading = asyncio.ensure_future(load())
+    await asyncio.sleep(0)
+    renaming = queue.run(lambda: None, Lane.BACKGROUND, files=partition)
+    await asyncio.sleep(0)
+    loading.cancel()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert loading.cancelled() and partition in queue.handed_over and len(worker.answers) == 1
+    worker.answers.pop()(Outcome())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert partition not in queue.handed_over and len(worker.answers) == 1 and not renaming.done()
+
+
+@in_loop
+async def test_files_that_came_in_the_moment_of_a_cancelling_are_given_back() -> None:
+    queue, _ = World().queue()
+    partition = ("t", 0)
+    queue.handed_over.hand_over(partition)
+    lending = asyncio.ensure_future(queue.lend(partition))
+    other = asyncio.ensure_future(queue.lend(partition))
+    await asyncio.sleep(0)
+    queue.handed_over.give_back(partition)
+    lending.cancel()
+    with await other:
+        assert lending.cancelled() and partition in queue.handed_over
+    assert partition not in queue.handed_over

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import asyncio
+import functools
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
 
 import pytest
 from replica_cluster import ReplicaCluster
 
-from quorumlog_broker.logdirs.background_jobs import BackgroundJobs
+from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Work
 from quorumlog_broker.logdirs.opened_logs import MAX_AT_ONCE, TakingOver
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
@@ -22,37 +24,38 @@ class Writer:
     """Performs its jobs when the test says so. turns: how many logs each job has left to the turn's sync."""
 
     def __init__(self) -> None:
-        self.jobs: list[tuple[Callable[[], Any], list[Log], Callable[[Any], None], Callable[[Any], None]]] = []
+        self.jobs: list[Work] = []
         self.turns: list[int] = []
         self.told: list[object] = []
-        background = BackgroundJobs(self._never, lambda: False)
-        self.taking_over = TakingOver(background, self._call, lambda outcome: outcome.error)
+        background = BackgroundJobs(self.jobs.append, lambda: False)
+        self.taking_over = TakingOver(background, lambda outcome: outcome.error)
 
-    def add(self, name: str, work: Callable[[], object]) -> None:
-        self.taking_over.add(  # the log is only handed on here
-            name,  # type: ignore[arg-type]
-            work,
-            lambda value: self.told.append((name, value)),
-            lambda error: self.told.append((name, error)),
-        )
+    def add(self, name: str, perform: Callable[[], object]) -> None:
+        answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda one: self.told.append((name, one.exception() or one.result())))
+        self.taking_over.add(Work(perform, answer, [cast(Log, name)]))  # the log is only handed on here
 
-    def run(self) -> None:
+    async def run(self) -> None:
         while self.jobs:
-            work, logs, done, failed = self.jobs.pop(0)
+            work = self.jobs.pop(0)
+            assert work.logs is not None, "each is answered after the turn's sync"
             try:
-                value = work()
+                value = work.perform()
             except DiskError as error:
-                failed(error)
-                continue
-            self.turns.append(len(logs))
-            done(value)
+                work.fail(error)
+            else:
+                self.turns.append(len(work.logs))
+                work.end(value)
+            for _ in range(2):
+                await asyncio.sleep(0)
 
-    def _call(self, work: Any, logs: list[Log], *, done: Any, failed: Any) -> None:
-        self.jobs.append((work, logs, done, failed))
 
-    @staticmethod
-    def _never(work: object, *, done: object, failed: object) -> None:
-        raise AssertionError("each goes by the call that waits for the turn's sync")
+def in_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    @functools.wraps(test)
+    def run() -> None:
+        asyncio.run(test())
+
+    return run
 
 
 def raising(error: Exception) -> Callable[[], object]:
@@ -63,31 +66,34 @@ def raising(error: Exception) -> Callable[[], object]:
 
 
 @rule("storage 3.19")
-def test_one_job_takes_what_waits_and_each_log_is_answered_once() -> None:
+@in_loop
+async def test_one_job_takes_what_waits_and_each_log_is_answered_once() -> None:
     writer = Writer()
     names = [f"log {number}" for number in range(2 * MAX_AT_ONCE + 1)]
     for name in names:
         writer.add(name, lambda name=name: f"{name} is ready")  # type: ignore[misc]
-    writer.run()
+    await writer.run()
     assert writer.told == [(name, f"{name} is ready") for name in names]
     assert writer.turns[:4] == [MAX_AT_ONCE, MAX_AT_ONCE, 1, 0] and sum(writer.turns) == len(names)
 
 
-def test_a_log_that_cannot_be_read_fails_alone() -> None:
+@in_loop
+async def test_a_log_that_cannot_be_read_fails_alone() -> None:
     writer = Writer()
     error = LogUnreadable("/d/t-0", OSError("rotten"), object())
     writer.add("bad", raising(error))
     writer.add("good", lambda: "ready")
-    writer.run()
+    await writer.run()
     assert writer.told == [("bad", error), ("good", "ready")]
 
 
-def test_an_error_of_the_disk_is_told_to_every_log_by_its_own_job() -> None:
+@in_loop
+async def test_an_error_of_the_disk_is_told_to_every_log_by_its_own_job() -> None:
     writer = Writer()
     error = DiskError("/d/t-0", "write", 5)
     writer.add("first", lambda: "ready")
     writer.add("second", raising(error))
-    writer.run()
+    await writer.run()
     assert writer.told == [("first", error)], "the directory has failed; the second job is refused"
 
 

@@ -14,6 +14,7 @@ from quorumlog.messages.metadata_records import (
     PartitionChangeRecord,
 )
 from quorumlog_broker.fetch.offset_queries import EARLIEST
+from quorumlog_broker.logdirs.log_directory import Lane
 from quorumlog_broker.partition.events import LogStartMoved
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.directory.offset_files import LOG_STARTS
@@ -78,11 +79,13 @@ def test_a_follower_whose_own_retention_was_faster_tells_its_start() -> None:
     replica = follower.replicas[TOPIC_ID, 0]
     assert replica.queue is not None and replica.partition_log is not None
     log = replica.partition_log
-    replica.queue.run_in_background(
-        lambda: log.raise_start(3),
-        done=lambda start: follower.data_plane.stepper.step(replica, LogStartMoved(start)),
-        failed=lambda error: None,
-    )
+    queue = replica.queue
+
+    async def raise_start() -> None:
+        start = await queue.run(lambda: log.raise_start(3), Lane.BACKGROUND)
+        follower.data_plane.stepper.step(replica, LogStartMoved(start))
+
+    follower.run(raise_start())
     cluster.run_until(lambda: starts(cluster) == [0, 3, 0])
     try:
         assert delete(cluster, 3) == 3

@@ -68,7 +68,7 @@ def test_a_disk_that_does_not_answer_ends_the_wait(acks: int, monkeypatch: pytes
     queue = node.replicas[TOPIC_ID, 0].queue
     assert queue is not None
     monkeypatch.setattr(queue, "append", lambda *_, **__: None)
-    monkeypatch.setattr(queue, "run_in_background", lambda *_, **__: None)
+    monkeypatch.setattr(queue, "run", lambda *_, **__: node.loop.create_future())
     begun_ms = node.clock.now_ms()
     assert produced(cluster, acks) == TIMED_OUT
     assert 700 <= node.clock.now_ms() - begun_ms < 900

@@ -159,7 +159,7 @@ def test_a_request_waits_for_no_longer_than_it_says() -> None:
     assert fetch(held.node, 0).error_code == NOT_LEADER
     assert fetch(held.node, 300).error_code == NOT_LEADER
     assert latest(held.node, 0) == (NOT_LEADER, -1)
-    held.release()
+    held.release_in(0)
     assert produce(held.node, batch("c")) == [0]
     assert held.node.log_values() == ["c"], "what was refused is not appended later"
 
@@ -195,7 +195,7 @@ def test_what_is_cancelled_is_dropped_with_its_bytes() -> None:
 
     node.run(cancel())
     assert (waits._waiting, waits._waiting_bytes, len(node.data_plane.delayed.leaders)) == (0, 0, 0)
-    held.release()
+    held.release_in(0)
     assert produce(node, batch("c")) == [0]
     assert node.log_values() == ["c"]
 

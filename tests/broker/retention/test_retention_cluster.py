@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from typing import Any
 
 import pytest
 from replica_cluster import RETENTION_CHECK_MS, TOPIC_ID, ReplicaCluster
@@ -11,7 +13,7 @@ from jepsen.sim.time.clock import WALL_START_MS
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
-from quorumlog_broker.logdirs.log_directory import DirectoryQueue
+from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from tests.rules import rule
 
@@ -180,13 +182,14 @@ def test_a_pass_leaves_appends_their_turns(monkeypatch: pytest.MonkeyPatch) -> N
         count += kind == "rename" and path.endswith(".log")
 
     cluster.nodes[1].disk.trace = seen
-    original = DirectoryQueue.run_in_background
+    original = DirectoryQueue.run
 
-    def watched(self: DirectoryQueue, work: object, **rest: object) -> None:
-        renamed.append(count)
-        original(self, work, **rest)  # type: ignore[arg-type]
+    def watched(self: DirectoryQueue, work: Any, lane: Lane = Lane.WRITER, **rest: Any) -> asyncio.Future[Any]:
+        if lane is Lane.BACKGROUND:
+            renamed.append(count)
+        return original(self, work, lane, **rest)
 
-    monkeypatch.setattr(DirectoryQueue, "run_in_background", watched)
+    monkeypatch.setattr(DirectoryQueue, "run", watched)
     cluster.run_for(8_000)
     assert count >= 35
     renamed.append(count)

@@ -23,6 +23,7 @@ from quorumlog_quorum.controller.engine.config import MAX_TRANSACTION_BYTES, Con
 from quorumlog_quorum.controller.engine.transaction import in_batches
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, TRANSACTION_LEVEL
 from quorumlog_quorum.metadata.frame import decode_record
+from tests.rules import rule
 
 PARTITIONS = 8
 
@@ -98,6 +99,7 @@ def test_a_heartbeat_that_waits_keeps_its_session(leader: Bench) -> None:
     assert "t" in leader.loader.image.topic_ids and not leader.is_fenced(1)
 
 
+@rule("kraft 11.21")
 @pytest.mark.parametrize("committed", range(1, 4))
 def test_a_controller_that_dies_inside_leaves_nothing(leader: Bench, committed: int) -> None:
     """committed: batches of the transaction that are in the log when leadership is lost."""

@@ -9,6 +9,7 @@ import pytest
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import FeatureUpdate, UpdateFeaturesRequest, UpdateFeaturesResponse
 from quorumlog_quorum.controller.shell.kraft_version import names_kraft_version, update_kraft_version
+from tests.rules import rule
 
 UPGRADE, DOWNGRADE = 1, 2
 
@@ -50,6 +51,7 @@ def test_the_level_in_force_changes_nothing(level: int) -> None:
     assert log.asked == []
 
 
+@rule("kraft 6.22")
 @pytest.mark.parametrize(
     ("now", "level", "kind", "says"),
     [

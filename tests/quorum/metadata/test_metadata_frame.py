@@ -33,6 +33,7 @@ from quorumlog_quorum.metadata.features import (
 )
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, encode_record, has_field, is_written_at
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
+from tests.rules import rule
 
 RANGES = (FeatureRange(name="metadata.version", min_level=1, max_level=2),)
 
@@ -60,6 +61,7 @@ def test_the_frame_is_three_small_numbers() -> None:
 WRITTEN = [(1, 0, False), (2, 1, True), (6, 1, True), (7, 2, True)]
 
 
+@rule("kraft 12.6")
 @pytest.mark.parametrize(("level", "version", "carries_features"), WRITTEN)
 def test_the_level_decides_the_version_that_is_written(level: int, version: int, carries_features: bool) -> None:
     assert encode_record(register(1), level)[:3] == bytes([0, 0, version])
@@ -82,6 +84,7 @@ def test_the_schema_and_the_features_name_the_same_first_level(record: type[Meta
     assert has_field(BrokerRegistrationChangeRecord, "cordoned_directories", CORDON_LEVEL)
 
 
+@rule("kraft 12.9")
 def test_a_field_that_the_level_lacks_is_never_dropped_in_silence() -> None:
     with pytest.raises(AssertionError, match=r"RegisterBrokerRecord at level 1 lacks .*features"):
         encode_record(register(1, features=RANGES), 1)
@@ -129,6 +132,7 @@ NEWER = [
 ]
 
 
+@rule("kraft 11.7")
 @pytest.mark.parametrize(("data", "found", "supported"), [case[1:] for case in NEWER], ids=[case[0] for case in NEWER])
 def test_what_newer_software_wrote_is_refused_with_what_to_do(data: bytes, found: str, supported: str) -> None:
     with pytest.raises(UnsupportedMetadata, match=re.escape(f"holds {found}; this software supports {supported}")):
