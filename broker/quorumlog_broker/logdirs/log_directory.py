@@ -37,7 +37,7 @@ from quorumlog_broker.logdirs.failures import Busy, fails_the_directory, offline
 from quorumlog_broker.logdirs.flush_timers import FlushTimers
 from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.logdirs.handed_over import HandedOver, Loan
-from quorumlog_broker.logdirs.opened_logs import TakingOver
+from quorumlog_broker.logdirs.opened_logs import OpenedLogs
 from quorumlog_broker.logdirs.read_gate import ReadGate
 from quorumlog_storage.directory.offset_files import TopicPartition
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
@@ -115,7 +115,7 @@ class DirectoryQueue:
         directory.life.on_failed(self._fail)
         self.on_retired: Callable[[], None] = _no_one  # told after a call, on the loop, where segments wait to be freed
         self._background = BackgroundJobs(self._to_writer, lambda: not self.generation.is_usable)
-        self._taking_over = TakingOver(self._background, self._error_of)
+        self._opened_logs = OpenedLogs(self._background, self._error_of)
         self._beside = BackgroundJobs(self._to_beside, lambda: not self.generation.is_usable)
         self._nursery = Nursery(_crashed)
         self.handed_over = HandedOver()
@@ -308,7 +308,7 @@ class DirectoryQueue:
             case Lane.BESIDE:
                 self._beside.add(work)
             case _ if work.logs is not None:
-                self._taking_over.add(work)
+                self._opened_logs.add(work)
             case _:
                 self._background.add(work, first=lane is Lane.BACKGROUND_FIRST)
 

@@ -100,7 +100,7 @@ class Node:
     @property
     def made_by_the_start(self) -> int:
         """Replicas and open logs, as far as the start has come; it does not change afterwards."""
-        return 0 if self.broker is None else self.broker.data_plane.opening.made
+        return 0 if self.broker is None else self.broker.data_plane.logs_to_open.made
 
     @property
     def lives(self) -> tuple[DirectoryLife, ...]:
