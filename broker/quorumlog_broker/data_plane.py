@@ -145,7 +145,7 @@ class DataPlane:
         self._keep(rng, cleaner or CleanerConfig(), make_cleaner)
         self._agree(controller, broker_epoch)
         self._follow(transport, turn, broker_epoch, on_leader_lost)
-        self.cordoned = LiveCordoned(node_id, self.registry, self.store, directories, on_cordoned)
+        self.cordoned = LiveCordoned(node_id, lambda: self.registry.image, self.store, directories, on_cordoned)
         self._place(incarnation)
         self._move(directories, moves or MovesConfig())
         self._report(directories, broker_epoch)
@@ -202,7 +202,7 @@ class DataPlane:
             node_id=self._node_id,
             registry=self.registry,
             transport=transport,
-            sink=self.follower,
+            take=self.follower.take,
             clock=clock,
             nursery=self._nursery,
             config=config,
