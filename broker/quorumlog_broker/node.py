@@ -43,11 +43,9 @@ from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from quorumlog_broker.lifecycle.shell import LifecycleShell
-from quorumlog_broker.lifecycle.states import LifecycleState
-from quorumlog_broker.logdirs.log_directory import LogDirectory
-from quorumlog_broker.logdirs.offline import offline_ids
+from quorumlog_broker.logdirs.log_directory import LogDirectory, offline_ids
 from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.partition.events import HighWatermarkMoved
 from quorumlog_broker.produce.own_appends import OwnAppends

@@ -12,26 +12,46 @@ Rules: one heartbeat is in flight. Each heartbeat lists the offline directories,
 controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
 where it found damage that its last registration could not list. A broker stops where the controller does not get to
 know in time that a directory has failed. Sources: KIP-631, KIP-858.
-
-Log directories that have failed, and which the controller does not know of yet. Pure.
-
-As long as it does not, it lets partitions be led from them, so a broker that cannot tell it for
-`log.dir.failure.timeout.ms` stops (KIP-858).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import assert_never
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
-from quorumlog_broker.lifecycle.states import NEXT, LifecycleState
+
+
+class LifecycleState(Enum):
+    STARTING = "starting"
+    RECOVERY = "recovery"
+    RUNNING = "running"
+    PENDING_CONTROLLED_SHUTDOWN = "pending controlled shutdown"
+    SHUTTING_DOWN = "shutting down"
+
+
+NEXT: dict[LifecycleState, frozenset[LifecycleState]] = {
+    LifecycleState.STARTING: frozenset({LifecycleState.RECOVERY, LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.RECOVERY: frozenset({LifecycleState.RUNNING, LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.RUNNING: frozenset(
+        {LifecycleState.STARTING, LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN}
+    ),
+    LifecycleState.PENDING_CONTROLLED_SHUTDOWN: frozenset({LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.SHUTTING_DOWN: frozenset(),
+}
 
 
 class UnreportedFailures:
+    """Log directories that have failed, and which the controller does not know of yet.
+
+    As long as it does not, it lets partitions be led from them, so a broker that cannot tell it for
+    `log.dir.failure.timeout.ms` stops (KIP-858).
+    """
+
     def __init__(self, timeout_ms: int) -> None:
         self._timeout_ms = timeout_ms
         self._since_ms: dict[Uuid, int] = {}

@@ -22,7 +22,7 @@ Directory, worker and queue belong to one generation. When it is over, what the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -30,7 +30,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from quorumlog.errors import ApiError
-from quorumlog.ids import Uuid
+from quorumlog.ids import ZERO_UUID, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Work
 from quorumlog_broker.logdirs.failures import Busy, fails_the_directory, offline_error, refusal
@@ -429,3 +429,9 @@ def _no_one() -> None:
 def _crashed(name: str, error: BaseException) -> None:
     """As an error in any callback of the loop: the node's fail-stop hears of it."""
     asyncio.get_running_loop().call_exception_handler({"message": f"{name} has failed", "exception": error})
+
+
+def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
+    """Of those that are offline now, for a heartbeat. One whose id could not be read is left out."""
+    offline = [entry.directory_id for entry in directories if entry.life.is_offline]
+    return [directory_id for directory_id in offline if directory_id != ZERO_UUID]

@@ -26,7 +26,7 @@ from quorumlog.rpc.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
 from quorumlog.wire.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
-from quorumlog_broker.lifecycle.states import LifecycleState
+from quorumlog_broker.lifecycle.lifecycle import LifecycleState
 from quorumlog_broker.node import Broker
 from quorumlog_broker.replicas.own_settings import own_setting, own_text
 from quorumlog_quorum.controller.shell.announcer import Announcer

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
 from quorumlog_broker.lifecycle.lifecycle import (
+    NEXT,
     RETRY_MAX_MS,
     CallFailed,
     ControllerChanged,
@@ -21,6 +22,7 @@ from quorumlog_broker.lifecycle.lifecycle import (
     LifecycleConfig,
     LifecycleEffect,
     LifecycleEvent,
+    LifecycleState,
     MetadataApplied,
     Register,
     Registered,
@@ -30,7 +32,6 @@ from quorumlog_broker.lifecycle.lifecycle import (
     StopWanted,
     TimerFired,
 )
-from quorumlog_broker.lifecycle.states import NEXT, LifecycleState
 
 S = LifecycleState
 INCARNATION = bytes(range(16))

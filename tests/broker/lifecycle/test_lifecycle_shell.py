@@ -25,9 +25,8 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import NotDelivered
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from quorumlog_broker.lifecycle.shell import OTHER_SESSION, LifecycleShell
-from quorumlog_broker.lifecycle.states import LifecycleState
 
 
 class LoopClock:
