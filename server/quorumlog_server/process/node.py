@@ -47,7 +47,7 @@ from quorumlog_server.config.parts import (
     snapshot_config,
     voter_set,
 )
-from quorumlog_server.directories.clean_shutdown import left_in_order
+from quorumlog_server.directories.clean_shutdown import left_clean
 from quorumlog_server.directories.directories import DirectoryProblem, NodeDirectories
 from quorumlog_server.directories.directory_probes import probe_for_ever
 from quorumlog_server.directories.directory_start import DirectoryStart
@@ -384,7 +384,7 @@ class Node:
         if directories is None:
             return
         epoch = self.broker.lifecycle.broker_epoch if self.broker is not None else -1
-        in_order = left_in_order(self.config, directories, closed, quorum_closed)
+        in_order = left_clean(self.config, directories, closed, quorum_closed)
         directories.close(in_order, max(epoch, directories.previous_broker_epoch))
 
 
