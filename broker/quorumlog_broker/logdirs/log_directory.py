@@ -12,9 +12,11 @@ two answers, and there are thousands each second. The first failed write or sync
     BESIDE            beside   begun in that of the calls    is waited for
 
 In every lane the job is queued when `run` is called, not when it is awaited, so the order of two calls is that of their
-jobs. Whoever is cancelled stops waiting, not the job. A job whose directory fails ends with DirectoryOffline at once,
-because a call that hangs may never return; one that comes after that is refused with KAFKA_STORAGE_ERROR, and so is
-one that comes while the logs are closed. `Busy` is no error of the disk: clients retry.
+jobs; only what waits for room in WRITER is passed by what comes meanwhile. Reads change nothing and have no order, so
+they have doors of their own, `read` and `search`. Whoever is cancelled stops waiting, not the job. A job whose
+directory fails ends with DirectoryOffline at once, because a call that hangs may never return; one that comes after
+that is refused with KAFKA_STORAGE_ERROR, and so is one that comes while the logs are closed. `Busy` is no error of the
+disk: clients retry.
 
 Directory, worker and queue belong to one generation. When it is over, what the worker still answers counts for nothing.
 """
