@@ -36,9 +36,8 @@ from quorumlog.rpc.transport import Address, Connection, Context, Identity, List
 from quorumlog.slices import Sliced
 from quorumlog.testing.ports import HOST
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleState
 from quorumlog_broker.lifecycle.shell import LifecycleShell
-from quorumlog_broker.lifecycle.states import LifecycleState
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.subscription import ActiveController

@@ -47,7 +47,7 @@ from quorumlog_broker.produce.delete_records import DeletePath
 from quorumlog_broker.produce.import_path import ImportPath
 from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
-from quorumlog_broker.replicas.broker_incarnation import OwnLife
+from quorumlog_broker.replicas.broker_incarnation import BrokerIncarnation
 from quorumlog_broker.replicas.checkpoints import checkpoint_for_ever
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.directory_report import DirectoryReport
@@ -55,7 +55,7 @@ from quorumlog_broker.replicas.directory_returns import DirectoryReturns
 from quorumlog_broker.replicas.leadership_listeners import LeadershipListeners
 from quorumlog_broker.replicas.leaderships import Leaderships
 from quorumlog_broker.replicas.log_ends import LogEnds
-from quorumlog_broker.replicas.logs_to_open import Opening
+from quorumlog_broker.replicas.logs_to_open import LogsToOpen
 from quorumlog_broker.replicas.opening_progress import OpeningProgress, report_until_open
 from quorumlog_broker.replicas.own_settings import rate_set
 from quorumlog_broker.replicas.placements import Placements
@@ -83,7 +83,7 @@ from quorumlog_storage.retention.blocked import Blocked
 class DataPlane:
     """Everything runs on the loop that called `start`; nothing here touches a disk but through a directory's worker.
 
-    What others may use: the registry and `opening` (to read), `placements.apply`, and the paths of requests.
+    What others may use: the registry and `logs_to_open` (to read), `placements.apply`, and the paths of requests.
     """
 
     def __init__(
@@ -129,8 +129,8 @@ class DataPlane:
         self.registry = Registry()
         self.stepper = PartitionStepper(clock)
         step = self.stepper.step
-        self.opening = Opening(on_opened)
-        self.findings = RecoveryFindings(on_damage)
+        self.logs_to_open = LogsToOpen(on_opened)
+        self.recovery_findings = RecoveryFindings(on_damage)
         self.delayed = DelayedOperations(clock)
         self.fetch_sessions = fetch_sessions
         self.unreadable = UnreadableLogs(clock, self.registry, step, on_assignments_changed)
@@ -138,20 +138,20 @@ class DataPlane:
             directories, self._directory_failed, self.unreadable.found, rng, config.cordoned_directories
         )
         turn = turn or Turn()
-        own_life = OwnLife(node_id, incarnation_id)
+        incarnation = BrokerIncarnation(node_id, incarnation_id)
         self._node_id = node_id
         self._throttles = Throttles.of(node_id, self.registry, clock)
-        self._serve(turn, own_life, broker_epoch)
+        self._serve(turn, incarnation, broker_epoch)
         self._keep(rng, cleaner or CleanerConfig(), make_cleaner)
         self._agree(controller, broker_epoch)
         self._follow(transport, turn, broker_epoch, on_leader_lost)
-        self.cordoned = LiveCordoned(node_id, self.registry, self.store, directories, on_cordoned)
-        self._place(own_life)
+        self.cordoned = LiveCordoned(node_id, lambda: self.registry.image, self.store, directories, on_cordoned)
+        self._place(incarnation)
         self._move(directories, moves or MovesConfig())
         self._report(directories, broker_epoch)
         self._subscribe()
 
-    def _serve(self, turn: Turn, own_life: OwnLife, broker_epoch: Callable[[], BrokerEpoch]) -> None:
+    def _serve(self, turn: Turn, incarnation: BrokerIncarnation, broker_epoch: Callable[[], BrokerEpoch]) -> None:
         """The paths of requests."""
         clock, config, step = self._clock, self._config, self.stepper.step
         self.produce_path = ProducePath(
@@ -159,7 +159,7 @@ class DataPlane:
         )
         self.import_path = ImportPath(self.registry, broker_epoch)
         self.upcoming = UpcomingLeaderships(
-            self._node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: own_life.has_begun
+            self._node_id, self.registry, self.delayed.leaders, clock, turn, has_begun=lambda: incarnation.has_begun
         )
         self.delete_path = DeletePath(self.registry, self.delayed, step, self.upcoming)
         self.fetch_path = FetchPath(
@@ -202,7 +202,7 @@ class DataPlane:
             node_id=self._node_id,
             registry=self.registry,
             transport=transport,
-            sink=self.follower,
+            take=self.follower.take,
             clock=clock,
             nursery=self._nursery,
             config=config,
@@ -212,7 +212,7 @@ class DataPlane:
             throttle=self._throttles.follower,
         )
 
-    def _place(self, own_life: OwnLife) -> None:
+    def _place(self, incarnation: BrokerIncarnation) -> None:
         """The replicas that the metadata assigns to this broker."""
         node_id, config, step = self._node_id, self._config, self.stepper.step
         self._leaderships = Leaderships(
@@ -233,8 +233,8 @@ class DataPlane:
             self.store,
             self.topic_settings,
             config,
-            self.opening,
-            own_life,
+            self.logs_to_open,
+            incarnation,
             step=step,
             open_log=self._leaderships.open,
             on_assignments_changed=self._on_assignments_changed,
@@ -301,7 +301,7 @@ class DataPlane:
         self._start(check_isr_for_ever(registry, self.fetch_sessions, self.stepper.step, config), "isr expiration")
         self._start(checkpoint_for_ever(registry, self.store, config, self._clock), "checkpoints")
         progress = self.opening_progress.by_directory
-        self._start(report_until_open(self.opening, progress, self._clock), "opening of the logs")
+        self._start(report_until_open(self.logs_to_open, progress, self._clock), "opening of the logs")
         for queue in self.store.queues.values():
             self._look_after(queue)
         self._start(expire_producers_for_ever(self._node_id, registry, config, self._clock), "producer expiry")
@@ -347,10 +347,10 @@ class DataPlane:
         return self.moves.promised(key)
 
     def _waiting_logs(self) -> tuple[PartitionKey, ...]:
-        return (*self.opening.waiting, *self.returns.waiting)
+        return (*self.logs_to_open.waiting, *self.returns.waiting)
 
     def _on_settled(self, key: PartitionKey) -> None:
-        self.opening.settled(key)
+        self.logs_to_open.settled(key)
         self.returns.settled(key)
 
     def directory_returned(self, directory: LogDirectory) -> None:
@@ -382,7 +382,7 @@ class DataPlane:
 
     def _on_log_opened(self, replica: Replica) -> None:
         assert replica.queue is not None and replica.partition_log is not None
-        self.findings.opened(replica.key, replica.name, replica.queue, replica.partition_log)
+        self.recovery_findings.opened(replica.key, replica.name, replica.queue, replica.partition_log)
         self.moves.opened(replica)
         if replica.assigned == LOST:
             self._on_assignments_changed()

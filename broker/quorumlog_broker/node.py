@@ -43,11 +43,9 @@ from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from quorumlog_broker.lifecycle.shell import LifecycleShell
-from quorumlog_broker.lifecycle.states import LifecycleState
-from quorumlog_broker.logdirs.log_directory import LogDirectory
-from quorumlog_broker.logdirs.offline import offline_ids
+from quorumlog_broker.logdirs.log_directory import LogDirectory, offline_ids
 from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.partition.events import HighWatermarkMoved
 from quorumlog_broker.produce.own_appends import OwnAppends
@@ -377,19 +375,19 @@ class Broker:
     @property
     def _may_be_unfenced(self) -> bool:
         """A leader that still recovers its logs makes its clients wait; one that lacks records must not be elected."""
-        return self.data_plane.opening.done and not self.data_plane.findings.untold
+        return self.data_plane.logs_to_open.done and not self.data_plane.recovery_findings.unreported
 
     def _on_readiness_changed(self) -> None:
         self.lifecycle.on_metadata(self._applied_offset, ready=self._may_be_unfenced)
 
     def _on_damage_changed(self) -> None:
-        """While there is untold damage, the broker is not ready; the controller learns of it by a registration."""
+        """While there is unreported damage, the broker is not ready; the controller learns of it by a registration."""
         self._on_readiness_changed()
-        if self.data_plane.findings.untold:
+        if self.data_plane.recovery_findings.unreported:
             self.lifecycle.register_again()
 
     def _on_registered(self, request: RegisterBrokerRequest) -> None:
-        self.data_plane.findings.told((one.topic_id, one.index) for one in request.damaged_partitions)
+        self.data_plane.recovery_findings.told((one.topic_id, one.index) for one in request.damaged_partitions)
 
     def _on_controller_change(self) -> None:
         """Where the log has no place for this broker's ranges, the new active controller learns them from a
@@ -409,7 +407,7 @@ class Broker:
             self.lifecycle.on_directories_changed()
 
     def _registration(self) -> RegisterBrokerRequest:
-        damaged = self.data_plane.findings.untold
+        damaged = self.data_plane.recovery_findings.unreported
         online = (entry.directory_id for entry in self._directories if entry.life.is_online)
         return RegisterBrokerRequest(
             broker_id=self._node_id,

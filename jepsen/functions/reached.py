@@ -49,7 +49,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "*.__repr__",
         "*.check_invariants",
         "broker/quorumlog_broker/replicas/registry.py:Registry.leader_count",
-        "broker/quorumlog_broker/replicas/logs_to_open.py:Opening.left",
+        "broker/quorumlog_broker/replicas/logs_to_open.py:LogsToOpen.left",
         "broker/quorumlog_broker/replicas/recovery_findings.py:RecoveryFindings.all",
         "quorum/quorumlog_quorum/node/announcements.py:Announcements.delivered",
         "quorum/quorumlog_quorum/node/committed.py:Delivery.delivered",
@@ -69,6 +69,7 @@ MAY_STAY: dict[str, tuple[str, ...]] = {  # why no simulation has to run it -> p
         "storage/quorumlog_storage/segment/index_file.py:IndexFile.size",
     ),
     "our own mistakes and files of strangers; a simulated node that met one would be a finding": (
+        "broker/quorumlog_broker/logdirs/log_directory.py:_crashed",
         "quorum/quorumlog_quorum/node/driver.py:Driver._fail*",
         "quorum/quorumlog_quorum/metadata/frame.py:ReplayError.__init__",
         "quorum/quorumlog_quorum/metadata/features.py:describe_range",

@@ -9,7 +9,7 @@ import pytest
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail
 from quorumlog_server.config.config import NodeConfig, from_values
-from quorumlog_server.directories.clean_shutdown import left_in_order
+from quorumlog_server.directories.clean_shutdown import left_clean
 from quorumlog_server.directories.directories import NodeDirectories, open_directories
 from quorumlog_server.directories.format import format_node
 from quorumlog_server.directories.secret import new_secret
@@ -65,21 +65,21 @@ def test_each_directory_is_judged_by_itself(
     had: set[str], closed: set[str] | None, quorum: bool | None, expected: set[str]
 ) -> None:
     _, opened = directories(config(), had)
-    assert left_in_order(config(), opened, closed, quorum) == expected
+    assert left_clean(config(), opened, closed, quorum) == expected
 
 
 def test_one_that_has_failed_is_not_in_order() -> None:
     _, opened = directories(config())
     life = opened.lives[B]
     life.fail(OSError("EIO"), life.generation)
-    assert left_in_order(config(), opened, {A, B}, True) == {A}
+    assert left_clean(config(), opened, {A, B}, True) == {A}
 
 
 def test_a_controller_marks_its_metadata_log() -> None:
     node = config("controller")
     _, opened = directories(node)
-    assert A in left_in_order(node, opened, None, True)
-    assert A not in left_in_order(node, opened, None, False)
+    assert A in left_clean(node, opened, None, True)
+    assert A not in left_clean(node, opened, None, False)
 
 
 def test_a_marker_that_cannot_be_written_costs_its_own_directory_a_recovery() -> None:

@@ -82,7 +82,7 @@ def test_no_marker_if_logs_were_left_unrecovered(cluster: SimCluster) -> None:
     machine.start()
     assert until(cluster, lambda: opening(machine))
     assert machine.node is not None and machine.node.broker is not None
-    assert not machine.node.broker.data_plane.opening.done
+    assert not machine.node.broker.data_plane.logs_to_open.done
     assert stopped(cluster, machine)
     assert marker(machine) is None
 

@@ -9,8 +9,7 @@ import pytest
 
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
-from quorumlog_broker.logdirs.log_directory import LogDirectory
-from quorumlog_broker.logdirs.offline import offline_ids
+from quorumlog_broker.logdirs.log_directory import LogDirectory, offline_ids
 from quorumlog_server.config.config import from_values
 from quorumlog_server.directories.directories import NodeDirectories, open_directories
 from quorumlog_server.directories.format import format_node

@@ -26,7 +26,7 @@ MAX_CALLS = 256  # at a time; more are refused, as they are a bug or a storm of 
 
 
 class ControllerCalls(Protocol):
-    """What most rooms need of the channel."""
+    """What most rooms need of the channel; where brokers are simulated without a quorum, its authority is one, too."""
 
     async def call(self, request: Any, timeout_ms: int) -> Any:
         """See `ControllerChannel.call`."""

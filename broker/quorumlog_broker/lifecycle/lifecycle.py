@@ -12,26 +12,46 @@ Rules: one heartbeat is in flight. Each heartbeat lists the offline directories,
 controller does not know the registration, the broker registers again (the same incarnation keeps its epoch). So it does
 where it found damage that its last registration could not list. A broker stops where the controller does not get to
 know in time that a directory has failed. Sources: KIP-631, KIP-858.
-
-Log directories that have failed, and which the controller does not know of yet. Pure.
-
-As long as it does not, it lets partitions be led from them, so a broker that cannot tell it for
-`log.dir.failure.timeout.ms` stops (KIP-858).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import assert_never
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
-from quorumlog_broker.lifecycle.states import NEXT, LifecycleState
 
 
-class UntoldFailures:
+class LifecycleState(Enum):
+    STARTING = "starting"
+    RECOVERY = "recovery"
+    RUNNING = "running"
+    PENDING_CONTROLLED_SHUTDOWN = "pending controlled shutdown"
+    SHUTTING_DOWN = "shutting down"
+
+
+NEXT: dict[LifecycleState, frozenset[LifecycleState]] = {
+    LifecycleState.STARTING: frozenset({LifecycleState.RECOVERY, LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.RECOVERY: frozenset({LifecycleState.RUNNING, LifecycleState.STARTING, LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.RUNNING: frozenset(
+        {LifecycleState.STARTING, LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN}
+    ),
+    LifecycleState.PENDING_CONTROLLED_SHUTDOWN: frozenset({LifecycleState.SHUTTING_DOWN}),
+    LifecycleState.SHUTTING_DOWN: frozenset(),
+}
+
+
+class UnreportedFailures:
+    """Log directories that have failed, and which the controller does not know of yet.
+
+    As long as it does not, it lets partitions be led from them, so a broker that cannot tell it for
+    `log.dir.failure.timeout.ms` stops (KIP-858).
+    """
+
     def __init__(self, timeout_ms: int) -> None:
         self._timeout_ms = timeout_ms
         self._since_ms: dict[Uuid, int] = {}
@@ -39,7 +59,7 @@ class UntoldFailures:
 
     @property
     def deadline_ms(self) -> int | None:
-        """When the broker has to stop; None: nothing is untold."""
+        """When the broker has to stop; None: nothing is unreported."""
         return min(self._since_ms.values()) + self._timeout_ms if self._since_ms else None
 
     def looked(self, offline: Iterable[Uuid], now_ms: int) -> None:
@@ -198,21 +218,22 @@ class Lifecycle:
     _silent_ms: int | None = None  # in a controlled shutdown: give up if no response comes before
     _last_error: str = "no controller was found"
     _listed: tuple[Uuid, ...] = ()  # the offline directories in the last heartbeat
-    _untold: UntoldFailures = field(init=False)
+    _unreported: UnreportedFailures = field(init=False)
 
     def __post_init__(self) -> None:
-        self._untold = UntoldFailures(self.config.directory_failure_timeout_ms)
+        self._unreported = UnreportedFailures(self.config.directory_failure_timeout_ms)
         self._session_ms = self.config.session_timeout_ms
 
     def deadline_ms(self) -> int | None:
         """When a TimerFired is due; None: never."""
-        due = (None if self._in_flight else self._next_ms, self._give_up_ms, self._silent_ms, self._untold_deadline_ms)
+        next_ms, unreported_ms = None if self._in_flight else self._next_ms, self._unreported_deadline_ms
+        due = (next_ms, self._give_up_ms, self._silent_ms, unreported_ms)
         return min((at for at in due if at is not None), default=None)
 
     @property
-    def _untold_deadline_ms(self) -> int | None:
+    def _unreported_deadline_ms(self) -> int | None:
         is_registered = self.state in (LifecycleState.RECOVERY, LifecycleState.RUNNING)
-        return self._untold.deadline_ms if is_registered and self._next_ms is not None else None
+        return self._unreported.deadline_ms if is_registered and self._next_ms is not None else None
 
     def step(self, event: LifecycleEvent, now_ms: int) -> list[LifecycleEffect]:
         match event:
@@ -230,7 +251,7 @@ class Lifecycle:
             case MetadataApplied():
                 return self._on_metadata_applied(event, now_ms)
             case DirectoriesChanged():
-                self._untold.looked(self.offline_directories(), now_ms)
+                self._unreported.looked(self.offline_directories(), now_ms)
                 return self._call_now(now_ms)
             case RegistrationOutdated():
                 return self._on_registration_outdated(now_ms)
@@ -253,8 +274,8 @@ class Lifecycle:
             self._give_up_ms = now_ms + self.config.registration_timeout_ms
         if any(at is not None and now_ms >= at for at in (self._give_up_ms, self._silent_ms)):
             return self._give_up()
-        if self._untold_deadline_ms is not None and now_ms >= self._untold_deadline_ms:
-            return self._stop_untold()
+        if self._unreported_deadline_ms is not None and now_ms >= self._unreported_deadline_ms:
+            return self._stop_unreported()
         if self._in_flight or self._next_ms is None or now_ms < self._next_ms:
             return []
         self._in_flight = True
@@ -263,7 +284,7 @@ class Lifecycle:
             return [Register()]
         self._beat_ms, self._told_offset = now_ms, self.metadata_offset
         self._listed = tuple(sorted(self.offline_directories()))
-        self._untold.looked(self._listed, now_ms)
+        self._unreported.looked(self._listed, now_ms)
         return [SendHeartbeat(self._heartbeat())]
 
     def _give_up(self) -> list[LifecycleEffect]:
@@ -273,7 +294,7 @@ class Lifecycle:
         waited_ms = self.config.registration_timeout_ms
         return [Fatal(f"broker {self.node_id} could not register within {waited_ms} ms: {self._last_error}")]
 
-    def _stop_untold(self) -> list[LifecycleEffect]:
+    def _stop_unreported(self) -> list[LifecycleEffect]:
         self._give_up_ms = self._next_ms = None
         waited_ms = self.config.directory_failure_timeout_ms
         text = f"broker {self.node_id} could not tell the controller within log.dir.failure.timeout.ms ({waited_ms})"
@@ -303,7 +324,7 @@ class Lifecycle:
         self.fenced, self._confirmed_ms = response.is_fenced, None if response.is_fenced else self._beat_ms
         own_ms = self.config.session_timeout_ms
         self._session_ms = min(own_ms, response.session_timeout_ms or own_ms)
-        self._untold.told(self._listed)
+        self._unreported.told(self._listed)
         self._failures, self._next_ms = 0, now_ms + self._interval_ms()
         if self.state is LifecycleState.PENDING_CONTROLLED_SHUTDOWN:
             self._silent_ms = now_ms + self.config.controlled_shutdown_silence_ms

@@ -24,6 +24,7 @@ from quorumlog_broker.lifecycle.lifecycle import (
     Lifecycle,
     LifecycleEffect,
     LifecycleEvent,
+    LifecycleState,
     MetadataApplied,
     Register,
     Registered,
@@ -33,7 +34,6 @@ from quorumlog_broker.lifecycle.lifecycle import (
     StopWanted,
     TimerFired,
 )
-from quorumlog_broker.lifecycle.states import LifecycleState
 
 _log = logging.getLogger("quorumlog.broker")
 

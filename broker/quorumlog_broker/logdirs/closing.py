@@ -24,7 +24,7 @@ from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_storage.directory.partition_log import PartitionLog
 
 
-def left_in_order(
+def is_left_clean(
     queue: DirectoryQueue, held: Sequence[HostedReplica], found: Set[PartitionKey], *, all_known: bool
 ) -> bool:
     """held: its replicas. found: what it held at the start and still holds.

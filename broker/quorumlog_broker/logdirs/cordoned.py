@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from quorumlog.directory_settings import CORDONED, cordoned_paths
 from quorumlog.errors import ApiError
 from quorumlog.ids import ZERO_UUID, NodeId, Uuid
 from quorumlog.messages.admin import AlterConfigsResource
 from quorumlog_broker.logdirs.log_directory import LogDirectory
+from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, Image
 
 _SET, _APPEND = 0, 2  # operations of IncrementalAlterConfigs
@@ -22,29 +22,19 @@ _SET, _APPEND = 0, 2  # operations of IncrementalAlterConfigs
 _log = logging.getLogger("quorumlog.broker")
 
 
-class HasImage(Protocol):
-    image: Image
-
-
-class HasCordoned(Protocol):
-    """cordoned: paths of directories that get no new logs."""
-
-    cordoned: frozenset[str]
-
-
 class LiveCordoned:
-    """store: what it has at first is what the file says. on_changed: called after each change."""
+    """image: the newest. store: what it has at first is what the file says. on_changed: called after each change."""
 
     def __init__(
         self,
         node_id: NodeId,
-        registry: HasImage,
-        store: HasCordoned,
+        image: Callable[[], Image],
+        store: PartitionStore,
         directories: Sequence[LogDirectory],
         on_changed: Callable[[], None],
     ) -> None:
         self._resource = (BROKER_RESOURCE, str(node_id))
-        self._registry, self._store, self._directories = registry, store, directories
+        self._image, self._store, self._directories = image, store, directories
         self._log_dirs = tuple(one.path for one in directories)
         self._on_changed = on_changed
         self._in_file = store.cordoned
@@ -79,5 +69,5 @@ class LiveCordoned:
 
     @property
     def _own(self) -> Mapping[str, str]:
-        own: Mapping[str, str] = self._registry.image.configs.get(self._resource, {})
+        own: Mapping[str, str] = self._image().configs.get(self._resource, {})
         return own

@@ -27,7 +27,9 @@ class Exchange:
 
 
 class HostedReplica(Protocol):
-    """queue: of the directory it lies in; None while that is not online.
+    """It keeps an arrow from running up: `quorumlog_broker.replicas`, which has the replica, stands on this room.
+
+    queue: of the directory it lies in; None while that is not online.
 
     partition_log: set by the directory's worker when it has opened the log. log: its log, once the loop knows of it.
     """

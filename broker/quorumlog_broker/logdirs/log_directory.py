@@ -12,9 +12,11 @@ two answers, and there are thousands each second. The first failed write or sync
     BESIDE            beside   begun in that of the calls    is waited for
 
 In every lane the job is queued when `run` is called, not when it is awaited, so the order of two calls is that of their
-jobs. Whoever is cancelled stops waiting, not the job. A job whose directory fails ends with DirectoryOffline at once,
-because a call that hangs may never return; one that comes after that is refused with KAFKA_STORAGE_ERROR, and so is
-one that comes while the logs are closed. `Busy` is no error of the disk: clients retry.
+jobs; only what waits for room in WRITER is passed by what comes meanwhile. Reads change nothing and have no order, so
+they have doors of their own, `read` and `search`. Whoever is cancelled stops waiting, not the job. A job whose
+directory fails ends with DirectoryOffline at once, because a call that hangs may never return; one that comes after
+that is refused with KAFKA_STORAGE_ERROR, and so is one that comes while the logs are closed. `Busy` is no error of the
+disk: clients retry.
 
 Directory, worker and queue belong to one generation. When it is over, what the worker still answers counts for nothing.
 """
@@ -22,7 +24,7 @@ Directory, worker and queue belong to one generation. When it is over, what the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -30,14 +32,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from quorumlog.errors import ApiError
-from quorumlog.ids import Uuid
+from quorumlog.ids import ZERO_UUID, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Work
 from quorumlog_broker.logdirs.failures import Busy, fails_the_directory, offline_error, refusal
 from quorumlog_broker.logdirs.flush_timers import FlushTimers
 from quorumlog_broker.logdirs.free_space import FreeSpace
 from quorumlog_broker.logdirs.handed_over import HandedOver, Loan
-from quorumlog_broker.logdirs.opened_logs import TakingOver
+from quorumlog_broker.logdirs.opened_logs import OpenedLogs
 from quorumlog_broker.logdirs.read_gate import ReadGate
 from quorumlog_storage.directory.offset_files import TopicPartition
 from quorumlog_storage.directory.partition_directories import PartitionDirectories
@@ -115,7 +117,7 @@ class DirectoryQueue:
         directory.life.on_failed(self._fail)
         self.on_retired: Callable[[], None] = _no_one  # told after a call, on the loop, where segments wait to be freed
         self._background = BackgroundJobs(self._to_writer, lambda: not self.generation.is_usable)
-        self._taking_over = TakingOver(self._background, self._error_of)
+        self._opened_logs = OpenedLogs(self._background, self._error_of)
         self._beside = BackgroundJobs(self._to_beside, lambda: not self.generation.is_usable)
         self._nursery = Nursery(_crashed)
         self.handed_over = HandedOver()
@@ -308,7 +310,7 @@ class DirectoryQueue:
             case Lane.BESIDE:
                 self._beside.add(work)
             case _ if work.logs is not None:
-                self._taking_over.add(work)
+                self._opened_logs.add(work)
             case _:
                 self._background.add(work, first=lane is Lane.BACKGROUND_FIRST)
 
@@ -429,3 +431,9 @@ def _no_one() -> None:
 def _crashed(name: str, error: BaseException) -> None:
     """As an error in any callback of the loop: the node's fail-stop hears of it."""
     asyncio.get_running_loop().call_exception_handler({"message": f"{name} has failed", "exception": error})
+
+
+def offline_ids(directories: Iterable[LogDirectory]) -> list[Uuid]:
+    """Of those that are offline now, for a heartbeat. One whose id could not be read is left out."""
+    offline = [entry.directory_id for entry in directories if entry.life.is_offline]
+    return [directory_id for directory_id in offline if directory_id != ZERO_UUID]

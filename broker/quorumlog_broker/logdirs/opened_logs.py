@@ -27,7 +27,7 @@ MAX_AT_ONCE = 8  # of one job; appends wait behind those of `background_jobs.MAX
 _Taken = list[tuple[Work, Outcome]]
 
 
-class TakingOver:
+class OpenedLogs:
     """Of one log directory. Used on the loop."""
 
     def __init__(self, background: BackgroundJobs, error_of: Callable[[Outcome], Exception | None]) -> None:

@@ -14,7 +14,7 @@ from random import Random
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import UUID_BYTES, Offset, Uuid
-from quorumlog_broker.logdirs.closing import all_at_once, close_logs, left_in_order
+from quorumlog_broker.logdirs.closing import all_at_once, close_logs, is_left_clean
 from quorumlog_broker.logdirs.directory_choice import DirectoryLoad, PreferredDirectories, choose_directory
 from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.found_futures import FoundFutures
@@ -363,13 +363,13 @@ class PartitionStore:
         marks = _high_watermarks(held)
         is_closed = await _done(queue, close_logs(queue, partial(_open_logs, held)))
         work = partial(_checkpoint_all, queue.directory.partitions, held, marks)
-        return is_closed and await _settle(queue, work) and self._is_in_order(queue, held)
+        return is_closed and await _settle(queue, work) and self._is_left_clean(queue, held)
 
-    def _is_in_order(self, queue: DirectoryQueue, held: Sequence[HostedReplica]) -> bool:
+    def _is_left_clean(self, queue: DirectoryQueue, held: Sequence[HostedReplica]) -> bool:
         found = {key for key, place in self._found.items() if place[0] is queue}
         is_copy_left = any(one.queue is queue for one in self.futures.by_key.values())  # of a move that was not opened
         is_unknown = self._unread.get(queue.directory_id) != 0 or self.refused or self._leaving or is_copy_left
-        return left_in_order(queue, held, found, all_known=not is_unknown)
+        return is_left_clean(queue, held, found, all_known=not is_unknown)
 
     def _by_queue(self, replicas: Iterable[HostedReplica]) -> list[tuple[DirectoryQueue, list[HostedReplica]]]:
         held: dict[Uuid, list[HostedReplica]] = {

@@ -16,14 +16,17 @@ What a failure does:
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 from quorumlog.errors import ApiError
+from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.hosted_replica import Exchange
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.logdirs.partition_store import PartitionStore
-from quorumlog_broker.moves.jobs import until_not_busy
 from quorumlog_broker.partition.events import LogFailed
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
 from quorumlog_storage.directory.partition_log import PartitionLog
@@ -36,6 +39,9 @@ from quorumlog_storage.moves.promotion import Frozen, NotReady, SourceFailed
 from quorumlog_storage.rules.failure_rule import Consequence, consequence_of
 from quorumlog_storage.writer.directory_life import DirectoryOffline
 
+T = TypeVar("T")
+
+RETRY_MS = 50  # where a queue is full, or the process short of descriptors
 REST_BYTES = 8 << 20  # copied at most while nobody can append
 
 _log = logging.getLogger("quorumlog.broker")
@@ -120,3 +126,12 @@ async def _complete(
         if consequence_of(failed.cause) is Consequence.DIRECTORY_OFFLINE:
             source.fail(failed.cause)
         raise failed.cause from failed
+
+
+async def until_not_busy(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask again while the process is short of descriptors or memory: what was begun has to end."""
+    while True:
+        try:
+            return await ask()
+        except Busy:
+            await asyncio.sleep(RETRY_MS / 1000)

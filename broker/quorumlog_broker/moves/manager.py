@@ -35,7 +35,6 @@ from quorumlog_broker.logdirs.found_futures import FoundFuture
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane, LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.moves.config import MovesConfig
-from quorumlog_broker.moves.jobs import end_of
 from quorumlog_broker.moves.mover import OVER, Mover
 from quorumlog_broker.moves.progress import MoveProgress, Phase
 from quorumlog_broker.partition.key import PartitionKey
@@ -213,7 +212,7 @@ class Moves:
             self._stop(mover)
         for mover in movers:
             if mover.task is not None:
-                await end_of(mover.task)
+                await _end_of(mover.task)
             if mover.future is None and not mover.is_over:  # found, and not opened yet
                 self._store.futures.by_key[mover.key] = FoundFuture(mover.target, mover.partition, mover.name)
             if mover.future is not None and not mover.is_over and mover.target.is_usable:
@@ -353,7 +352,7 @@ class Moves:
         mover = self._movers.get(key)
         if mover is not None and mover.task is not None:
             self._stop(mover)
-            await end_of(mover.task)
+            await _end_of(mover.task)
 
 
 def _nobody() -> None:
@@ -364,3 +363,11 @@ async def _give_up(log: Log, closing: Awaitable[None]) -> None:
     with suppress(Exception):  # told by the queue
         await closing
         log.give_up()
+
+
+async def _end_of(task: asyncio.Task[None]) -> None:
+    """Until a task has ended, in whichever way. (`asyncio.wait` keeps a set of tasks, whose order no seed repeats.)"""
+    if not task.done():
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task.add_done_callback(lambda _: None if future.done() else future.set_result(None))
+        await future

@@ -23,8 +23,7 @@ from quorumlog.records import CorruptRecords
 from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.logdirs.partition_store import PartitionStore
-from quorumlog_broker.moves.exchange import exchange
-from quorumlog_broker.moves.jobs import RETRY_MS
+from quorumlog_broker.moves.exchange import RETRY_MS, exchange
 from quorumlog_broker.moves.progress import MoveProgress, Phase, Rate, eta_s
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.registry import Registry

@@ -22,7 +22,7 @@ from quorumlog_broker.replicas.reconciler import Placed
 from quorumlog_quorum.metadata.image import Image
 
 
-class OwnLife:
+class BrokerIncarnation:
     def __init__(self, node_id: NodeId, incarnation_id: Uuid) -> None:
         self._node_id = node_id
         self._incarnation_id = incarnation_id

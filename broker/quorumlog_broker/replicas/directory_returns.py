@@ -2,7 +2,8 @@
 
 Order: the directory is listed, and strays are set aside; its replicas are hosted anew, as followers; every log is
 verified from its first byte; then, and not before, the directory counts as online. A log that was cut, or has lost
-synced records, is treated as at a start (`findings.py`). Where the directory fails again meanwhile, nothing was online.
+synced records, is treated as at a start (`recovery_findings.py`). Where the directory fails again meanwhile, nothing
+was online.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.logs_to_open import Opening
+from quorumlog_broker.replicas.logs_to_open import LogsToOpen
 from quorumlog_broker.replicas.placements import Placements
 from quorumlog_storage.writer.directory_life import DirectoryOffline, LifeEvent
 
@@ -22,7 +23,7 @@ class DirectoryReturns:
 
     def __init__(self, store: PartitionStore, placements: Placements) -> None:
         self._store, self._placements = store, placements
-        self._openings: list[Opening] = []
+        self._openings: list[LogsToOpen] = []
 
     @property
     def waiting(self) -> tuple[PartitionKey, ...]:
@@ -30,7 +31,7 @@ class DirectoryReturns:
         return tuple(key for opening in self._openings for key in opening.waiting)
 
     def settled(self, key: PartitionKey) -> None:
-        """See `Opening.settled`."""
+        """See `LogsToOpen.settled`."""
         for opening in list(self._openings):
             opening.settled(key)
 
@@ -41,7 +42,7 @@ class DirectoryReturns:
         """
         queue = await self._store.take_back(directory)
         done = asyncio.Event()
-        opening = Opening(done.set)
+        opening = LogsToOpen(done.set)
         self._openings.append(opening)
         directory.life.on_failed(lambda _: done.set())
         try:

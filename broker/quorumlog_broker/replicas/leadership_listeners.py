@@ -16,7 +16,10 @@ from quorumlog_broker.replicas.replica import Replica
 
 
 class LeadershipListener(Protocol):
-    """Called on the loop; long work, such as reading the log, has to be started as a task."""
+    """Called on the loop; long work, such as reading the log, has to be started as a task.
+
+    It keeps an arrow from running up: `quorumlog_broker.coordinator`, whose `Coordinators` listen, stands on this room.
+    """
 
     def elected(self, replica: Replica, leader_epoch: Epoch) -> None:
         """This broker leads the partition. Its log is open, the epoch is assigned in it, and it takes appends."""

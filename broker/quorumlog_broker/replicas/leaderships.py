@@ -153,7 +153,7 @@ class Leaderships:
         queue, replica = opening.queue, opening.replica
         try:
             with await queue.lend(opening.partition) as files:
-                if not self._is_current(replica):
+                if self._closed or not self._is_current(replica):
                     return None
                 if replica.partition_log is not None or not self._is_found(replica.key):
                     making = queue.run(opening.make_ready, _lane(replica, queue))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from quorumlog_broker.partition.key import PartitionKey
 
 
-class Opening:
+class LogsToOpen:
     """`on_done` is called once, as soon as no log is left."""
 
     def __init__(self, on_done: Callable[[], None]) -> None:

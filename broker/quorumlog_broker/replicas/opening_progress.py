@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quorumlog.clock import Clock
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.leaderships import Leaderships
-from quorumlog_broker.replicas.logs_to_open import Opening
+from quorumlog_broker.replicas.logs_to_open import LogsToOpen
 from quorumlog_broker.replicas.registry import Registry
 
 REPORT_INTERVAL_MS = 5_000
@@ -67,7 +67,7 @@ class OpeningProgress:
         ]
 
 
-async def report_until_open(opening: Opening, report: Callable[[], list[DirectoryProgress]], clock: Clock) -> None:
+async def report_until_open(opening: LogsToOpen, report: Callable[[], list[DirectoryProgress]], clock: Clock) -> None:
     """Write the progress to the log now and then, until all logs are open, and then how long that took."""
     begun_ms = clock.now_ms()
     told = 0

@@ -30,9 +30,9 @@ from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.partition.events import BrokersChanged, LogFailed, MetadataChanged
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.tail import Tail, TailBudget
-from quorumlog_broker.replicas.broker_incarnation import OwnLife
+from quorumlog_broker.replicas.broker_incarnation import BrokerIncarnation
 from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_broker.replicas.logs_to_open import Opening
+from quorumlog_broker.replicas.logs_to_open import LogsToOpen
 from quorumlog_broker.replicas.reconciler import Placed, changes_of, strays
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, new_core
@@ -55,8 +55,8 @@ class Placements:
         store: PartitionStore,
         settings: TopicSettings,
         config: ReplicationConfig,
-        opening: Opening,
-        own_life: OwnLife,
+        logs_to_open: LogsToOpen,
+        incarnation: BrokerIncarnation,
         *,
         step: Step,
         open_log: Callable[[Replica], None],
@@ -74,8 +74,8 @@ class Placements:
         self._store = store
         self._settings = settings
         self._config = config
-        self._opening = opening
-        self._own_life = own_life
+        self._logs_to_open = logs_to_open
+        self._incarnation = incarnation
         self._step = step
         self._open_log = open_log
         self._on_assignments_changed = on_assignments_changed
@@ -132,7 +132,7 @@ class Placements:
     @property
     def deletions_done_before(self) -> Offset:
         """This broker holds no directory of a topic that was deleted below this offset; 0: not known."""
-        if self._own_life.has_begun and self._store.has_let_go:
+        if self._incarnation.has_begun and self._store.has_let_go:
             self._deletions_done = self._applied_end
         return self._deletions_done
 
@@ -163,7 +163,7 @@ class Placements:
         for key, before in list(self._registry.replicas.items()):
             registration = self._registry.image.partition(*key)
             may_return = before.queue is None or before.queue.directory_id == queue.directory_id
-            if registration is None or not may_return or self._own_life.is_held(key):
+            if registration is None or not may_return or self._incarnation.is_held(key):
                 continue
             del self._registry.replicas[key]
             if before.log is not None:
@@ -195,13 +195,13 @@ class Placements:
         """
         if self._closed:
             return
-        had_begun = self._own_life.has_begun
-        admitted = self._own_life.admit(placed, image)
-        if self._own_life.has_begun and not had_begun:
+        had_begun = self._incarnation.has_begun
+        admitted = self._incarnation.admit(placed, image)
+        if self._incarnation.has_begun and not had_begun:
             for key in self._judge_strays(image):
                 self._host_again(key, image)
         if is_first:
-            self._opening.expect(key for key in self._registry.replicas if self._is_being_opened(key))
+            self._logs_to_open.expect(key for key in self._registry.replicas if self._is_being_opened(key))
         yield from self._paced(admitted, self._tell)
         yield from self._paced(placed, self._open_if_held)
 
@@ -211,7 +211,7 @@ class Placements:
         Returns the replicas that lay in several directories and are not refused any more. An older image than that of
         this process's registration may name the directory before the last one, so it decides nothing.
         """
-        decided = self._store.settle_twice(lambda key: self._named(key, image)) if self._own_life.has_begun else []
+        decided = self._store.settle_twice(lambda key: self._named(key, image)) if self._incarnation.has_begun else []
         found = strays(self._store.found, image, self._node_id)
         for topic_id, index in found:
             deleted = image.deleted.get(topic_id)
@@ -236,12 +236,12 @@ class Placements:
             self._host(Placed(topic=before.topic, key=key, registration=registration))
 
     def _open_if_held(self, placed: Placed) -> None:
-        if self._own_life.is_held(placed.key) and placed.key in self._store.found:
+        if self._incarnation.is_held(placed.key) and placed.key in self._store.found:
             self._open_log(self._registry.replicas[placed.key])
 
     def _is_being_opened(self, key: PartitionKey) -> bool:
         """A log that is not there yet is made only after the registration."""
-        is_wanted = not self._own_life.is_held(key) or key in self._store.found
+        is_wanted = not self._incarnation.is_held(key) or key in self._store.found
         return is_wanted and self._registry.replicas[key].can_be_opened
 
     def _is_elsewhere(self, key: PartitionKey) -> bool:
@@ -250,7 +250,7 @@ class Placements:
 
     def _directory_of(self, replica: Replica) -> Uuid | None:
         if replica.key in self._store.refused:
-            return LOST if self._own_life.has_begun else None  # the image of the registration may decide it
+            return LOST if self._incarnation.has_begun else None  # the image of the registration may decide it
         found = _directory_of(replica)
         promised = self._promised(replica.key)
         return found if promised is None or found in (None, LOST) else promised
@@ -293,14 +293,14 @@ class Placements:
             queue=self._store.place(placed.key, assigned, placed.topic),
             assigned=assigned,
         )
-        self._opening.replica_made()
+        self._logs_to_open.replica_made()
         self._step(replica, BrokersChanged(self._eligible))
         if replica.queue is None:
             self._step(replica, LogFailed())
         return replica
 
     def _remove(self, key: PartitionKey, mark: str) -> None:
-        self._own_life.forget(key)
+        self._incarnation.forget(key)
         replica = self._registry.replicas.pop(key, None)
         if replica is not None:
             self._step(replica, LogFailed())

@@ -2,9 +2,9 @@
 
 Kept for the life of the process, for the log, the metrics and `quorumlog status`.
 
-A replica that has lost synced records is *untold* until the controller has accepted a registration that lists it. The
-note on disk (`lost-offset-checkpoint`) goes only after that, so a process that ends in between is followed by one that
-tells it. A broker with untold damage asks to stay fenced: it could be elected otherwise.
+A replica that has lost synced records is *unreported* until the controller has accepted a registration that lists it.
+The note on disk (`lost-offset-checkpoint`) goes only after that, so a process that ends in between is followed by one
+that tells it. A broker with unreported damage asks to stay fenced: it could be elected otherwise.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class RecoveryFindings:
     """Used on the loop."""
 
     def __init__(self, on_changed: Callable[[], None]) -> None:
-        """on_changed: there is untold damage, or there is none any more."""
+        """on_changed: there is unreported damage, or there is none any more."""
         self._on_changed = on_changed
         self._found: dict[PartitionKey, Finding] = {}
-        self._untold: dict[PartitionKey, tuple[DirectoryQueue, PartitionLog]] = {}
+        self._unreported: dict[PartitionKey, tuple[DirectoryQueue, PartitionLog]] = {}
 
     @property
     def all(self) -> list[Finding]:
@@ -51,9 +51,9 @@ class RecoveryFindings:
         return sorted(self._found.values(), key=lambda finding: finding.name)
 
     @property
-    def untold(self) -> tuple[PartitionKey, ...]:
+    def unreported(self) -> tuple[PartitionKey, ...]:
         """In order of topic id and index."""
-        return tuple(sorted(self._untold))
+        return tuple(sorted(self._unreported))
 
     def opened(self, key: PartitionKey, name: str, queue: DirectoryQueue, opened: PartitionLog) -> None:
         """Called once for each log that this process has opened."""
@@ -64,7 +64,7 @@ class RecoveryFindings:
         self._found[key] = finding
         if opened.lost_before:
             _log.error("damaged: %s", finding)
-            self._untold[key] = (queue, opened)
+            self._unreported[key] = (queue, opened)
             self._on_changed()
         else:
             _log.warning("recovered: %s", finding)
@@ -72,12 +72,12 @@ class RecoveryFindings:
     def told(self, keys: Iterable[PartitionKey]) -> None:
         """The controller has accepted a registration that lists these."""
         for key in keys:
-            if key in self._untold:
-                queue, opened = self._untold[key]
+            if key in self._unreported:
+                queue, opened = self._unreported[key]
                 queue.start(self._forget(key, queue.run(opened.forget_loss, Lane.BACKGROUND)), "forget a loss")
 
     async def _forget(self, key: PartitionKey, forgetting: Awaitable[None]) -> None:
         with suppress(Exception):  # where the note could not be removed, the next process tells it again
             await forgetting
-        if self._untold.pop(key, None) is not None and not self._untold:
+        if self._unreported.pop(key, None) is not None and not self._unreported:
             self._on_changed()

@@ -20,7 +20,7 @@ Between two moments at most rate × time + burst + what was overdrawn passes, an
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId
@@ -34,7 +34,8 @@ from quorumlog.throttle_settings import (
 )
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.own_settings import rate_set
-from quorumlog_quorum.metadata.image import TOPIC_RESOURCE, Image
+from quorumlog_broker.replicas.registry import Registry
+from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 
 BURST_MS = 1_000
 PORTION_MS = 100
@@ -98,13 +99,8 @@ class RateQuota:
         self._balance = min(max(1.0, self._rate * BURST_MS / 1000), self._balance + self._rate * passed_ms / 1000)
 
 
-class HasImage(Protocol):
-    @property
-    def image(self) -> Image: ...
-
-
 class ReplicationThrottle:
-    def __init__(self, node_id: NodeId, registry: HasImage, clock: Clock, *, rate: str, replicas: str) -> None:
+    def __init__(self, node_id: NodeId, registry: Registry, clock: Clock, *, rate: str, replicas: str) -> None:
         """rate, replicas: the names of the settings of this side."""
         self._node_id, self._registry, self._clock = node_id, registry, clock
         self._rate_name, self._replicas_name = rate, replicas
@@ -169,7 +165,7 @@ class Throttles(NamedTuple):
     follower: ReplicationThrottle
 
     @classmethod
-    def of(cls, node_id: NodeId, registry: HasImage, clock: Clock) -> Throttles:
+    def of(cls, node_id: NodeId, registry: Registry, clock: Clock) -> Throttles:
         return cls(
             ReplicationThrottle(node_id, registry, clock, rate=LEADER_RATE, replicas=LEADER_REPLICAS),
             ReplicationThrottle(node_id, registry, clock, rate=FOLLOWER_RATE, replicas=FOLLOWER_REPLICAS),

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -44,6 +43,7 @@ from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
 from quorumlog_broker.replication.fetch_position import FetchPosition
+from quorumlog_broker.replication.leader_end_point import RemoteLeaderEndPoint
 from quorumlog_broker.replication.leader_session import LeaderSession, SessionRequest
 
 SESSION_ERRORS = frozenset(
@@ -58,24 +58,8 @@ GATHER_MS = 20  # the longest wait of a fetch at the leader while partitions are
 GATHER_FOR_MS = 500  # for so long after the last one was added
 
 
-OnFetched = Callable[[FetchResponse | None, Exception | None], None]  # the response, or the error
-
-
-class LeaderEndPoint(Protocol):
-    """The broker that is fetched from."""
-
-    def fetch(self, request: FetchRequest, timeout_ms: int, ended: OnFetched) -> Cancel:
-        """ended: called once unless the fetch was given up, perhaps before this returns. An error is an RpcError, also
-        if no address is known; any other is a mistake of ours."""
-
-
-class Sink(Protocol):
-    """Takes the partitions of a response (`follower.py`)."""
-
-    def take(
-        self, position: FetchPosition, answer: FetchPartitionResponse, done: Callable[[FetchPosition], None]
-    ) -> None:
-        """Sets `position.busy` until its work on the disk is over, then moves the position and calls `done`."""
+Take = Callable[[FetchPosition, FetchPartitionResponse, Callable[[FetchPosition], None]], None]
+"""`Follower.take`"""
 
 
 class Fetcher:
@@ -90,8 +74,8 @@ class Fetcher:
         self,
         *,
         node_id: NodeId,
-        leader: LeaderEndPoint,
-        sink: Sink,
+        leader: RemoteLeaderEndPoint,
+        take: Take,
         clock: Clock,
         turn: Turn,
         config: ReplicationConfig,
@@ -101,7 +85,7 @@ class Fetcher:
         """throttle: of what this broker fetches; None: none."""
         self._node_id = node_id
         self._leader = leader
-        self._sink = sink
+        self._take_one = take
         self._clock = clock
         self._turn = turn
         self._config = config
@@ -296,7 +280,7 @@ class Fetcher:
                     self._rotate(position)
                 if self._throttle is not None and self._throttle.is_on:
                     self._throttle.spend(key, self._node_id, len(answer.records))
-                self._sink.take(position, answer, self._done)
+                self._take_one(position, answer, self._done)
                 taken.append(position)
         return taken
 

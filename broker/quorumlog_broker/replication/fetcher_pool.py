@@ -15,7 +15,7 @@ from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
 from quorumlog_broker.replication.fetch_position import FetchPosition
-from quorumlog_broker.replication.fetcher import Fetcher, Sink
+from quorumlog_broker.replication.fetcher import Fetcher, Take
 from quorumlog_broker.replication.leader_end_point import RemoteLeaderEndPoint
 
 
@@ -26,7 +26,7 @@ class FetcherPool:
         node_id: NodeId,
         registry: Registry,
         transport: Transport,
-        sink: Sink,
+        take: Take,
         clock: Clock,
         nursery: Nursery,
         config: ReplicationConfig,
@@ -41,7 +41,7 @@ class FetcherPool:
         self._throttle = throttle
         self._registry = registry
         self._transport = transport
-        self._sink = sink
+        self._take = take
         self._clock = clock
         self._nursery, self._turn = nursery, turn
         self._config = config
@@ -93,7 +93,7 @@ class FetcherPool:
         fetcher = Fetcher(
             node_id=self._node_id,
             leader=end_point,
-            sink=self._sink,
+            take=self._take,
             clock=self._clock,
             turn=self._turn,
             config=self._config,

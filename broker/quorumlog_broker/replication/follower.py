@@ -46,7 +46,7 @@ _log = logging.getLogger("quorumlog.broker")
 
 
 class Follower:
-    """The Sink of all fetchers. logs_set_aside: how many logs were set aside and copied anew."""
+    """Of all fetchers. logs_set_aside: how many logs were set aside and copied anew."""
 
     def __init__(
         self,
@@ -64,7 +64,9 @@ class Follower:
         self.logs_set_aside = 0
 
     def take(self, position: FetchPosition, answer: FetchPartitionResponse, done: Done) -> None:
-        """See `fetcher.Sink`."""
+        """The answer for a partition: sets `position.busy` until its work on the disk is over, then moves the position
+        and calls `done`.
+        """
         replica = self._followed(position)
         if replica is None:
             return

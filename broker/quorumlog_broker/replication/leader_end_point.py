@@ -12,14 +12,16 @@ from quorumlog.rpc.begun_call import already_ended
 from quorumlog.rpc.transport import Address, Cancel, Connection, NotDelivered, RpcError, Transport
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
-from quorumlog_broker.replication.fetcher import OnFetched
 
 if TYPE_CHECKING:
     from quorumlog_quorum.metadata.image import Image
 
 
+OnFetched = Callable[[FetchResponse | None, Exception | None], None]  # the response, or the error
+
+
 class RemoteLeaderEndPoint:
-    """A connection that failed is not used again."""
+    """The broker that is fetched from. A connection that failed is not used again."""
 
     def __init__(
         self,
@@ -42,7 +44,9 @@ class RemoteLeaderEndPoint:
         self._found: tuple[Image, Address] | None = None
 
     def fetch(self, request: FetchRequest, timeout_ms: int, ended: OnFetched) -> Cancel:
-        """See `fetcher.LeaderEndPoint`."""
+        """ended: called once unless the fetch was given up, perhaps before this returns. An error is an RpcError, also
+        if no address is known; any other is a mistake of ours.
+        """
         try:
             connection = self._connected(self._address())
         except RpcError as error:

@@ -249,7 +249,7 @@ class CoordinatorInvariants(Invariant):
         """Where nothing that was decided is still on its way into the log."""
         shard, end = one._shard, one._shard._turn.next_offset
         mirror = self._mirrors.of_replica(machine, one.replica)
-        if one._unsent._waiting or one._unsent.in_flight or mirror.end != end:
+        if one._pending_appends._waiting or one._pending_appends.in_flight or mirror.end != end:
             return
         self._compared[machine.host, one.replica.key] = (now_ns, end)
         fresh = one._new_core()

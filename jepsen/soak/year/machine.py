@@ -185,7 +185,7 @@ class Process:
         self.run(self._start())
         authority.tell = self._tell
         self._tell(delta_from_empty(authority.image), authority.image)
-        self._await(lambda: self.plane.opening.done)
+        self._await(lambda: self.plane.logs_to_open.done)
         self.calls_to_open = self.machine.disk.operations - self.calls_before
         authority.register(self.incarnation_id, self.online)
         self._await(self._all_lead)

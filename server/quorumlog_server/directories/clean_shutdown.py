@@ -16,7 +16,7 @@ from quorumlog_server.directories.directories import NodeDirectories
 from quorumlog_storage.directory.directory import LockedDirectory
 
 
-def left_in_order(
+def left_clean(
     config: NodeConfig, directories: NodeDirectories, closed: Container[str] | None, quorum_closed: bool | None
 ) -> frozenset[str]:
     """Paths of the directories that get a marker.

@@ -112,7 +112,7 @@ def blocked_retention(broker: Broker) -> list[str]:
 
 def recovery_findings(node: Node) -> list[str]:
     """The metadata log first, then partitions by name."""
-    found = [] if node.broker is None else [str(finding) for finding in node.broker.data_plane.findings.all]
+    found = [] if node.broker is None else [str(finding) for finding in node.broker.data_plane.recovery_findings.all]
     opened = None if node.driver is None else node.driver.opened
     return [opened.finding, *found] if opened is not None and opened.finding else found
 
@@ -136,7 +136,7 @@ def why_not_ready(node: Node) -> str:
         return NO_LEADER
     if node.broker is None:
         return "starting"
-    left = node.broker.data_plane.opening.left
+    left = node.broker.data_plane.logs_to_open.left
     recovering = f", {left} logs to open" if left else ""
     fenced = ", fenced" if node.broker.lifecycle.fenced else ""
     return f"broker is {node.broker.lifecycle.state.value}{recovering}{fenced}"

@@ -84,7 +84,8 @@ class NodeCollector(Collector):
     def _of_recovery(self) -> Iterator[GaugeMetricFamily]:
         """What this process found when it opened its logs."""
         driver, broker = self._node.driver, self._node.broker
-        found = [] if broker is None else [(one.report, one.lost_before) for one in broker.data_plane.findings.all]
+        findings = [] if broker is None else broker.data_plane.recovery_findings.all
+        found = [(one.report, one.lost_before) for one in findings]
         if driver is not None and driver.opened is not None:
             found.append((driver.opened.log.recovery, driver.opened.lost_before))
         cut = [report.cut_bytes for report, _ in found if report.cut_bytes]

@@ -26,7 +26,7 @@ from quorumlog.rpc.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
 from quorumlog.wire.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
-from quorumlog_broker.lifecycle.states import LifecycleState
+from quorumlog_broker.lifecycle.lifecycle import LifecycleState
 from quorumlog_broker.node import Broker
 from quorumlog_broker.replicas.own_settings import own_setting, own_text
 from quorumlog_quorum.controller.shell.announcer import Announcer
@@ -47,7 +47,7 @@ from quorumlog_server.config.parts import (
     snapshot_config,
     voter_set,
 )
-from quorumlog_server.directories.clean_shutdown import left_in_order
+from quorumlog_server.directories.clean_shutdown import left_clean
 from quorumlog_server.directories.directories import DirectoryProblem, NodeDirectories
 from quorumlog_server.directories.directory_probes import probe_for_ever
 from quorumlog_server.directories.directory_start import DirectoryStart
@@ -100,7 +100,7 @@ class Node:
     @property
     def made_by_the_start(self) -> int:
         """Replicas and open logs, as far as the start has come; it does not change afterwards."""
-        return 0 if self.broker is None else self.broker.data_plane.opening.made
+        return 0 if self.broker is None else self.broker.data_plane.logs_to_open.made
 
     @property
     def lives(self) -> tuple[DirectoryLife, ...]:
@@ -384,7 +384,7 @@ class Node:
         if directories is None:
             return
         epoch = self.broker.lifecycle.broker_epoch if self.broker is not None else -1
-        in_order = left_in_order(self.config, directories, closed, quorum_closed)
+        in_order = left_clean(self.config, directories, closed, quorum_closed)
         directories.close(in_order, max(epoch, directories.previous_broker_epoch))
 
 

@@ -53,7 +53,7 @@ def test_a_coordinator_that_cannot_read_its_log_says_so() -> None:
 
     async def write() -> None:
         unreadable = Write(encode_key(GroupMetadataKey("g")), b"\0\3")
-        cluster.coordinator()._unsent.add([unreadable])
+        cluster.coordinator()._pending_appends.add([unreadable])
 
     cluster.nodes[1].run(write())
     cluster.run_for(1_000)

@@ -30,7 +30,7 @@ from quorumlog.records.coordinator.offsets import (
 )
 from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once, begin
 from quorumlog_broker.coordinator.group_turn import Call, ConsumerSessionEnds
-from quorumlog_broker.coordinator.groups.consumer.state import MAX_KNOWN, Alike
+from quorumlog_broker.coordinator.groups.consumer.state import MAX_KNOWN, Interner
 from quorumlog_broker.coordinator.groups.offsets.calls import COMMITS_A_STEP
 from quorumlog_broker.coordinator.groups.offsets.table import OffsetTable
 from quorumlog_broker.coordinator.groups.shard import GroupShard
@@ -356,15 +356,15 @@ def test_nothing_is_kept_of_members_that_have_left() -> None:
 @given(st.lists(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 3), st.booleans()), max_size=40))
 def test_what_is_alike_is_one_and_equal(values: list[tuple[str, int, bool]]) -> None:
     """True and 1 are equal in Python, and not the same to a record."""
-    alike = Alike()
+    interner = Interner()
     for value in (part for one in values for part in one):
-        found = alike.of(value)
+        found = interner.of(value)
         assert found == value and type(found) is type(value)
-        assert alike.of(value) is found
+        assert interner.of(value) is found
 
 
 def test_what_is_alike_is_forgotten_in_time() -> None:
-    alike = Alike()
+    interner = Interner()
     for number in range(3 * MAX_KNOWN):
-        alike.of(f"host-{number}")
-    assert len(alike._known) <= MAX_KNOWN
+        interner.of(f"host-{number}")
+    assert len(interner._known) <= MAX_KNOWN

@@ -323,7 +323,7 @@ async def test_an_append_is_answered_twice_and_each_once() -> None:
     )
     for answer in (*worker.answers, worker.answers[-1]):
         answer(Outcome(value=1))
-    assert told == ["written", "synced"]
+    assert world.results == ["written", "synced"]
 
 
 # --- files that are lent ---

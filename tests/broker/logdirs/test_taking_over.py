@@ -11,7 +11,7 @@ import pytest
 from replica_cluster import ReplicaCluster
 
 from quorumlog_broker.logdirs.background_jobs import BackgroundJobs, Work
-from quorumlog_broker.logdirs.opened_logs import MAX_AT_ONCE, TakingOver
+from quorumlog_broker.logdirs.opened_logs import MAX_AT_ONCE, OpenedLogs
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_errors import LogUnreadable
@@ -28,12 +28,12 @@ class Writer:
         self.turns: list[int] = []
         self.told: list[object] = []
         background = BackgroundJobs(self.jobs.append, lambda: False)
-        self.taking_over = TakingOver(background, lambda outcome: outcome.error)
+        self.opened_logs = OpenedLogs(background, lambda outcome: outcome.error)
 
     def add(self, name: str, perform: Callable[[], object]) -> None:
         answer: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         answer.add_done_callback(lambda one: self.told.append((name, one.exception() or one.result())))
-        self.taking_over.add(Work(perform, answer, [cast(Log, name)]))  # the log is only handed on here
+        self.opened_logs.add(Work(perform, answer, [cast(Log, name)]))  # the log is only handed on here
 
     async def run(self) -> None:
         while self.jobs:
@@ -106,7 +106,7 @@ def test_a_killed_node_shares_the_syncs_of_its_logs(directories: int) -> None:
         cluster.produce(1, "a", "b", index=index)
     cluster.nodes[1].kill()
     node = cluster.start(1)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     for replica in node.replicas.values():
         log = replica.log
         assert log is not None and log.synced_end == log.end_offset and not log.unsynced

@@ -92,7 +92,7 @@ def test_every_byte_is_verified_also_before_the_recovery_point() -> None:
     node.disk.flip_bit(log, 8 * 70)
     directory = next_generation(node, before)
     node.run(node.data_plane.returns.take_back(directory))
-    found = [(finding.name, finding.report.cut_bytes > 0) for finding in node.data_plane.findings.all]
+    found = [(finding.name, finding.report.cut_bytes > 0) for finding in node.data_plane.recovery_findings.all]
     assert found == [(f"t-{gone[0]}", True)]
     cluster.run_until(lambda: node.log_values(index=gone[0]) == [A, B])
 

@@ -34,7 +34,7 @@ def in_order(node: Node) -> frozenset[str]:
 def restarted(cluster: ReplicaCluster, *, clean: bool = False, opened: bool = True) -> Node:
     node = cluster.start(1, clean=clean)
     if opened:
-        cluster.run_until(lambda: node.data_plane.opening.done)
+        cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     return node
 
 
@@ -72,7 +72,7 @@ def test_logs_that_were_not_opened_are_as_they_were_before(clean: bool, expected
     in_order(cluster.nodes[1])
     cluster.nodes[1].kill()
     node = restarted(cluster, clean=clean, opened=False)
-    assert not node.data_plane.opening.done
+    assert not node.data_plane.logs_to_open.done
     assert in_order(node) == expected
 
 

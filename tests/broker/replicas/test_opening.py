@@ -6,7 +6,7 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of
 
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.logs_to_open import Opening
+from quorumlog_broker.replicas.logs_to_open import LogsToOpen
 from quorumlog_quorum.metadata.image_diff import delta_from_empty
 
 A, B = (TOPIC_ID, 0), (TOPIC_ID, 1)
@@ -23,7 +23,7 @@ CASES: list[tuple[str, list[PartitionKey], list[PartitionKey], bool]] = [
 @pytest.mark.parametrize(("expected", "settled", "done"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_done_when_all_are_settled(expected: list[PartitionKey], settled: list[PartitionKey], done: bool) -> None:
     calls: list[bool] = []
-    opening = Opening(lambda: calls.append(opening.done))
+    opening = LogsToOpen(lambda: calls.append(opening.done))
     opening.settled(A)  # before anything is known
     assert not opening.done
     opening.expect(expected)
@@ -49,8 +49,8 @@ def test_a_restarted_broker_is_not_done_before_its_logs_are_open() -> None:
 
     def opened() -> bool:
         logs = sum(replica.log is not None for replica in node.replicas.values())
-        seen.append((node.data_plane.opening.done, logs))
-        return node.data_plane.opening.done
+        seen.append((node.data_plane.logs_to_open.done, logs))
+        return node.data_plane.logs_to_open.done
 
     cluster.run_until(opened)
     assert seen[0] == (False, 0)
@@ -60,10 +60,10 @@ def test_a_restarted_broker_is_not_done_before_its_logs_are_open() -> None:
 def test_a_topic_that_comes_later_is_not_waited_for() -> None:
     cluster = ReplicaCluster()
     cluster.run_for(100)
-    assert cluster.nodes[1].data_plane.opening.done
+    assert cluster.nodes[1].data_plane.logs_to_open.done
     cluster.create_topic()
     cluster.run_until(lambda: bool(cluster.nodes[1].replicas))
-    assert cluster.nodes[1].data_plane.opening.done
+    assert cluster.nodes[1].data_plane.logs_to_open.done
 
 
 def test_a_log_that_cannot_be_opened_is_not_waited_for() -> None:
@@ -73,7 +73,7 @@ def test_a_log_that_cannot_be_opened_is_not_waited_for() -> None:
     cluster.nodes[2].cut_power()
     fail_writes_of(cluster.nodes[2], "/d0")
     node = cluster.start(2)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     assert node.failed
 
 
@@ -84,7 +84,7 @@ def test_a_partition_without_a_leader_is_opened_too() -> None:
     node.kill()
     cluster.elect(-1, registration.isr)
     node = cluster.start(2)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     assert node.log_values() == ["a", "b"]
 
 
@@ -101,7 +101,7 @@ def test_logs_that_are_opened_between_two_steps_of_the_first_image_count(monkeyp
     node.tell(delta_from_empty(cluster.image), cluster.image)
     cluster.run_for(1_000)
     assert all(replica.log is not None for replica in node.replicas.values())
-    assert node.data_plane.opening.done
+    assert node.data_plane.logs_to_open.done
 
 
 def test_an_image_in_steps_leads_to_the_same_replicas() -> None:

@@ -9,7 +9,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, NodeId, Uuid
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import RegisterBrokerRecord, UnregisterBrokerRecord
-from quorumlog_broker.replicas.broker_incarnation import OwnLife
+from quorumlog_broker.replicas.broker_incarnation import BrokerIncarnation
 from quorumlog_broker.replicas.reconciler import Placed
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image
@@ -46,13 +46,13 @@ def placed(index: int, leader: NodeId, epoch: int = 0) -> Placed:
 @rule("kraft 8.15")
 @pytest.mark.parametrize("incarnation", [None, EARLIER], ids=["of nobody", "of an earlier life"])
 def test_nothing_is_admitted_by_an_image_with_the_registration(incarnation: Uuid | None) -> None:
-    life = OwnLife(ME, THIS)
+    life = BrokerIncarnation(ME, THIS)
     assert life.admit([placed(0, ME), placed(1, OTHER)], image_of(incarnation)) == []
     assert life.is_held((TOPIC_ID, 0)) and life.is_held((TOPIC_ID, 1))
 
 
 def test_the_registration_admits_what_was_held_as_it_is_now_leaders_first() -> None:
-    life = OwnLife(ME, THIS)
+    life = BrokerIncarnation(ME, THIS)
     life.admit([placed(0, ME), placed(1, OTHER), placed(2, OTHER)], image_of(EARLIER))
     life.forget((TOPIC_ID, 2))
     now = [placed(0, NO_NODE, epoch=1), placed(3, ME)]
@@ -63,7 +63,7 @@ def test_the_registration_admits_what_was_held_as_it_is_now_leaders_first() -> N
 
 @pytest.mark.parametrize("incarnation", [None, EARLIER], ids=["removed", "replaced"])
 def test_without_its_registration_it_leads_nothing_more(incarnation: Uuid | None) -> None:
-    life = OwnLife(ME, THIS)
+    life = BrokerIncarnation(ME, THIS)
     life.admit([], image_of(THIS))
     admitted = life.admit([placed(0, ME, epoch=7), placed(1, OTHER)], image_of(incarnation))
     assert admitted == [placed(0, NO_NODE, epoch=7), placed(1, OTHER)]
@@ -85,7 +85,7 @@ def booted_leader() -> tuple[ReplicaCluster, Node]:
 def booted(cluster: ReplicaCluster, node_id: NodeId) -> Node:
     """A new process that is not registered and has opened its logs."""
     node = cluster.boot(node_id)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     return node
 
 
@@ -168,7 +168,7 @@ def test_a_topic_that_an_older_image_does_not_know_is_not_set_aside() -> None:
     cluster.kill(1)
     cluster.image = before
     node = cluster.boot(1)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     cluster.create_topic((1,), min_insync_replicas="1")  # the same records of the metadata reach the new process
     cluster.register(1)
     cluster.wait_led(1)
@@ -204,9 +204,9 @@ def test_a_log_taken_away_before_the_registration_is_not_waited_for() -> None:
     cluster.nodes[2].cut_power()
     node = cluster.boot(2)
     cluster.run_until(lambda: bool(node.replicas))
-    assert not node.data_plane.opening.done
+    assert not node.data_plane.logs_to_open.done
     cluster.delete_topic()
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     cluster.register(2)
     cluster.run_for(500)
     assert not node.replicas

@@ -41,7 +41,7 @@ def test_several_logs_are_under_way_and_none_is_left_behind(monkeypatch: pytest.
     cluster.nodes[1].kill()
     seen = watched_loads(monkeypatch, cluster)
     node = cluster.start(1)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     assert len(seen) == PARTITIONS and max(seen) > 1
     assert all(len(queue.handed_over) == 0 for queue in node.data_plane.store.queues.values())
     assert [node.log_values(index=index) for index in range(PARTITIONS)] == [["a", "b"]] * PARTITIONS
@@ -78,7 +78,7 @@ def test_the_progress_of_each_directory_is_told_until_its_logs_are_open() -> Non
 
     def opened() -> bool:
         told.append([(one.path, one.logs_left) for one in node.data_plane.opening_progress.by_directory()])
-        done: bool = node.data_plane.opening.done
+        done: bool = node.data_plane.logs_to_open.done
         return done
 
     cluster.run_until(opened)
@@ -93,5 +93,5 @@ def test_the_log_of_a_replica_is_recovered_with_the_noted_point_of_its_own_direc
     before = {index: node.log(TOPIC_ID, index).end_offset for index in range(PARTITIONS)}
     node.cut_power()
     node = cluster.start(1)
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     assert {index: node.log(TOPIC_ID, index).end_offset for index in range(PARTITIONS)} == before

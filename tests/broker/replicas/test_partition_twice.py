@@ -27,7 +27,7 @@ def test_it_is_offline_alone_and_the_controller_moves_its_leader(caplog: pytest.
     PartitionLog.create(PartitionDirectories(node.disk, "/d1"), ("t", twice), TOPIC_ID, LogConfig())
     with caplog.at_level(logging.ERROR):
         cluster.start(1)
-        cluster.run_until(lambda: node.data_plane.opening.done)
+        cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     assert f"/d0/t-{twice} and in /d1/t-{twice}" in caplog.text
     assert node.replicas[TOPIC_ID, twice].core.failed and not node.failed
     pending = node.data_plane.placements.pending_assignments()

@@ -130,7 +130,7 @@ def test_a_log_that_cannot_be_opened_is_lost_until_a_process_has_opened_it() -> 
     cluster.kill(1)
     node.disk.faults = unreadable("t-2", kinds=("pread",))
     cluster.start(1)
-    cluster.run_until(lambda: lost(cluster) == [2] and node.data_plane.opening.done)
+    cluster.run_until(lambda: lost(cluster) == [2] and node.data_plane.logs_to_open.done)
     assert not node.failed
     others = tuple(cluster.nodes[other].directory_id("/d0") for other in (2, 3))
     cluster.commit(
@@ -142,7 +142,7 @@ def test_a_log_that_cannot_be_opened_is_lost_until_a_process_has_opened_it() -> 
     node.disk.faults = lambda _: None
     cluster.start(1)
     assert node.data_plane.placements.pending_assignments() == [], "not before its log is open"
-    cluster.run_until(lambda: node.data_plane.opening.done)
+    cluster.run_until(lambda: node.data_plane.logs_to_open.done)
     assert node.data_plane.placements.pending_assignments() == [
         DirectoryAssignment(topic_id=TOPIC_ID, index=2, directory_id=own, keeps_log=True)
     ]

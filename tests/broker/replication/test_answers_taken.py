@@ -15,8 +15,9 @@ from quorumlog.turn import Turn
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replication.fetch_position import FetchPosition
-from quorumlog_broker.replication.fetcher import Fetcher, OnFetched
+from quorumlog_broker.replication.fetcher import Fetcher
 from quorumlog_broker.replication.follower import verified_batches
+from quorumlog_broker.replication.leader_end_point import OnFetched
 from quorumlog_storage.segment.batch import stamped_batches
 from tests.rules import rule
 
@@ -101,7 +102,7 @@ def taken_after(replace_by: FetchPosition | None) -> tuple[list[FetchPosition], 
     fetcher = Fetcher(
         node_id=2,
         leader=leader,
-        sink=sink,
+        take=sink.take,
         clock=SimClock(scheduler),
         turn=Turn(),
         config=ReplicationConfig(),

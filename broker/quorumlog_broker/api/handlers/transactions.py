@@ -21,7 +21,7 @@ from quorumlog_broker.api.internal_topic import ensure_topic
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.transaction_calls import ask, caller_of
 from quorumlog_broker.coordinator.placement import partition_of
-from quorumlog_broker.coordinator.runtime.add_partitions import extend_transactions
+from quorumlog_broker.coordinator.runtime.add_partitions import add_partitions_to_transactions
 from quorumlog_broker.coordinator.runtime.transaction_coordinator import add_offsets
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 
@@ -38,7 +38,7 @@ async def handle_add_partitions(
             if not one.transactional_id:
                 raise ApiError(ErrorCode.INVALID_REQUEST, "the transactional id is empty; set transactional.id")
             await coordinators.until_loaded(one.transactional_id)
-    return await extend_transactions(coordinators, caller_of(context), request)
+    return await add_partitions_to_transactions(coordinators, caller_of(context), request)
 
 
 async def handle_add_offsets(

@@ -19,7 +19,7 @@ from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 MAX_TRANSACTIONS = 10_000  # of one request
 
 
-async def extend_transactions(
+async def add_partitions_to_transactions(
     coordinators: TransactionCoordinators, caller: Caller, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
     """Each has an answer of its own, in the order of the request.

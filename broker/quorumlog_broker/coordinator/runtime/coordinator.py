@@ -30,7 +30,7 @@ from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.loading import RECORDS_A_TURN, Portion, portions_of
 from quorumlog_broker.coordinator.runtime.long_calls import LongCalls
 from quorumlog_broker.coordinator.runtime.pending_answer import PendingAnswer
-from quorumlog_broker.coordinator.runtime.pending_appends import Unsent
+from quorumlog_broker.coordinator.runtime.pending_appends import PendingAppends
 from quorumlog_broker.coordinator.timers import Timers
 from quorumlog_broker.coordinator.turn import Answer, Call, Write
 from quorumlog_broker.produce.own_appends import OwnAppends
@@ -162,7 +162,7 @@ class Coordinator(ABC, Generic[AnyCore]):
         assert self.replica.log is not None
         end = self._loaded_to = self.replica.log.end_offset
         self._shard = self._new_core()
-        self._unsent = Unsent(
+        self._pending_appends = PendingAppends(
             self.replica,
             self.leader_epoch,
             end,
@@ -207,7 +207,7 @@ class Coordinator(ABC, Generic[AnyCore]):
 
     def _drop(self, reason: str) -> None:
         self._alarm.cancel()
-        self._unsent.close()
+        self._pending_appends.close()
         self._long.close()
         self._dropped()
         self._answers.clear()
@@ -221,7 +221,7 @@ class Coordinator(ABC, Generic[AnyCore]):
         self.state = State.BROKEN
         _log.warning("an append to %s failed, so it is loaded again: %s", self.replica.name, reason)
         self._drop(f"{self.replica.name}: {reason}")
-        if not self._unsent.in_flight:
+        if not self._pending_appends.in_flight:
             self._reload_when_settled()
 
     def _reload_when_settled(self) -> None:
@@ -286,7 +286,7 @@ class Coordinator(ABC, Generic[AnyCore]):
 
     def _check_appendable(self) -> None:
         try:
-            self._unsent.check()
+            self._pending_appends.check()
         except ApiError as error:
             is_elsewhere = error.code in (
                 ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -310,7 +310,7 @@ class Coordinator(ABC, Generic[AnyCore]):
     def _take(self) -> None:
         writes, answers = self._shard.take()
         if writes:
-            self._unsent.add(writes)
+            self._pending_appends.add(writes)
         others_wait = bool(self._answers)
         self._answers += answers
         if answers and not others_wait:

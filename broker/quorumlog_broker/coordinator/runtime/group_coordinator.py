@@ -189,7 +189,7 @@ class GroupCoordinator(Coordinator[GroupShard]):
         """What was decided before is with the log's producers."""
         self.check_active()
         self._check_appendable()
-        self._unsent.flush()
+        self._pending_appends.flush()
 
     # --- time ---
 

@@ -85,7 +85,7 @@ def _marker(write: Write, timestamp_ms: int) -> Batched:
 RETRY_MS = 20
 
 
-class Unsent:
+class PendingAppends:
     """Of one core in one leadership. next_offset: of its first record.
 
     broken(reason): an append has failed, or the log has not the end that was decided with, so what the core holds may

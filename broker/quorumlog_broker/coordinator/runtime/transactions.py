@@ -18,7 +18,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
-from quorumlog_broker.coordinator.runtime.add_partitions import extend_transactions
+from quorumlog_broker.coordinator.runtime.add_partitions import add_partitions_to_transactions
 from quorumlog_broker.coordinator.runtime.coordinator import Caller
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren
@@ -66,7 +66,7 @@ class Transactions:
         self.peers = Peers(
             node_id,
             {
-                AddPartitionsToTxnRequest: self._extend,
+                AddPartitionsToTxnRequest: self._add_partitions,
                 WriteTxnMarkersRequest: self.markers.write,
                 ListTransactionsRequest: self._list,
             },
@@ -119,8 +119,8 @@ class Transactions:
     def _caller(self) -> Caller:
         return Caller(f"broker-{self._node_id}", "")
 
-    async def _extend(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-        return await extend_transactions(self.coordinators, self._caller, request)
+    async def _add_partitions(self, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+        return await add_partitions_to_transactions(self.coordinators, self._caller, request)
 
     async def _list(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
         """Of this broker itself, which asks for no pattern."""

@@ -37,7 +37,11 @@ STOPS = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORD
 
 
 class Source(Protocol):
-    """A coordinator; see `TransactionShard`."""
+    """A coordinator; see `TransactionShard`.
+
+    It keeps an arrow from running up: `quorumlog_broker.coordinator.runtime`, which has `TransactionCoordinator`,
+    stands on this room.
+    """
 
     @property
     def has_decided(self) -> bool: ...

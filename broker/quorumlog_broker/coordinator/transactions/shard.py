@@ -138,11 +138,6 @@ class TransactionShard:
         return self._turn.dropped_calls() + self._commit.dropped_calls()
 
     @property
-    def is_loading(self) -> bool:
-        """What was loaded may yet be cut, so every call is refused."""
-        return not self._turn.is_loaded_for_good
-
-    @property
     def given_up(self) -> frozenset[str]:
         """Ids whose markers were refused: a newer coordinator ends their transactions, or they hang."""
         return frozenset(self._completion.given_up)

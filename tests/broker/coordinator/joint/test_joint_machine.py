@@ -156,6 +156,7 @@ class Joint(RuleBasedStateMachine):
         self.patch.setattr("quorumlog_broker.coordinator.transactions.joint.commit.CHILDREN_A_STEP", 1)
         config = TransactionConfig(expiration_ms=ids_last_ms, joint=JointConfig(expiration_ms=groups_last_ms))
         self.world = JointWorld(config, autocommit=False, automark=False)
+        self.loaded_end = 0  # until the high watermark is there, every call is refused
         self.history, self.high_watermark = History(), 0
         self.runs = ["run-0"]
         self.attempts: list[Attempt] = []
@@ -272,7 +273,7 @@ class Joint(RuleBasedStateMachine):
         self.look_at_answers()
 
     def wanted(self, run: str, sequence: int, location: str, first_batch: int) -> E | str:
-        if self.world.shard.is_loading:
+        if self.high_watermark < self.loaded_end:
             return E.COORDINATOR_LOAD_IN_PROGRESS
         if self.decision_is_pending():
             return E.CONCURRENT_TRANSACTIONS
@@ -469,6 +470,7 @@ class Joint(RuleBasedStateMachine):
             write = world.log[offset]
             world.shard.replay_bytes(offset, write.key, write.value)
         world.shard.loaded(len(world.log))
+        self.loaded_end = len(world.log)
         self.begun.clear()
         self.commits.clear()
         self.aborts.clear()

@@ -41,7 +41,7 @@ MAX_ITEMS = 16  # of a tuple that is worth the time to compare it
 Value = TypeVar("Value")
 
 
-class Alike:
+class Interner:
     """Of one core. Values do not change, so nobody sees that two of them are one."""
 
     def __init__(self) -> None:
@@ -134,10 +134,10 @@ class ConsumerGroup:
     last looked for in, and when.
     """
 
-    def __init__(self, group_id: str, alike: Alike | None = None) -> None:
-        """alike: of its core."""
+    def __init__(self, group_id: str, interner: Interner | None = None) -> None:
+        """interner: of its core."""
         self.group_id = group_id
-        self._alike = alike or Alike()
+        self._interned = interner or Interner()
         self._ids: dict[str, str] = {}  # of members: one object for all their records
         self.metadata: ConsumerGroupMetadataValue | None = None
         self.target_metadata: ConsumerGroupTargetAssignmentMetadataValue | None = None
@@ -219,7 +219,7 @@ class ConsumerGroup:
             case ConsumerGroupPartitionMetadataKey():
                 self.is_described_by_topics = value is not None
             case ConsumerGroupMemberMetadataKey(_, member_id):
-                self._replay_member(self._id(member_id), None if value is None else self._alike.member(value))
+                self._replay_member(self._id(member_id), None if value is None else self._interned.member(value))
                 self._forget_id(member_id)
             case ConsumerGroupTargetAssignmentMetadataKey():
                 self.target_metadata = value
@@ -229,7 +229,7 @@ class ConsumerGroup:
                     self.target[self._id(member_id)] = value
                 self._forget_id(member_id)
             case ConsumerGroupCurrentMemberAssignmentKey(_, member_id):
-                self._replay_current(self._id(member_id), None if value is None else self._alike.current(value))
+                self._replay_current(self._id(member_id), None if value is None else self._interned.current(value))
                 self._forget_id(member_id)
             case ConsumerGroupRegularExpressionKey(_, regex):
                 self.regexes.pop(regex, None)
@@ -312,7 +312,7 @@ class ConsumerGroups:
 
     def __init__(self) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
-        self._alike = Alike()
+        self._interned = Interner()
 
     def replay(self, key: GroupKey, value: Any) -> None:
         group_id = key.group_id
@@ -320,7 +320,7 @@ class ConsumerGroups:
         if group is None:
             if value is None:
                 return
-            group = self._groups[group_id] = ConsumerGroup(group_id, self._alike)
+            group = self._groups[group_id] = ConsumerGroup(group_id, self._interned)
         group.replay(key, value)
         if value is None and group.is_blank:
             del self._groups[group_id]
