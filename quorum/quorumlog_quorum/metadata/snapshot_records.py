@@ -11,8 +11,8 @@ is a SnapshotStateRecord: the state hash, and the number of records before it. I
 Kafka's tools read the file. Whatever the values are that were read back, the image in them is that one or none.
 
 The kinds of records follow each other as in Kafka's `MetadataImage`, each sorted by key, so that equal images give
-equal records. `ImageLoad` takes a snapshot for the loader, into an image of its own beside the one in force: a load that
-is dropped half-way has changed nothing.
+equal records. `ImageLoad` takes a snapshot for the loader, into an image of its own beside the one in force: a load
+that is dropped half-way has changed nothing.
 """
 
 from __future__ import annotations
