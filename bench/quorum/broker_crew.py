@@ -40,7 +40,7 @@ from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleState
 from quorumlog_broker.lifecycle.shell import LifecycleShell
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
-from quorumlog_quorum.metadata.subscription import ActiveController
+from quorumlog_quorum.metadata.loader import ActiveController
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.parts import broker_config
 from quorumlog_server.edge.edges import Edges

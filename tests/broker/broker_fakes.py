@@ -49,7 +49,7 @@ from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord
 from quorumlog_quorum.metadata.image import EMPTY, Image
-from quorumlog_quorum.metadata.subscription import ActiveController, MetadataListener
+from quorumlog_quorum.metadata.loader import ActiveController, MetadataListener
 from quorumlog_storage.rules.isolation import Isolation
 
 CLIENT = Listener(name="CLIENT", address=Address("127.0.0.1", 9092), internal=False)

@@ -16,8 +16,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, Transport
-from quorumlog_quorum.metadata.loader import MetadataLoader
-from quorumlog_quorum.metadata.subscription import ActiveController
+from quorumlog_quorum.metadata.loader import ActiveController, MetadataLoader
 
 BACKOFF_MIN_MS = 20
 BACKOFF_MAX_MS = 500

@@ -10,7 +10,7 @@ from jepsen.light_broker import LightBroker
 from quorumlog.messages.common import FeatureRange
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.loader import MetadataLoader
-from quorumlog_quorum.metadata.snapshot_load import ImageLoad
+from quorumlog_quorum.metadata.snapshot_records import ImageLoad
 from quorumlog_quorum.snapshots import SnapshotHeading
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.edge.edges import Edges

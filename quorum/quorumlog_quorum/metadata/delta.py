@@ -444,12 +444,6 @@ class Delta:
         ]
 
     @property
-    def changed_topics(self) -> list[TopicImage]:
-        """Topics that are new or have a new or changed partition, as they are now, by id."""
-        topics = self._topics
-        return [topics[topic_id] for topic_id in sorted(self._touched.topics) if topic_id in topics]
-
-    @property
     def deleted_topics(self) -> list[TopicImage]:
         """As the base had them, by id. A committed record removed each of them."""
         return [topic for topic in self._gone_topics() if topic.id not in self._touched.vanished]

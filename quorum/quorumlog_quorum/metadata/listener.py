@@ -10,7 +10,7 @@ from typing import Protocol
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
 from quorumlog.slices import Sliced
-from quorumlog_quorum.metadata.snapshot_load import ImageLoad
+from quorumlog_quorum.metadata.snapshot_records import ImageLoad
 from quorumlog_quorum.snapshots import SnapshotHeading
 
 

@@ -1,9 +1,9 @@
-"""From committed batches to published images (KIP-631).
+"""From committed batches to published images (KIP-631): what a broker may know of the quorum.
 
-The loader is a listener of the quorum's log (RaftListener), and all others subscribe to it (subscription.py). It
-publishes in order, and for the first time only when the local log has caught up with the high watermark that was the
-first to be known: a broker must not act on an image of last week. A record that cannot be replayed is raised to the
-driver, which stops the node: it must not act on half an image.
+The loader is a listener of the quorum's log (RaftListener), on voters and observers alike, and all others subscribe to
+it. Rules of publication: in order; committed records only; never inside a batch; for the first time only when the local
+log has caught up with the high watermark that was the first to be known: a broker must not act on an image of last
+week. A record that cannot be replayed is raised to the driver, which stops the node: it must not act on half an image.
 
 What is inside a metadata transaction is held back until its end (transactions.py). An image ends before a transaction
 or after it, never inside.
@@ -13,15 +13,16 @@ subscribers are then told the difference, as if the records had been replayed.
 
 Replay and publication are bounded by work. A step replays some hundred records; after some hundred the image is
 published at the next end of a batch, in a step of its own. So a delta is as large as that, or as one batch. Only the
-first publication, and that of a late subscriber, are the whole image. A subscriber divides its own work into steps.
-Those that the driver does not take, of a late subscriber for example, are taken one in each turn of the loop; whatever
-is published next waits for the last of them.
+first publication, and that of a late subscriber, are the whole image, as a delta from the empty one. A subscriber
+divides its own work into steps; nothing is published before they are done. Those that the driver does not take, of a
+late subscriber for example, are taken one in each turn of the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, FeatureRange
@@ -33,10 +34,21 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between
-from quorumlog_quorum.metadata.snapshot_load import ImageLoad
-from quorumlog_quorum.metadata.subscription import ActiveController, MetadataListener
+from quorumlog_quorum.metadata.snapshot_records import ImageLoad
 from quorumlog_quorum.metadata.transactions import HeldBack
 from quorumlog_quorum.snapshots.codec import SnapshotHeading
+
+MetadataListener = Callable[[Delta, Image], Sliced[None] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveController:
+    """The quorum's leader as far as this node knows; `endpoint` is its internal listener."""
+
+    node_id: NodeId
+    epoch: Epoch
+    endpoint: Endpoint
+
 
 UNKNOWN = -1  # the high watermark, before the first one is known
 MAX_WORK_PER_STEP = 200  # records replayed, some 25 us each

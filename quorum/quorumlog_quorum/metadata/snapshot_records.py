@@ -10,14 +10,14 @@ The values come in the order of `records_of`, and are written at the image's own
 is a SnapshotStateRecord: the state hash, and the number of records before it. It is a record like the others, so that
 Kafka's tools read the file. Whatever the values are that were read back, the image in them is that one or none.
 
-An image as the records that make it: the content of a snapshot.
-
-The kinds follow each other as in Kafka's `MetadataImage`, each sorted by key, so that equal images give equal records.
+The kinds of records follow each other as in Kafka's `MetadataImage`, each sorted by key, so that equal images give
+equal records. `ImageLoad` takes a snapshot for the loader, into an image of its own beside the one in force: a load
+that is dropped half-way has changed nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from quorumlog.ids import Uuid
@@ -44,6 +44,7 @@ from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image, TopicImage
 from quorumlog_quorum.metadata.partition_values import PARTITION_HEADER, PartitionReader
 from quorumlog_quorum.metadata.registration import BrokerRegistration, ControllerRegistration, PartitionRegistration
+from quorumlog_quorum.snapshots.codec import values_of
 
 
 def records_of(image: Image) -> Iterator[MetadataRecord]:
@@ -183,3 +184,32 @@ class ImageBuilder:
         else:
             self._delta.replay(record)
             self._records += 1
+
+
+class ImageLoad:
+    """Each call comes after the last step of the one before.
+
+    Errors are those of ImageBuilder and `values_of`; each means that the snapshot must not be used.
+    """
+
+    def __init__(
+        self,
+        install: Callable[[Delta], Sliced[None]],
+        on_progress: Callable[[int], None],
+        supported: tuple[FeatureRange, ...] = SUPPORTED,
+    ) -> None:
+        """install: given the delta from the empty image. on_progress: how many partitions were read, at each step."""
+        self._builder = ImageBuilder(supported)
+        self._install = install
+        self._on_progress = on_progress
+
+    def add(self, batches: bytes) -> Sliced[None]:
+        """Whole verified batches of the snapshot, in order; control batches too."""
+        for _ in self._builder.add(values_of(batches)):
+            self._on_progress(self._builder.partitions)
+            yield
+        self._on_progress(self._builder.partitions)
+
+    def finish(self) -> Sliced[None]:
+        """Everything was added: from now on the snapshot counts. The state hash is compared before anything changes."""
+        yield from self._install(self._builder.finish())

@@ -1,9 +1,10 @@
 """The Raft core of the metadata quorum, without I/O. These names are its whole interface to the driver.
 
-One `Raft` takes events and the time, and gives back effects. Inside: raft (which rule answers an event), core (the
-state, and every change of it), roles (which role may follow which), voting, election, leading, following, resigning,
-snapshot_fetching, snapshot_serving (the rules), log_state, replicas, voters, quorum_state, snapshot_download (what the
-core knows of its log, followers, peers, file, and of the snapshot that it fetches).
+One `Raft` takes events and the time, and gives back effects; its `Core` is only read. Inside: raft (which rule
+answers an event), core (the state, and every change of it), roles (which role may follow which), voting, election,
+leading, following, resigning, snapshot_fetching, snapshot_serving (the rules), log_state, replicas, voters,
+quorum_state, snapshot_download (what the core knows of its log, followers, peers, file, and of the snapshot that it
+fetches).
 """
 
 from __future__ import annotations

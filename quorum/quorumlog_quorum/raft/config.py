@@ -16,7 +16,7 @@ class RaftConfig:
     fetch_max_wait_ms: int = 500  # the longest time for which a leader parks a fetch
     fetch_max_bytes: int = 1024 * 1024  # of records in one response; a single batch may be larger
     fetch_snapshot_max_bytes: int = 1024 * 1024  # of a snapshot in one response
-    mark_hold_ms: int = 10  # the longest time for which a high watermark waits for records that carry it
+    high_watermark_hold_ms: int = 10  # the longest time for which a high watermark waits for records that carry it
     observer_pause_ms: int = 1  # between two rounds of answers to observers, for each of them: an answer is a message
     observer_round_max_ms: int = 250  # the longest time between two rounds
     request_timeout_ms: int = 1_000
@@ -33,7 +33,7 @@ class RaftConfig:
     observer_session_ms: int = 300_000  # after so long without a fetch an observer is forgotten
     voter_change_timeout_ms: int = 5_000  # for the commit of a removed or updated voter
     voter_change_max_ms: int = 100_000  # the longest time that a request to add a voter may wait for its catching up
-    standing_retry_ms: int = 1_000  # until a follower asks its leader again about itself as a voter
+    voter_request_retry_ms: int = 1_000  # until a follower asks its leader again about itself as a voter
     auto_join_timeout_ms: int = 60_000  # for which a node that joins by itself lets the leader wait for it
     max_batch_bytes: int = 8 * 1024 * 1024  # of one atomic append
 

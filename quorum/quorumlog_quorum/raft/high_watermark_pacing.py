@@ -2,8 +2,8 @@
 
 Where changes follow each other closely, the records of the next one are about to come. They carry the high watermark,
 and each answer without records costs every follower a message more. So a fetch then waits for them, and no longer than
-`mark_hold_ms` after its arrival: a follower's image is late by so much at most. A change that stands alone, or is one
-of the first few, is told at once.
+`high_watermark_hold_ms` after its arrival: a follower's image is late by so much at most. A change that stands alone,
+or is one of the first few, is told at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GAP_MS = 20
 
 
 @dataclass(slots=True)
-class MarkPace:
+class HighWatermarkPacing:
     """How closely the commits of one leader follow each other."""
 
     newest: Offset = -1  # the high watermark

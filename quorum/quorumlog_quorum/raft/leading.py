@@ -43,7 +43,6 @@ def become_leader(core: Core, granting: tuple[NodeId, ...], now_ms: int) -> None
     start = core.log.accepted_end
     role = Leader(
         epoch_start_offset=start,
-        granting=granting,
         replicas=Replicas(core.voters, core.node_id, now_ms),
         rounds=ReadRounds(core.voters.others(core.node_id)),
         begin_at_ms=now_ms + core.config.begin_interval_ms,
@@ -137,10 +136,10 @@ def serve_parked(core: Core, now_ms: int) -> None:
         _serve(core, leader, fetch, now_ms, is_voter=True)
     due_ms = leader.watched_due_ms
     if due_ms is None or due_ms > now_ms:
-        if core.high_watermark <= leader.watched_mark:
+        if core.high_watermark <= leader.watched_high_watermark:
             return
         round_ms = core.config.observer_round_ms(len(leader.replicas.observers))
-        if leader.watched_at_ms + round_ms > now_ms and leader.watched_mark >= 0:
+        if leader.watched_at_ms + round_ms > now_ms and leader.watched_high_watermark >= 0:
             leader.hold_watching(leader.watched_at_ms + round_ms)
             return
     end = min(core.high_watermark, core.log.written_end)
@@ -155,13 +154,13 @@ def serve_parked(core: Core, now_ms: int) -> None:
 
 def _serve(core: Core, leader: Leader, fetch: ParkedFetch, now_ms: int, *, is_voter: bool) -> None:
     """Answer this fetch, or park it."""
-    end = core.log.written_end if is_voter else min(leader.watched_mark, core.log.written_end)
-    is_news = (core.high_watermark if is_voter else leader.watched_mark) > fetch.high_watermark
+    end = core.log.written_end if is_voter else min(leader.watched_high_watermark, core.log.written_end)
+    is_news = (core.high_watermark if is_voter else leader.watched_high_watermark) > fetch.high_watermark
     if fetch.offset < end:
         leader.start_reading(fetch)
         core.add_effect(ReadForFetch(fetch.token, fetch.offset, fetch.max_bytes, end))
     elif (
-        (is_news and not leader.holds_mark_of(fetch, now_ms))
+        (is_news and not leader.holds_high_watermark_of(fetch, now_ms))
         or fetch.deadline_ms <= now_ms
         or fetch.read_round < leader.awaited_round
     ):
@@ -248,7 +247,7 @@ def _to_park(
         max_bytes=max(0, min(request.max_bytes, core.config.fetch_max_bytes)),
         high_watermark=request.high_watermark,
         deadline_ms=now_ms + wait_ms,
-        alone_ms=now_ms + core.config.mark_hold_ms,
+        alone_ms=now_ms + core.config.high_watermark_hold_ms,
         read_round=leader.rounds.meant(request.read_round) if is_voter else NEVER_AWAITED,
     )
 

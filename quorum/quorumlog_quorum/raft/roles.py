@@ -11,7 +11,7 @@ from enum import Enum
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.quorum import FetchSnapshotRequest
-from quorumlog_quorum.raft.high_watermark_pacing import MarkPace
+from quorumlog_quorum.raft.high_watermark_pacing import HighWatermarkPacing
 from quorumlog_quorum.raft.read_rounds import NONE_TOLD, ReadRounds
 from quorumlog_quorum.raft.replicas import Replicas
 from quorumlog_quorum.raft.voter_change import VoterChange
@@ -81,7 +81,7 @@ class FetchState:
 
 
 @dataclass(slots=True)
-class StandingState:
+class VoterRequestState:
     """A follower's own requests about itself as a voter: at most one is in flight."""
 
     in_flight: int | None = None  # its correlation
@@ -150,7 +150,7 @@ class Follower:
     fetch_by_ms: int  # the fetch timeout: a good answer is due by then
     fetch: FetchState
     has_fetched: bool = False  # successfully, from this leader, in this epoch
-    standing: StandingState = field(default_factory=StandingState)
+    voter_request: VoterRequestState = field(default_factory=VoterRequestState)
     offered_high_watermark: Offset = -1  # the leader's; this node's own never passes its log
     read_round: int = NONE_TOLD  # the newest that this leader has told
 
@@ -195,17 +195,18 @@ class HandOver:
 class Leader:
     role = RaftRole.LEADER
     epoch_start_offset: Offset  # the offset of its LeaderChange record
-    granting: tuple[NodeId, ...]
     replicas: Replicas
     rounds: ReadRounds
     begin_at_ms: int  # when to send BeginQuorumEpoch again to the voters that do not fetch
     parked: list[ParkedFetch] = field(default_factory=list)  # of voters
     watching: list[ParkedFetch] = field(default_factory=list)  # of observers, which get what is committed
-    watched_mark: Offset = -1  # what observers may have: the high watermark of the last round of answers to them
+    watched_high_watermark: Offset = (
+        -1
+    )  # what observers may have: the high watermark of the last round of answers to them
     watched_at_ms: int = 0  # when that was
     watched_due_ms: int | None = None  # when the first wait of an observer is over; None: none waits
     sorted_by: Offset | None = None  # the voters' record by which fetches were told apart; None: the static set
-    pace: MarkPace = field(default_factory=MarkPace)
+    pace: HighWatermarkPacing = field(default_factory=HighWatermarkPacing)
     reading: dict[int, ParkedFetch] = field(default_factory=dict)  # by token: fetches whose records are being read
     sharing: dict[int, list[int]] = field(default_factory=dict)  # by token of a read: other fetches that it answers
     claim_end: Offset = 0  # exclusive; set at the start: what must be committed before it claims its leadership
@@ -236,12 +237,12 @@ class Leader:
         taken, self.parked = self.parked, []
         return taken
 
-    def take_watching(self, mark: Offset, now_ms: int) -> list[ParkedFetch]:
+    def take_watching(self, high_watermark: Offset, now_ms: int) -> list[ParkedFetch]:
         """A round of answers: to be looked at for this high watermark."""
         taken, self.watching = self.watching, []
-        if mark > self.watched_mark:
+        if high_watermark > self.watched_high_watermark:
             self.watched_at_ms = now_ms
-        self.watched_due_ms, self.watched_mark = None, mark
+        self.watched_due_ms, self.watched_high_watermark = None, high_watermark
         return taken
 
     def hold_watching(self, until_ms: int) -> None:
@@ -254,9 +255,9 @@ class Leader:
         self.parked = [fetch for fetch in everyone if voters.names(fetch.key)]
         self.watching = [fetch for fetch in everyone if not voters.names(fetch.key)]
         self.sorted_by, self.watched_due_ms = sorted_by, min((one.deadline_ms for one in self.watching), default=None)
-        self.watched_mark = -1  # they are looked at next
+        self.watched_high_watermark = -1  # they are looked at next
 
-    def holds_mark_of(self, fetch: ParkedFetch, now_ms: int) -> bool:
+    def holds_high_watermark_of(self, fetch: ParkedFetch, now_ms: int) -> bool:
         """Whether a new high watermark alone is no reason yet to answer this fetch."""
         return now_ms < fetch.alone_ms and self.pace.holds
 

@@ -19,7 +19,7 @@ from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import VoterRequest, VoterResponse
 from quorumlog_quorum.raft.membership import MAX_LEVEL, MIN_LEVEL
 from quorumlog_quorum.raft.outbox import InFlightRequest
-from quorumlog_quorum.raft.roles import Follower, StandingState
+from quorumlog_quorum.raft.roles import Follower, VoterRequestState
 from quorumlog_quorum.raft.voters import DYNAMIC_LEVEL
 
 
@@ -53,14 +53,14 @@ def on_voter_response(
     done = response is not None and response.error_code == ErrorCode.NONE
     told = done and isinstance(request.message, UpdateRaftVoterRequest)
     removed = done and isinstance(request.message, RemoveRaftVoterRequest)
-    wait_ms = core.config.retry_backoff_ms if removed else core.config.standing_retry_ms
+    wait_ms = core.config.retry_backoff_ms if removed else core.config.voter_request_retry_ms
     state.on_done(now_ms + wait_ms, is_told=told)
 
 
-def _state(core: Core) -> StandingState | None:
+def _state(core: Core) -> VoterRequestState | None:
     """None unless this node follows a leader and has copied from it."""
     if isinstance(core.role, Follower) and core.role.has_fetched and not core.shutting_down:
-        return core.role.standing
+        return core.role.voter_request
     return None
 
 
@@ -77,7 +77,7 @@ def _wanted(core: Core) -> VoterRequest | None:
 
 def _is_told(core: Core) -> bool:
     if core.history.level < DYNAMIC_LEVEL:
-        return isinstance(core.role, Follower) and core.role.standing.is_told
+        return isinstance(core.role, Follower) and core.role.voter_request.is_told
     return core.voters.by_id[core.node_id] == core.membership.as_voter(core.key)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from quorumlog.slices import Sliced
 from quorumlog_quorum.metadata.listener import RaftListener
-from quorumlog_quorum.metadata.snapshot_load import ImageLoad
+from quorumlog_quorum.metadata.snapshot_records import ImageLoad
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, SnapshotReader
 from quorumlog_storage.writer.writer import Outcome

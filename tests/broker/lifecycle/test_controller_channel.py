@@ -17,7 +17,7 @@ from quorumlog.messages.controller import BrokerHeartbeatResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Connection, NotDelivered, OutcomeUnknown, Transport
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
-from quorumlog_quorum.metadata.subscription import ActiveController
+from quorumlog_quorum.metadata.loader import ActiveController
 
 OTHER = ActiveController(2, 4, Endpoint(name="INTERNAL", host="127.0.0.1", port=29093))
 MOVED = BrokerHeartbeatResponse(error_code=ErrorCode.NOT_CONTROLLER)

@@ -23,12 +23,10 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog_quorum.metadata.features import (
-    ACCESS_LEVEL,
     CORDON_LEVEL,
     INCARNATION_LEVEL,
     LATEST_LEVEL,
     OTHERS_LEVEL,
-    TOKEN_LEVEL,
     TRANSACTION_LEVEL,
 )
 from quorumlog_quorum.metadata.frame import BadRecord, decode_record, encode_record, has_field, is_written_at
@@ -71,8 +69,8 @@ def test_the_level_decides_the_version_that_is_written(level: int, version: int,
 FIRST = [
     (RegisterControllerRecord, OTHERS_LEVEL),
     (ClusterIncarnationRecord, INCARNATION_LEVEL),
-    (AccessControlEntryRecord, ACCESS_LEVEL),
-    (DelegationTokenRecord, TOKEN_LEVEL),
+    (AccessControlEntryRecord, 5),
+    (DelegationTokenRecord, 6),
     (BeginTransactionRecord, TRANSACTION_LEVEL),
 ]
 

@@ -28,9 +28,9 @@ from quorumlog_quorum.metadata.loader import (
     MAX_RECORDS_PER_DELTA,
     MAX_WORK_PER_STEP,
     PARTITIONS_GONE_PER_RECORD,
+    MetadataListener,
     MetadataLoader,
 )
-from quorumlog_quorum.metadata.subscription import MetadataListener
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from tests.rules import rule
 

@@ -152,7 +152,7 @@ def test_a_leader_that_does_not_understand_is_asked_again_later() -> None:
     refused = UpdateRaftVoterResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, leader_id=LEADER, leader_epoch=EPOCH)
     answer(raft, UpdateRaftVoterRequest, refused, 20)
     assert sends(answer_fetch(raft, 500), UpdateRaftVoterRequest) == []
-    assert len(sends(raft.step(TimerFired(), 20 + CONFIG.standing_retry_ms), UpdateRaftVoterRequest)) == 1
+    assert len(sends(raft.step(TimerFired(), 20 + CONFIG.voter_request_retry_ms), UpdateRaftVoterRequest)) == 1
 
 
 # --- joining by itself ---

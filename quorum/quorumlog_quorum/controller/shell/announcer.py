@@ -15,8 +15,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import RegisterControllerRequest, RegisterControllerResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
-from quorumlog_quorum.metadata.loader import MetadataLoader
-from quorumlog_quorum.metadata.subscription import ActiveController
+from quorumlog_quorum.metadata.loader import ActiveController, MetadataLoader
 
 CALL_TIMEOUT_MS = 5_000
 BACKOFF_MIN_MS = 100

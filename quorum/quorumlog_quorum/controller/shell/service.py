@@ -3,7 +3,7 @@
 Everything that decides is in `core`. What the shell adds is order: an operation runs and appends its first slice before
 its handler's first suspension, so operations take effect in the order of their calls (runner.py). Its answer leaves
 when the high watermark has passed its records, or, if it wrote none, all that it may have read; and then only once the
-leadership is confirmed (confirmed_reads.py).
+leadership is confirmed (ConfirmedReads).
 """
 
 from __future__ import annotations

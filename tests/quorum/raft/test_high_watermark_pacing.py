@@ -17,7 +17,7 @@ from quorumlog_quorum.raft.events import (
     RecordsRead,
     TimerFired,
 )
-from quorumlog_quorum.raft.high_watermark_pacing import GAP_MS, RUN, MarkPace
+from quorumlog_quorum.raft.high_watermark_pacing import GAP_MS, RUN, HighWatermarkPacing
 from quorumlog_quorum.raft.raft import Raft
 from quorumlog_quorum.raft.roles import Leader
 from quorumlog_storage.rules.epochs import EpochStart
@@ -90,7 +90,7 @@ def test_the_next_records_carry_it() -> None:
 @rule("kraft 4.16", "kraft 4.17")
 def test_it_waits_no_longer_than_the_limit() -> None:
     raft, _, now_ms = after(RUN, 1)
-    due_ms = now_ms + CONFIG.mark_hold_ms
+    due_ms = now_ms + CONFIG.high_watermark_hold_ms
     assert raft.deadline_ms() == due_ms
     assert answers(raft.step(TimerFired(), due_ms - 1)) == []
     assert answers(raft.step(TimerFired(), due_ms)) == [(1, raft.core.high_watermark, b"")]
@@ -102,7 +102,7 @@ def test_a_read_does_not_wait_for_records() -> None:
 
 
 def test_the_pace() -> None:
-    pace = MarkPace()
+    pace = HighWatermarkPacing()
     for turn in range(RUN):
         assert not pace.holds
         pace.note(turn, 10 * turn)
