@@ -118,7 +118,7 @@ class SimCluster(BaseCluster):
         for host in self.layout.spares:
             self.machines[host].in_service = False
         self.invariants.watch(self.machines)
-        self.network.on_admitted = self.invariants.calls.on_admitted
+        self.network.on_admitted = self.invariants.on_admitted
 
     @property
     def invariants(self) -> Invariants:

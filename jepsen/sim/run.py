@@ -14,8 +14,9 @@ from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
 from jepsen.sim.cluster import GROUP_HOST, JOINT_HOST, TRANSACTIONS_HOST, SimCluster
-from jepsen.sim.invariants.deletions import LEADERS_SEEN
-from jepsen.sim.invariants.level_states import IMAGES_SEEN
+from jepsen.sim.invariants.group_logs import GroupLogs
+from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.transactions import TransactionLogs
 from jepsen.sim.profiles.layout import Layout
 from jepsen.sim.profiles.plan import (
     BALANCED,
@@ -91,6 +92,8 @@ class _Simulation:
         self._phases = Phases(self.cluster, self.cluster.problems)
         self.workload = Workload(self.cluster, self.plan)
         self.nemesis = Nemesis(self.cluster, self.plan, cuts)
+        mirrors, findings = self.cluster.invariants.mirrors, self.cluster.findings
+        self._group_logs, self._transaction_logs = GroupLogs(mirrors, findings), TransactionLogs(mirrors, findings)
         self.healing_ms = 0
         self._began_ns = -1
         self.history_findings: list[Finding] = []
@@ -193,14 +196,14 @@ class _Simulation:
             self.history_findings = check_history(self.workload.history)
             if members is not None:
                 self.history_findings += members.check(self.cluster.invariants.coordinators.expiries)
-                self.cluster.invariants.group_logs.at_the_end(self.cluster.image, self.cluster.machines)
+                self._group_logs.at_the_end(self.cluster.image, self.cluster.machines)
             if transactional is not None:
                 self.history_findings += transactional.check()
             if drivers is not None:
-                logs = self.cluster.invariants.transaction_logs.joint(self.cluster.image, self.cluster.machines)
+                logs = self._transaction_logs.joint(self.cluster.image, self.cluster.machines)
                 self.history_findings += drivers.check(logs, self.cluster.invariants.coordinators.joint_levels)
             if transactional is not None or drivers is not None:
-                self.cluster.invariants.transaction_logs.at_the_end(self.cluster.image, self.cluster.machines)
+                self._transaction_logs.at_the_end(self.cluster.image, self.cluster.machines)
 
     # --- steps ---
 
@@ -235,47 +238,26 @@ class _Simulation:
             "topics": len(history.created),
             **self.workload.chores,
             **(self.workload.levels.counts if self.workload.levels is not None else {}),
-            "metadata transactions": invariants.metadata_transactions.begun,
-            "of them aborted": invariants.metadata_transactions.aborted,
-            **({LEADERS_SEEN: invariants.deletions.seen} if invariants.deletions.seen else {}),
-            **({IMAGES_SEEN: invariants.level_states.seen} if self.plan.imports else {}),
-            "epochs led": len(invariants.quorum.leaders),
-            "votes": invariants.promises.votes_granted,
-            "partition leaders": invariants.partitions.leader_changes,
-            **{name: count for name, count in invariants.unclean.counts.items() if count},
             "brokers above three": self.cluster.layout.extra,
-            **invariants.racks.counts,
-            "partition changes": invariants.partitions.isr_changes,
-            "promises broken by power": invariants.durability.broken,
-            "ends of logs lost": len(invariants.durability.losses),
-            "tails compared": invariants.tails.compared,
-            "fetched batches compared": invariants.fetches.batches,
-            "index entries checked": invariants.log_parts.index_entries,
-            "producers compared": invariants.producers.compared,
-            "appends checked": invariants.appends.appended,
-            "indexes that rotted": invariants.rot.planted,
-            "indexes mended": invariants.rot.mended,
-            "starts moved by policies": invariants.retention.moves,
-            "asked when deposed": invariants.controller_answers.asked_when_deposed,
-            "acks=1 checked": invariants.answers.acked_by_leaders,
-            "directories failed": invariants.directories.failures,
-            **{name: count for name, count in invariants.new_disks.counts.items() if count},
-            **(invariants.moves.counts if self.plan.moves else {}),
-            **(invariants.reassigning_counts if self.plan.reassigns else {}),
-            "metadata": invariants.quorum.committed_end,
-            "metadata snapshots": invariants.quorum.snapshots,
-            "metadata snapshots fetched": invariants.quorum.installed,
+            **invariants.exercised(*self._left_out()),
             "ms to heal": self.healing_ms,
             **self.workload.compaction.counts,
             **self.workload.beside.counts,
-            **(invariants.coordinators.all_counts if self.plan.has_coordinators else {}),
-            **(invariants.group_logs.counts if self.plan.groups else {}),
-            **invariants.transaction_logs.counts,
+            **(self._group_logs.exercised if self.plan.groups else {}),
+            **self._transaction_logs.exercised,
             "full buffers": self.cluster.network.full_buffers,
-            **invariants.disk_events.counts,
             **dict.fromkeys(self.plan.faults, 0),
             **self.cluster.counts,
         }
+
+    def _left_out(self) -> list[Invariant]:
+        """Those whose counts say something only where the plan has what they look at."""
+        told: list[Invariant] = []
+        invariants, plan = self.cluster.invariants, self.plan
+        told += [] if plan.imports else [invariants.level_states]
+        told += [] if plan.moves else [invariants.moves]
+        told += [] if plan.reassigns else [invariants.reassignments, invariants.throttles, invariants.forgetting]
+        return told + ([] if plan.has_coordinators else [invariants.coordinators])
 
 
 def _settings(plan: Plan) -> dict[str, str]:

@@ -63,7 +63,7 @@ class Scene:
         promises = Promises(
             self.cluster.machines, invariants.mirrors, invariants.durability, findings, lambda _machine: None
         )
-        promises.look(message)
+        promises.on_message(message)
         return [finding.name for finding in findings.found]
 
     def forget_replica(self, monkeypatch: pytest.MonkeyPatch, *, epochs_later: int) -> None:

@@ -371,7 +371,7 @@ def test_acks_1_for_what_was_written_after_the_leadership_is_found(
 
 def test_a_record_of_acks_1_that_its_leader_lost_is_found(scene: Scene) -> None:
     scene.acked(scene.end - 1, acks=1)
-    scene.answers.at_the_end(scene.lead)
+    scene.answers.check_kept(scene.lead)
     assert not scene.findings
     leadership = scene.leaderships.current(scene.lead, scene.led.key)
     assert leadership is not None

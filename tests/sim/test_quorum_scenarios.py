@@ -133,15 +133,15 @@ def test_s26_a_leader_that_stood_still_acknowledges_nothing_late(seed: int) -> N
 def stop_inside_a_change(world: QuorumWorld, leader: Machine) -> None:
     """SIGSTOP as soon as the leader has taken a client's change, before it is committed."""
     taken: list[Message] = []
-    contact = world.cluster.hooks.contact
-    admit = contact.on_admitted
+    network = world.cluster.network
+    admit = network.on_admitted
 
     def on_admitted(message: Message) -> None:
         admit(message)
         if message.path == _ALTER and message.destination == leader.host:
             taken.append(message)
 
-    contact.on_admitted = on_admitted
+    network.on_admitted = on_admitted
     assert leader.node is not None and leader.node.driver is not None and leader.node.driver.raft is not None
     raft = leader.node.driver.raft
     until_ns = world.cluster.scheduler.now_ns + 10_000 * NS_PER_MS

@@ -13,8 +13,10 @@ An acknowledgement with acks=0 promises nothing and is not sent.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.invariant import Invariant, serving_brokers
 from jepsen.sim.invariants.leaderships import Leadership, Leaderships
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
@@ -25,6 +27,7 @@ from quorumlog.ids import Offset
 from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
 from quorumlog.records.batch import headers
 from quorumlog_broker.replicas.replica import Replica
+from quorumlog_quorum.metadata.image import Image
 
 _ACKS_ALL, _ACKS_LEADER = -1, 1
 
@@ -35,6 +38,10 @@ class AnswerInvariants(Invariant):
     def __init__(self, leaderships: Leaderships, mirrors: Mirrors, findings: Findings) -> None:
         self._leaderships, self._mirrors, self._findings = leaderships, mirrors, findings
         self.acked_by_leaders = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"acks=1 checked": self.acked_by_leaders}
 
     def on_produced(self, machine: Machine, request: ProduceRequest, response: ProduceResponse) -> None:
         for topic, asked in zip(response.topics, request.topics, strict=True):
@@ -54,7 +61,11 @@ class AnswerInvariants(Invariant):
             if log_of(replica) == log:
                 self._check_kept(machine, replica)
 
-    def at_the_end(self, machine: Machine) -> None:
+    def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
+        for machine in serving_brokers(machines):
+            self.check_kept(machine)
+
+    def check_kept(self, machine: Machine) -> None:
         plane = data_plane_of(machine)
         for replica in plane.registry.replicas.values() if plane is not None else ():
             self._check_kept(machine, replica)

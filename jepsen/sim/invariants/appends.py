@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.lives import LifeInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
@@ -19,7 +22,7 @@ from quorumlog_broker.partition.partition import Role
 from quorumlog_broker.replicas.replica import Replica
 
 
-class AppendInvariants:
+class AppendInvariants(Invariant):
     """appended: batches that were looked at."""
 
     def __init__(self, lives: LifeInvariants, findings: Findings) -> None:
@@ -27,8 +30,11 @@ class AppendInvariants:
         self._replicas: dict[tuple[str, str], Replica] = {}  # by host and log; checked before use
         self.appended = 0
 
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"appends checked": self.appended}
+
     def on_written(self, machine: Machine, log: str, batch: Batch) -> None:
-        """A process has appended a batch to a partition's log."""
         replica = self._replica(machine, log)
         if replica is None or machine.node is None:
             return

@@ -7,9 +7,11 @@ outcome is not known. A heartbeat's answer that lets the broker go on as it is s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.watched_transport import OnOutcome
@@ -30,23 +32,22 @@ _SAYS_NOTHING = frozenset(
 )
 
 
-def _nothing(_outcome: Any) -> None:
-    return None
-
-
-class ControllerAnswers:
+class ControllerAnswers(Invariant):
     """asked_when_deposed: requests that came to a controller after its replacement."""
 
     def __init__(self, metadata: LogTruth, findings: Findings) -> None:
         self._metadata, self._findings = metadata, findings
         self.asked_when_deposed = 0
 
-    def on_asked(self, machine: Machine, request: Any) -> OnOutcome:
-        """A request has come to an internal listener."""
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"asked when deposed": self.asked_when_deposed}
+
+    def on_asked(self, machine: Machine, request: Any) -> OnOutcome | None:
         raft = raft_of(machine)
         newest = self._metadata.epoch
         if raft is None or raft.role is not RaftRole.LEADER or raft.epoch >= newest:
-            return _nothing
+            return None
         self.asked_when_deposed += 1
         epoch = raft.epoch
         return lambda outcome: self._on_answered(machine, request, outcome, epoch, newest)

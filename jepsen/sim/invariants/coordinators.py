@@ -87,7 +87,7 @@ class CoordinatorInvariants(Invariant):
         self._stable: dict[tuple[str, int, Log], tuple[Epoch, Offset]] = {}
 
     @property
-    def all_counts(self) -> dict[str, int]:
+    def exercised(self) -> dict[str, int]:
         of_groups = (self.expiries, self._static_restarts, self._rebalances, self._consumer_sessions, self._targets)
         parts = (*of_groups, self._decisions, self._joint)
         counts = self.counts | {WAITED: sum(self._waited.values())}
@@ -274,7 +274,7 @@ class CoordinatorInvariants(Invariant):
 
     # --- at the end ---
 
-    def at_the_end(self, machines: dict[str, Machine]) -> None:
+    def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
         for host, machine in machines.items():
             for one in coordinators_of(machine):
                 if isinstance(one._shard, GroupShard) and (left := one._shard._offsets.pending.groups()):

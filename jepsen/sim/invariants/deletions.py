@@ -7,6 +7,8 @@ leaders that are elected cleanly, from the ISR or the ELR; so it is looked at on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
@@ -25,6 +27,10 @@ class DeletionInvariants(Invariant):
         self._before: dict[str, Offset] = {}  # by log: the largest that was acknowledged
         self._watches = False
         self.seen = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {LEADERS_SEEN: self.seen} if self.seen else {}
 
     def watch(self) -> None:
         self._watches = True

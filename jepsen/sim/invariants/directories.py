@@ -14,8 +14,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.invariant import Invariant, serving_brokers
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES, SECOND_DATA
 from jepsen.sim.truth.directory_ids import directory_id_of, is_of_node
@@ -65,6 +67,10 @@ class DirectoryInvariants(Invariant):
             if not is_sick and life.path not in machine.struck and machine.host not in self._crashes_expected:
                 what = f"{life.path} of {machine.host} is offline: {life.failure!r}"
                 self._findings.broken("directory-fails-alone", f"{what}; nothing has struck it in this life")
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"directories failed": self.failures}
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""
@@ -140,6 +146,10 @@ class DirectoryInvariants(Invariant):
                 others = [one for one in self._beside(machine, newest, log) if is_of_node(machine, one)]
                 found += [f"{other}/{name}" for other in others]
         return found
+
+    def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
+        for machine in serving_brokers(machines):
+            self.check_copies(machine)
 
     def check_copies(self, machine: Machine) -> None:
         """Of a machine whose directories have been online for a while."""

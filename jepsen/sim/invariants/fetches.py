@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.offsets import OffsetInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
@@ -24,12 +27,16 @@ from quorumlog.records.batch import BatchHeader, headers
 from quorumlog_broker.replicas.replica import Replica
 
 
-class FetchInvariants:
+class FetchInvariants(Invariant):
     """batches: how many were compared with the log."""
 
     def __init__(self, offsets: OffsetInvariants, mirrors: Mirrors, findings: Findings) -> None:
         self._offsets, self._mirrors, self._findings = offsets, mirrors, findings
         self.batches = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"fetched batches compared": self.batches}
 
     def on_fetched(self, machine: Machine, request: FetchRequest, response: FetchResponse) -> None:
         plane = data_plane_of(machine)

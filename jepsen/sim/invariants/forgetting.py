@@ -10,7 +10,7 @@ That no acknowledged record is lost, and that every broker is back in the end, i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
@@ -30,6 +30,10 @@ class ForgettingInvariants(Invariant):
         self._epochs: dict[NodeId, BrokerEpoch] = {}  # of every broker that was ever registered: the last one
         self._away: dict[NodeId, dict[_Partition, None]] = {}  # brokers that are not registered: the partitions there
         self.counts = {CAME_BACK: 0}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""

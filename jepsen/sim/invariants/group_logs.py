@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jepsen.checkers.findings import Findings
 from jepsen.checkers.group_log import Generation, Step, check_log
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.transactions import logs_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
@@ -18,12 +19,16 @@ from quorumlog.records.coordinator.offsets import GroupMetadataKey, GroupMetadat
 from quorumlog_quorum.metadata.image import Image
 
 
-class GroupLogs:
+class GroupLogs(Invariant):
     """counts: what was looked at."""
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:
         self._mirrors, self._findings = mirrors, findings
         self.counts = {"group records checked": 0}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
         """All replicas are equal, and nothing was compacted."""

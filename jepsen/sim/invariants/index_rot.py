@@ -9,9 +9,11 @@ invariants of indexes in memory leave out the segments that `is_rotten` names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
@@ -35,13 +37,17 @@ class _Rotten:
     since_ns: int
 
 
-class IndexRot:
+class IndexRot(Invariant):
     """planted, mended: files, so far."""
 
     def __init__(self, brokers: list[Machine], findings: Findings) -> None:
         self._brokers, self._findings = brokers, findings
         self._rotten: dict[tuple[str, str], _Rotten] = {}  # by host and path
         self.planted = self.mended = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"indexes that rotted": self.planted, "indexes mended": self.mended}
 
     def start(self, scheduler: Scheduler) -> None:
         self._scheduler, self._rng = scheduler, scheduler.rng("index rot")

@@ -6,6 +6,8 @@ product's, which names the obstacles of a downgrade.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from quorumlog_quorum.metadata.image import Image
@@ -21,6 +23,10 @@ class LevelStates(Invariant):
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self.seen = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {IMAGES_SEEN: self.seen}
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""

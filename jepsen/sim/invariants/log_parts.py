@@ -12,7 +12,7 @@ What was checked is checked again only where the epochs were replaced or the ind
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Findings
@@ -52,6 +52,10 @@ class LogPartsInvariants(Invariant):
         self._mirrors, self._findings, self._is_rotten = mirrors, findings, is_rotten
         self._checked: dict[str, dict[PartitionKey, _Checked]] = {}  # by host
         self.index_entries = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"index entries checked": self.index_entries}
 
     def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""

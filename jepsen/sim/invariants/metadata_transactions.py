@@ -5,7 +5,10 @@ Reads the committed log itself, record by record, and does not use the productio
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.truth.log_mirror import LogMirror
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord
@@ -14,7 +17,7 @@ from quorumlog_quorum.metadata.frame import decode_record
 from quorumlog_quorum.metadata.image import Image
 
 
-class MetadataTransactions:
+class MetadataTransactions(Invariant):
     """begun, aborted: transactions in the committed log. begun_at: the offset of the open one's first record."""
 
     def __init__(self, findings: Findings) -> None:
@@ -23,8 +26,11 @@ class MetadataTransactions:
         self.begun_at: Offset | None = None
         self.begun, self.aborted = 0, 0
 
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"metadata transactions": self.begun, "of them aborted": self.aborted}
+
     def on_growth(self, mirror: LogMirror, before: Offset, after: Offset) -> None:
-        """The log up to `after` is committed now; `mirror` holds it. before: where it ended until now."""
         content = mirror.content(before, after)
         assert content is not None, f"{mirror.path}: no bytes from {before} to {after}"
         for header in headers(content):
@@ -38,8 +44,7 @@ class MetadataTransactions:
                         self.begun_at = None
                         self.aborted += isinstance(end, AbortTransactionRecord)
 
-    def check_image(self, host: str, image: Image) -> None:
-        """A node has published this image."""
+    def on_published(self, host: str, image: Image) -> None:
         is_open = self.begun_at is not None and image.offset > self.begun_at
         if is_open or any(first < image.offset <= last for first, last in self._inside):
             what = f"{host} publishes an image at {image.offset}, inside a metadata transaction"

@@ -10,6 +10,8 @@ No record may be lost on the way: the copy is the replica's log for all other in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
@@ -35,6 +37,10 @@ class MoveInvariants(Invariant):
         self._named: dict[tuple[str, NodeId], dict[Uuid, None]] = {}  # directories since the replica's last move
         self._looked: dict[str, int] = {}  # by host: the life whose start was looked at
         self.counts = {MOVED: 0, DROPPED: 0, FOUND: 0}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""

@@ -15,6 +15,7 @@ other logs, and makes no second copy beside one that is only out of sight, is on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
@@ -62,13 +63,17 @@ class NewDiskInvariants(Invariant):
             what = f"life {machine.life} of {machine.host} makes {place.name} in {place.directory}"
             self._findings.broken("nothing-in-its-place", f"{what}; it lay in {known.directory}, which is gone")
 
-    def at_the_end(self, image: Image, brokers: list[Machine]) -> None:
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {name: count for name, count in self.counts.items() if count}
+
+    def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
         replicas = {
             log_id(f"{topic.name}-{index}", topic.id): partition.replicas
             for topic in image.sorted_topics()
             for index, partition in topic.sorted_partitions()
         }
-        for machine in brokers:
+        for machine in machines.values():
             for log in self._lost.get(machine.host, ()):
                 if machine.node_id not in replicas.get(log, ()):
                     continue

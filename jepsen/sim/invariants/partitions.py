@@ -16,7 +16,7 @@ the newest committed metadata: each broker stops with it when it hears of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
@@ -24,7 +24,7 @@ from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC
 from jepsen.sim.truth.durability import Durability
-from jepsen.sim.truth.mirrors import Mirrors, log_id, log_of
+from jepsen.sim.truth.mirrors import METADATA, Mirrors, log_id, log_of
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
@@ -62,10 +62,13 @@ class PartitionInvariants(Invariant):
         self._replaced: dict[str, dict[NodeId, Uuid]] = {}  # by log and broker: see forget_disk
         self._incarnations: dict[NodeId, Uuid] = {}  # as in the newest image
         self._directories: dict[NodeId, tuple[Uuid, ...]] = {}  # likewise
-        self._metadata_end: Offset = 0
         self._image_offset: Offset = 0
         self.leader_changes = 0
         self.isr_changes = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"partition leaders": self.leader_changes, "partition changes": self.isr_changes}
 
     def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""
@@ -87,9 +90,8 @@ class PartitionInvariants(Invariant):
                 seen.high_watermark = core.high_watermark
                 self._on_high_watermark(machine, replica)
 
-    def on_registrations(self, image: Image, metadata_end: Offset) -> None:
-        """image: the newest committed one. metadata_end: end of the committed metadata, published or not."""
-        self._metadata_end, self._image_offset = metadata_end, image.offset
+    def on_image(self, image: Image) -> None:
+        self._image_offset = image.offset
         self._incarnations = {node_id: broker.incarnation_id for node_id, broker in image.brokers.items()}
         self._directories = {node_id: broker.log_directories for node_id, broker in image.brokers.items()}
         before, self._registrations = self._registrations, {}
@@ -133,8 +135,8 @@ class PartitionInvariants(Invariant):
         """Whether the log's topic is in the newest committed metadata."""
         return log in self._registrations
 
-    def on_metadata_end(self, metadata_end: Offset) -> None:
-        self._metadata_end = metadata_end
+    def on_cut(self, machine: Machine, log: str) -> None:
+        self.check_candidates(log)
 
     def on_acked(self, logs: Sequence[str], offset: Offset, value: bytes, enough: int, *, deleted: bool) -> int:
         """A producer got an acknowledgement, with acks=all, for this record at this offset.
@@ -221,7 +223,7 @@ class PartitionInvariants(Invariant):
             return
         for node_id in _candidates(partition):
             if not self._holds(node_id, log):
-                self._judge(_Suspicion(log, node_id, self._metadata_end))
+                self._judge(_Suspicion(log, node_id, self._mirrors.truth(METADATA).end))
 
     def _judge(self, suspicion: _Suspicion) -> None:
         partition = self._registrations.get(suspicion.log)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
@@ -38,14 +39,13 @@ class _Asked:
     own_epoch: Epoch
 
 
-class PreVotes:
+class PreVotes(Invariant):
     def __init__(self, machines: dict[str, Machine], findings: Findings) -> None:
         self._machines, self._findings = machines, findings
         self._asked: dict[tuple[str, str, int], _Asked] = {}  # by candidate, voter and call number
         self._told: dict[str, Epoch] = {}  # host -> the largest epoch that another message can have told it
 
-    def look(self, message: Message) -> None:
-        """A message is about to leave its host."""
+    def on_message(self, message: Message) -> None:
         if message.path not in _PATHS or not (self._votes(message.source) and self._votes(message.destination)):
             return
         if message.path == _VOTE.method.path and message.phase is Phase.REQUEST:

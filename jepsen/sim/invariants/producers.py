@@ -10,6 +10,7 @@ are gone, it knows only what came later, and compares that.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Findings
@@ -46,6 +47,10 @@ class ProducerInvariants(Invariant):
         self._mirrors, self._findings = mirrors, findings
         self._replays: dict[str, dict[PartitionKey, _Replay]] = {}  # by host
         self.compared = 0
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"producers compared": self.compared}
 
     def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""

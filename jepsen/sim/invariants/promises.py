@@ -51,9 +51,8 @@ class Promises(VotePromises):
         self._durability = durability
         self._on_replica_fetch = on_replica_fetch
 
-    def look(self, message: Message) -> None:
-        """A message is about to leave its host."""
-        super().look(message)
+    def on_message(self, message: Message) -> None:
+        super().on_message(message)
         if message.phase is not Phase.REQUEST or message.source not in self._machines:
             return
         if message.path == _FETCH.method.path:

@@ -21,11 +21,14 @@ Reads the core's description and the disks below it, and changes neither. One ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
+from jepsen.sim.settings import METADATA_LOG
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog_quorum.metadata.check import violations
@@ -50,7 +53,7 @@ class _Known:
     voters_at: Offset | None = None
 
 
-class QuorumInvariants:
+class QuorumInvariants(Invariant):
     """leaders: the leader of each epoch. image: the newest committed image that any node has published.
 
     lied_about: hosts that probes were made to take for dead although they live.
@@ -70,7 +73,7 @@ class QuorumInvariants:
         self._hashes: dict[Offset, tuple[int, str]] = {0: (EMPTY.state_hash, "nobody")}
         self._forgotten: dict[str, None] = {}  # hosts that do not hold what they once held
         self.image = EMPTY
-        self.on_image: Callable[[str, Image], None] = lambda _host, _image: None  # each that a node publishes
+        self.tell_published: Callable[[str, Image], None] = lambda _host, _image: None  # each that a node publishes
         self.snapshots = 0  # that some node took, fetched or found at its start
         self.installed = 0  # of them, those that took the place of a log
 
@@ -78,7 +81,16 @@ class QuorumInvariants:
     def committed_end(self) -> Offset:
         return self._truth.end
 
-    def after(self, machine: Machine) -> None:
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {
+            "epochs led": len(self.leaders),
+            "metadata": self.committed_end,
+            "metadata snapshots": self.snapshots,
+            "metadata snapshots fetched": self.installed,
+        }
+
+    def on_touch(self, machine: Machine) -> None:
         """Called after each step of this machine's process."""
         node = machine.node
         if node is None or node.driver is None:
@@ -98,6 +110,11 @@ class QuorumInvariants:
         self._forgotten[host] = None
         self._durable_epochs.pop(host, None)
         self._votes = {key: voted for key, voted in self._votes.items() if key[0] != host}
+
+    def on_disk(self, machine: Machine, kind: str, path: str) -> None:
+        is_state = kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)
+        if is_state and machine.config.is_controller:
+            self.on_state_file(machine, durable_state(machine))
 
     def on_state_file(self, machine: Machine, state: QuorumState) -> None:
         """`quorum-state` is durable with this content."""
@@ -265,7 +282,7 @@ class QuorumInvariants:
         mirrors = [(machine.host, self._mirrors.of(machine, METADATA)) for machine in voters]
         return [host for host, mirror in mirrors if mirror.durable_end() >= end and mirror.chain_at(end) == chain]
 
-    def on_cut(self) -> None:
+    def on_metadata_cut(self) -> None:
         """The metadata log on some disk may have become shorter."""
         if self._voters is None:
             return
@@ -277,7 +294,7 @@ class QuorumInvariants:
     # --- images ---
 
     def _on_image(self, host: str, image: Image) -> None:
-        self.on_image(host, image)
+        self.tell_published(host, image)
         known = self._hashes.setdefault(image.offset, (image.state_hash, host))
         if known[0] != image.state_hash:
             what = f"images at {image.offset} differ between {known[1]} and {host}"

@@ -6,9 +6,11 @@ voters. A process that was stopped takes what had arrived while it stood still, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.quorum import majority_of, raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
@@ -41,7 +43,7 @@ class _Leadership:
     heard_ns: dict[str, int] = field(default_factory=dict)
 
 
-class QuorumContact:
+class QuorumContact(Invariant):
     """writes: changes that leaders took and that were checked."""
 
     def __init__(self, controllers: list[Machine], findings: Findings) -> None:
@@ -49,14 +51,16 @@ class QuorumContact:
         self._leaderships: dict[str, _Leadership] = {}  # by host
         self.writes = 0
 
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"leaders' writes": self.writes}
+
     def on_admitted(self, message: Message) -> None:
-        """A listener is about to carry out this request."""
         leadership = self._leaderships.get(message.destination)
         if leadership is not None and message.path in _CONTACTS:
             leadership.heard_ns[message.source] = self._findings.now_ns()
 
-    def after(self, machine: Machine) -> None:
-        """Called after each step of this machine's process."""
+    def after_controller(self, machine: Machine) -> None:
         raft = raft_of(machine)
         if raft is None or raft.role is not RaftRole.LEADER:
             self._leaderships.pop(machine.host, None)

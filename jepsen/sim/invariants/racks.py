@@ -6,6 +6,8 @@ brokers only where it must. Partitions that were reassigned lie where the operat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from quorumlog.ids import Uuid
@@ -22,6 +24,10 @@ class RackInvariants(Invariant):
         self._known: dict[tuple[Uuid, int], None] = {}
         self._all_active = False  # in the image before
         self.counts = {SPREAD: 0}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""

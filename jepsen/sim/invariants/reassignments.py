@@ -10,6 +10,8 @@ For all other invariants, a replica that left is none, and one that came is like
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.truth.mirrors import log_id
@@ -31,6 +33,10 @@ class ReassignmentInvariants(Invariant):
         self._findings = findings
         self._known: dict[str, PartitionRegistration] = {}  # by log, as in the newest image
         self.counts = {CAME: 0, WENT: 0, HELD_UP: 0}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""

@@ -12,10 +12,11 @@ A clock that was ahead may have been believed, so ages are judged by the latest 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.invariant import Invariant, serving_brokers
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
@@ -47,6 +48,10 @@ class RetentionInvariants(Invariant):
         self.moves = 0
         self.retained: dict[str, Offset] = {}
         mirrors.may_begin_at = self._may_begin_at
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"starts moved by policies": self.moves}
 
     def on_image(self, image: Image) -> None:
         """The newest committed one."""
@@ -93,7 +98,14 @@ class RetentionInvariants(Invariant):
         own = [_policy(replica.config) for replica in replicas if log_of(replica) == log]  # perhaps of older metadata
         return [policy for policy in (*told, *own) if policy is not None]
 
-    def at_the_end(self, machine: Machine, replica: Replica, interval_ms: int) -> None:
+    def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
+        for machine in serving_brokers(machines):
+            plane = data_plane_of(machine)
+            assert plane is not None, f"{machine.host} has not healed"
+            for replica in plane.registry.replicas.values():
+                self._check_expired(machine, replica, machine.config.log_retention_check_interval_ms)
+
+    def _check_expired(self, machine: Machine, replica: Replica, interval_ms: int) -> None:
         """interval_ms: `log.retention.check.interval.ms`. The settings have not changed for so long."""
         config, mirror = replica.config, self._mirrors.of_replica(machine, replica)
         first = mirror.batch_at(mirror.base)

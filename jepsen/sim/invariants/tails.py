@@ -9,6 +9,7 @@ no room for a batch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
@@ -44,6 +45,10 @@ class TailInvariants(Invariant):
     def proves_enough(self, seconds: int) -> bool:
         """seconds: how long the run took, virtual."""
         return self.compared >= seconds * _COMPARED_PER_S_MIN or not self._has_room
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"tails compared": self.compared}
 
     def after(self, machine: Machine, changed: list[Replica]) -> None:
         """Called after each step of this broker's process."""

@@ -19,6 +19,7 @@ from copy import copy
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.truth.mirrors import Mirrors, log_id
@@ -56,7 +57,7 @@ class _Window:
     largest_batch: int = 0
 
 
-class ThrottleInvariants:
+class ThrottleInvariants(Invariant):
     """counts: bytes of throttled replicas that passed, and fetches that a throttle held back."""
 
     def __init__(self, brokers: Sequence[Machine], mirrors: Mirrors, findings: Findings) -> None:
@@ -66,6 +67,10 @@ class ThrottleInvariants:
         self._images: dict[str, Image] = {}  # by host of the leader: the newest that was looked at
         self._left_ns: dict[tuple[str, bytes, int, NodeId], int] = {}  # when a follower left an ISR
         self.counts = {THROTTLED: 0, HELD_BACK: 0}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def on_fetched(self, machine: Machine, request: FetchRequest, response: FetchResponse) -> None:
         plane = data_plane_of(machine)

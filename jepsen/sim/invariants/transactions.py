@@ -5,11 +5,14 @@ jepsen.checkers.transactional.logs and jepsen.checkers.joint.logs judge them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
 from jepsen.checkers.joint.events import ChildRecord, DecisionRecord
 from jepsen.checkers.joint.logs import LogRecord
 from jepsen.checkers.transactional.logs import DataBatch, IdRecord, Partition, check_logs
 from jepsen.joint.recorder import JOINT
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
 from jepsen.sim.truth.mirrors import Mirrors, log_id
@@ -23,12 +26,16 @@ from quorumlog.records.coordinator.transactions import TransactionKey, Transacti
 from quorumlog_quorum.metadata.image import Image
 
 
-class TransactionLogs:
+class TransactionLogs(Invariant):
     """counts: what was looked at."""
 
     def __init__(self, mirrors: Mirrors, findings: Findings) -> None:
         self._mirrors, self._findings = mirrors, findings
         self.counts: dict[str, int] = {}
+
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return self.counts
 
     def at_the_end(self, image: Image, machines: dict[str, Machine]) -> None:
         """All replicas are equal, and nothing is under way any more."""

@@ -13,9 +13,11 @@ one step is left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.level_states import TAKES_AN_IMPORT
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
@@ -26,7 +28,7 @@ from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ReplicaLogInfo
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog_quorum.controller.shell.service import ControllerService
-from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import RECOVERING, PartitionRegistration
 
 UNCLEAN, LONGEST, LOG_ENDS = "unclean elections", "elections of the longest log", "ends of logs told"
@@ -52,17 +54,24 @@ class _Seen:
     unclean: int = 0
 
 
-class UncleanElectionInvariants:
+class UncleanElectionInvariants(Invariant):
     """machines: all of them, by host. counts: what happened."""
 
     def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
         self._told: dict[str, dict[_Key, dict[NodeId, _Told]]] = {}  # by the host of the controller that asked
         self._seen: dict[tuple[str, int], _Seen] = {}  # by host and life
+        self._image = EMPTY  # the newest committed one
         self.counts = {UNCLEAN: 0, LONGEST: 0, LOG_ENDS: 0}
 
-    def look(self, message: Message, image: Image) -> None:
-        """A message is about to leave its host. image: the newest committed one."""
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {name: count for name, count in self.counts.items() if count}
+
+    def on_image(self, image: Image) -> None:
+        self._image = image
+
+    def on_message(self, message: Message) -> None:
         if message.path != _CALL.method.path or message.phase is not Phase.RESPONSE:
             return
         response = _CALL.codec.decode_response(message.data)
@@ -74,10 +83,10 @@ class UncleanElectionInvariants:
                 self.counts[LOG_ENDS] += 1
                 one = _Told(response.broker_epoch, end, self._findings.now_ns())
                 told.setdefault((info.topic_id, info.index), {})[machine.node_id] = one
-                self._check_end(machine, info, image)
+                self._check_end(machine, info)
 
-    def _check_end(self, machine: Machine, info: ReplicaLogInfo, image: Image) -> None:
-        topic = image.topics.get(info.topic_id)
+    def _check_end(self, machine: Machine, info: ReplicaLogInfo) -> None:
+        topic = self._image.topics.get(info.topic_id)
         if topic is None:
             return
         mirror = self._mirrors.of(machine, log_id(f"{topic.name}-{info.index}", topic.id))
@@ -85,8 +94,7 @@ class UncleanElectionInvariants:
             what = f"{machine.host} says that {topic.name}-{info.index} ends at {info.log_end_offset}"
             self._findings.broken("log-end-is-told", f"{what}; on its disk it ends at {mirror.end}")
 
-    def after(self, machine: Machine) -> None:
-        """Called after each step of this controller's process."""
+    def after_controller(self, machine: Machine) -> None:
         node = machine.node
         controller = None if node is None else node.controller
         seen = self._seen.setdefault((machine.host, machine.life), _Seen())

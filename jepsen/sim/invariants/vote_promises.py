@@ -11,7 +11,10 @@ Checks the bytes on the wire, decoded by the production codec, against the disk 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
 from jepsen.sim.settings import METADATA_LOG
@@ -28,19 +31,22 @@ _OLDER_FETCH = OLDER[QuorumFetchRequest]
 STATE_PATH = f"{METADATA_LOG}/{QUORUM_STATE_NAME}"
 
 
-class VotePromises:
+class VotePromises(Invariant):
     def __init__(self, machines: dict[str, Machine], mirrors: Mirrors, findings: Findings) -> None:
         self._machines, self._mirrors, self._findings = machines, mirrors, findings
         self._asked: dict[tuple[str, str, int], list[VoteRequest]] = {}  # by candidate, voter and call number
         self._granted: dict[tuple[str, Epoch], NodeId] = {}
         self.votes_granted = 0
 
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"votes": self.votes_granted}
+
     def forget_disk(self, host: str) -> None:
         """An operator put an older state in the place of this voter's: it knows its later votes no more."""
         self._granted = {key: candidate for key, candidate in self._granted.items() if key[0] != host}
 
-    def look(self, message: Message) -> None:
-        """A message is about to leave its host."""
+    def on_message(self, message: Message) -> None:
         if message.path == _VOTE.method.path:
             self._on_vote(message)
         elif message.phase is Phase.REQUEST and message.path == _QUORUM_FETCH.method.path:

@@ -20,7 +20,6 @@ from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.phases import Phases
 from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.truth.disk_events import METADATA_REMOVED, METADATA_SEGMENTS
 
 START_S = 20
 AGREES_S = 20  # after healing: a leader, all nodes serving, and everything committed shown by each
@@ -140,21 +139,8 @@ class _Simulation:
             "refused": history.refused,
             "reads": sum(len(reads) for reads in (*history.topic_reads.values(), *history.setting_reads.values())),
             "confirmed reads": history.confirmed,
-            "committed changes": hooks.log.changes,
-            "metadata transactions": hooks.transactions.begun,
-            "of them aborted": hooks.transactions.aborted,
-            "metadata": hooks.quorum.committed_end,
-            "epochs led": len(hooks.quorum.leaders),
-            "votes": hooks.votes.votes_granted,
-            "leaders' writes": hooks.contact.writes,
-            "asked when deposed": hooks.answers.asked_when_deposed,
-            "snapshots written": hooks.snapshots.written,
-            "snapshots loaded": hooks.snapshots.loaded,
-            "snapshots removed": hooks.snapshots.removed,
-            "set aside while running": hooks.snapshots.set_aside,
             "ms to heal": self._healing_ms,
-            "metadata segments": hooks.disk_events.counts[METADATA_SEGMENTS],
-            "metadata segments removed": hooks.disk_events.counts[METADATA_REMOVED],
+            **hooks.exercised(),
             **dict.fromkeys(self._plan.faults, 0),
             **self._cluster.counts,
         }
