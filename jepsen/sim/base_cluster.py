@@ -41,8 +41,8 @@ class BaseInvariants:
         self.crashes = 0
 
     def listen(self, *everyone: Invariant) -> None:
-        """Whose hooks are called, and in which order. Call once, when `quorum` is there."""
-        self.everyone = (self.quorum, *everyone)
+        """Whose hooks are called from now on, and in which order. Call it when `quorum` is there."""
+        self.everyone = everyone
         self._on_message = overridden(everyone, "on_message")
         self._on_admitted = overridden(everyone, "on_admitted")
         self._on_asked = overridden(everyone, "on_asked")
@@ -56,7 +56,7 @@ class BaseInvariants:
     def exercised(self, *left_out: Invariant) -> dict[str, int]:
         """What all of them looked at, but for some."""
         found = dict[str, int]()
-        for one in self.everyone:
+        for one in (self.quorum, *self.everyone):
             found |= {} if one in left_out else one.exercised
         return found | self.disk_events.counts
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 from quorum_world import FETCH_TIMEOUT_MS, QuorumWorld, quorum_world
 
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.time.scheduler import NS_PER_MS
@@ -133,15 +134,14 @@ def test_s26_a_leader_that_stood_still_acknowledges_nothing_late(seed: int) -> N
 def stop_inside_a_change(world: QuorumWorld, leader: Machine) -> None:
     """SIGSTOP as soon as the leader has taken a client's change, before it is committed."""
     taken: list[Message] = []
-    network = world.cluster.network
-    admit = network.on_admitted
 
-    def on_admitted(message: Message) -> None:
-        admit(message)
-        if message.path == _ALTER and message.destination == leader.host:
-            taken.append(message)
+    class Taken(Invariant):
+        def on_admitted(self, message: Message) -> None:
+            if message.path == _ALTER and message.destination == leader.host:
+                taken.append(message)
 
-    network.on_admitted = on_admitted
+    hooks = world.cluster.hooks
+    hooks.listen(*hooks.everyone, Taken())
     assert leader.node is not None and leader.node.driver is not None and leader.node.driver.raft is not None
     raft = leader.node.driver.raft
     until_ns = world.cluster.scheduler.now_ns + 10_000 * NS_PER_MS

@@ -45,7 +45,7 @@ class TwoIncarnations:
 
     def __init__(self, seed: int, settings: Mapping[str, str] | None = None) -> None:
         """settings: of every node, beside the usual ones."""
-        self.settings = dict(settings or {})
+        self.seed, self.settings = seed, dict(settings or {})
         self.known = KnownMetadata()
         self.scheduler = Scheduler(seed)
         self.network = Network(self.scheduler)

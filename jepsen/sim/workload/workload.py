@@ -118,10 +118,9 @@ class Workload:
     def idle(self) -> bool:
         return len(self._nursery) == len(self._readers) == 0 and self.beside.idle
 
-    def drop(self) -> None:
-        """The simulation is over."""
-        for loop in (self.loop, self._reader_loop, *self.beside.loops.values()):
-            loop.kill()
+    @property
+    def loops(self) -> list[SimLoop]:
+        return [self.loop, self._reader_loop, *self.beside.loops.values()]
 
     def _client_loop(self, host: str) -> SimLoop:
         loop = SimLoop(self._scheduler, host, on_error=self._on_error)
