@@ -19,6 +19,7 @@ from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S, TimeStandsStill
 
+HEALING_S = 90  # of a cluster, and of each of its clients
 _LOOK_S = 0.01
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 

@@ -23,6 +23,8 @@ from jepsen.sim.invariants.producers import ProducerInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.invariants.tails import TailInvariants
 from jepsen.sim.machine.machine import Machine
+from jepsen.sim.profiles.sizes import Sizes
+from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch, LogMirror
 from jepsen.sim.truth.mirrors import Mirrors, log_of
@@ -117,7 +119,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimCluster]:
-    with calm_cluster(12, seed=SEED, draw_sizes=True) as cluster:
+    with calm_cluster(12, seed=SEED, sizes=Sizes.of_seed(Scheduler(SEED).rng)) as cluster:
         yield cluster
 
 

@@ -32,10 +32,8 @@ from jepsen.sim.profiles.plan import (
     ALL_FAULTS,
     BALANCED,
     BROKERS,
-    CHORES,
     DIRECTORIES,
     DIRECTORY_FAULTS,
-    DURABILITY,
     GROUPS,
     IMPORTS,
     JOINT,
@@ -47,7 +45,6 @@ from jepsen.sim.profiles.plan import (
     REASSIGN,
     SECOND_COPIES,
     TRANSACTIONS,
-    VOTERS,
 )
 from jepsen.sim.scripts.aimed import PROPOSED_LATE
 from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
@@ -70,6 +67,7 @@ from jepsen.sim.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.strikes.directories import RETURNED
 from jepsen.sim.strikes.pairs import PARTNERS, SAME
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
+from jepsen.sim.workload.chores import CHORES, DURABILITY, VOTERS
 from jepsen.sim.workload.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
 from jepsen.sim.workload.joint import LEFT_OPEN
 from jepsen.sim.workload.moves import ASKED, CANCELS

@@ -8,12 +8,13 @@ time; the others keep the defaults, because a log of one segment takes other way
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from quorumlog.throttle_settings import FOLLOWER_REPLICAS, LEADER_REPLICAS
 from quorumlog.topic_config import EVERY_REPLICA
 
+DURABILITY, RETENTION, INDEX_ROT = "durability", "retention", "index rot"
 _SNAPSHOTS_SHARE = 0.8  # of the seeds with small sizes
 _SMALL_SHARE = 0.75  # of the seeds
 _RETENTION_SHARE = 0.25  # of the seeds, unless the profile decides
@@ -34,17 +35,25 @@ class Sizes:
     rots: bool = False
 
     @classmethod
+    def of_seed(cls, rng: Callable[[str], random.Random], always: Collection[str] = ()) -> Sizes:
+        """rng: by the name of a concern. always: those of DURABILITY, RETENTION, INDEX_ROT that every seed has."""
+        sizes = cls.drawn(rng("sizes"))
+        sizes = sizes.with_durability(rng("durability"), 1.0 if DURABILITY in always else _PAGE_CACHE_SHARE)
+        sizes = sizes.with_retention(rng("retention"), 1.0 if RETENTION in always else _RETENTION_SHARE)
+        return sizes.with_index_rot(rng("sizes of index rot"), 1.0 if INDEX_ROT in always else _ROT_SHARE)
+
+    @classmethod
     def drawn(cls, rng: random.Random) -> Sizes:
         return _small(rng) if rng.random() < _SMALL_SHARE else cls()
 
-    def with_retention(self, rng: random.Random, share: float = _RETENTION_SHARE) -> Sizes:
+    def with_retention(self, rng: random.Random, share: float) -> Sizes:
         """With this probability, topics let records go."""
         if rng.random() >= share:
             return self
         node, topic = _keeping(rng)
         return replace(self, node={**self.node, **node}, topic={**self.topic, **topic})
 
-    def with_index_rot(self, rng: random.Random, share: float = _ROT_SHARE) -> Sizes:
+    def with_index_rot(self, rng: random.Random, share: float) -> Sizes:
         """With this probability, bits of index files flip, and indexes are checked often (index_rot.py)."""
         if rng.random() >= share:
             return self
@@ -52,7 +61,7 @@ class Sizes:
         topic = {"internal.segment.bytes": "1000", "index.interval.bytes": "1", "file.delete.delay.ms": "1000"}
         return replace(self, rots=True, node={**self.node, **node}, topic={**topic, **self.topic})
 
-    def with_durability(self, rng: random.Random, share: float = _PAGE_CACHE_SHARE) -> Sizes:
+    def with_durability(self, rng: random.Random, share: float) -> Sizes:
         """With this probability, all topics leave durability to the page cache (durability.py)."""
         if rng.random() >= share:
             return self

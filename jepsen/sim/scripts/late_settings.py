@@ -29,11 +29,6 @@ from quorumlog_quorum.metadata.registration import PartitionRegistration
 RAISED_MINIMUM, RAISED_DURABILITY, LATE_METADATA = "raised-minimum", "raised-durability", "late-metadata"
 TOLD_LATE, BACK_BEHIND = "minimums told late", "brokers back behind a raise"
 MINIMUM, DURABILITY = "min.insync.replicas", "durability"
-SETTINGS = {"replica.lag.time.max.ms": "500"}
-"""Of every node. A broker that gets no metadata asks another controller after a second, and soon knows no leader of the
-quorum; so a leader has to let its followers go before that."""
-OF_BROKERS = {"log.durability": "replicated", "min.insync.replicas": "1", "unclean.leader.election.enable": "true"}
-"""In the file of every broker, and of no controller. Both decide by the metadata, so it has no effect (decision 85)."""
 _ASKS_AGAIN_MS = 2_000  # then the leader waits for one answer that holds both, the minimum and the smaller ISR
 _RAISED_MS = 10_000  # the operator asks dead brokers first
 _ASKED_MS, _ALONE_MS, _FENCED_MS, _RETURN_MS, _ELECTION_MS = 3_000, 2_500, 7_000, 6_000, 4_000

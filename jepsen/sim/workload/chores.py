@@ -12,7 +12,6 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from jepsen.checkers.history import Deletion, History
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.profiles.plan import DURABILITY, VOTERS
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.workload.topics import Topic
 from jepsen.sim.workload.voter_chore import VoterChore
@@ -22,6 +21,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.rpc.transport import RpcError
 
+CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")
+DURABILITY = "durability"  # the operator changes `durability`: of the profile with late settings
+VOTERS = "voters"  # the operator changes the voters (voter_chore.py): a chore with a profile of its own
 PARTITIONS, MAX_PARTITIONS, REPLICAS = 3, 5, 3
 TOPICS = 3
 _GAP_S = (0.5, 4.0)
@@ -37,7 +39,7 @@ _DURABILITIES = ("synced", "replicated")
 
 
 class Chores:
-    """kinds: those of plan.CHORES that this run draws. counts: by kind, how often one was acknowledged.
+    """kinds: those of CHORES, DURABILITY, VOTERS that this run draws. counts: by kind, how often one was acknowledged.
 
     late_requests: the network may deliver a request a second time, or much later. A request that was not answered at
     once may have been sent again, and its first try may still be on its way. Such a request can reach the next life of
