@@ -1,7 +1,7 @@
 """What a simulation does: drawn per seed (swarm testing), or by a named profile: faults, chores, features.
 
-A new profile is an entry of PROFILES. A feature (feature.py) carries all that its runs have and others do not: settings,
-clients, the counts of its invariants, and what must be exercised.
+A new profile is an entry of PROFILES. A feature (feature.py) carries all that its runs have and others do not:
+settings, clients, the counts of its invariants, and what must be exercised.
 
 A swarm omits each kind of fault with probability 1/2, because a few faults together reach states that a mixture of all
 faults hides. A profile aims at one mechanism; the seed still decides when its faults strike.
@@ -122,7 +122,7 @@ EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a pl
 class Profile:
     """faults, chores: kinds. features: a run begins them in their order.
 
-    pairs: share of the strikes that are pairs, 0 to 1. late_share: of its seeds, in which requests arrive twice, or late.
+    pairs: share of the strikes that are pairs, 0 to 1. late_share: of its seeds that have the faults LATE, too.
     """
 
     faults: tuple[str, ...]
