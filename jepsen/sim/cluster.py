@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.layout import Layout
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S

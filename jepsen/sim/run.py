@@ -12,11 +12,11 @@ from typing import TextIO
 
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
+from jepsen.sim.blow import Blow
+from jepsen.sim.cuts import Cuts
 from jepsen.sim.profiles.plan import Plan
 from jepsen.sim.result import Result
-from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.simulation import HEALING_S, Simulation, run_alone
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler

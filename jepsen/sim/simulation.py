@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 from jepsen.checkers.findings import Finding
 from jepsen.sim.base_cluster import BaseCluster
+from jepsen.sim.blow import Blow
+from jepsen.sim.cuts import Cuts
 from jepsen.sim.result import AnyPlan, Result, Verdict
-from jepsen.sim.shrink.cuts import Cuts
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S, TimeStandsStill

@@ -11,7 +11,7 @@ from calm_cluster import calm_cluster
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.sizes import Sizes
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_id

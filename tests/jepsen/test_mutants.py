@@ -13,7 +13,7 @@ from jepsen.mutation.killers import finding_of, is_assertion
 from jepsen.mutation.mutant import KINDS, ROOT, Mutant, all_mutants, apply, copy_tree, touched_by
 from jepsen.mutation.table import SURVIVED, TABLE, Row, read_report, summary, write_report
 from jepsen.mutation.trial import run_mutants
-from jepsen.pool.job import QUORUM
+from jepsen.sim.job import QUORUM
 from jepsen.sim.profiles.plan import PROFILES
 from jepsen.sim.quorum.plan import STRIKES
 from jepsen.swarm import TURNS

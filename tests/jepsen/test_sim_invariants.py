@@ -23,7 +23,7 @@ from jepsen.sim.invariants.producers import ProducerInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.invariants.tails import TailInvariants
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.sizes import Sizes
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch, LogMirror

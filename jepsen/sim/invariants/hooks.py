@@ -45,7 +45,7 @@ from jepsen.sim.settings import COMPACTED_TOPIC, CONTROLLERS
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch
 from jepsen.sim.truth.mirrors import METADATA
-from jepsen.sim.workload.topics import Topic
+from jepsen.sim.truth.topics import Topic
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog_quorum.metadata.image import Image

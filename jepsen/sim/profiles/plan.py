@@ -14,16 +14,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.features import making, operators
-from jepsen.sim.features.feature import Feature, Rngs
-from jepsen.sim.features.groups import GROUPS as GROUPS_RUN
-from jepsen.sim.features.joint import JOINT as JOINT_RUN
-from jepsen.sim.features.transactions import TRANSACTIONS as TRANSACTIONS_RUN
+from jepsen.sim.cuts import Cuts
 from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.invariant import Invariant
-from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.sizes import Sizes
-from jepsen.sim.shrink.cuts import Cuts
+from jepsen.sim.layout import Layout
+from jepsen.sim.profiles import making, operators
+from jepsen.sim.profiles.feature import Feature, Rngs
+from jepsen.sim.profiles.groups import GROUPS as GROUPS_RUN
+from jepsen.sim.profiles.joint import JOINT as JOINT_RUN
+from jepsen.sim.profiles.transactions import TRANSACTIONS as TRANSACTIONS_RUN
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload.activity import Activity

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 
+from jepsen.sim.blow import Blow
 from jepsen.sim.quorum.cluster import QuorumCluster
 from jepsen.sim.quorum.plan import OF_TWO, QuorumPlan
 from jepsen.sim.quorum.strikes import quorum_strikes
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.strikes.disks import disk_strikes
 from jepsen.sim.strikes.network import Links, network_strikes
 from jepsen.sim.strikes.processes import process_strikes

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
+from jepsen.sim.blow import Blow
+from jepsen.sim.cuts import Cuts
 from jepsen.sim.quorum.clients import QuorumClients
 from jepsen.sim.quorum.cluster import QuorumCluster
 from jepsen.sim.quorum.nemesis import QuorumNemesis
 from jepsen.sim.quorum.plan import drawn
 from jepsen.sim.result import Result
-from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.simulation import Simulation, run_alone
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.trace import Trace

@@ -10,7 +10,7 @@ from quorumlog.nursery import Nursery
 
 if TYPE_CHECKING:
     from jepsen.sim.simulation import Phases
-    from jepsen.sim.workload.topics import Topic
+    from jepsen.sim.truth.topics import Topic
     from jepsen.sim.workload.workload import Workload
 
 

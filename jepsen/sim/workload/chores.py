@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from jepsen.checkers.history import Deletion, History
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.time.scheduler import NS_PER_S
-from jepsen.sim.workload.topics import Topic
+from jepsen.sim.truth.topics import Topic
 from jepsen.sim.workload.voter_chore import VoterChore
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError

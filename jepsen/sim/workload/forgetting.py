@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.workload.topics import Topic
+from jepsen.sim.truth.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId

@@ -15,8 +15,8 @@ from functools import partial
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.level_states import TAKES_AN_IMPORT
+from jepsen.sim.truth.topics import Topic
 from jepsen.sim.workload.levels import SAFE_DOWNGRADE
-from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.import_topic import TopicImport

@@ -14,7 +14,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.truth.mirrors import log_id
-from jepsen.sim.workload.topics import Topic
+from jepsen.sim.truth.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId

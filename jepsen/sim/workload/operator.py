@@ -9,11 +9,11 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.truth.topics import Topic
 from jepsen.sim.workload.forgetting import ForgettingChore
 from jepsen.sim.workload.reassignments import ReassignmentChore
 from jepsen.sim.workload.replacements import ReplacementChore
 from jepsen.sim.workload.throttles import ThrottleChore
-from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.nursery import Nursery
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from jepsen.sim.workload.topics import Topic
+from jepsen.sim.truth.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ErrorCode

@@ -13,7 +13,7 @@ import asyncio
 import random
 from collections.abc import Callable, Mapping
 
-from jepsen.sim.workload.topics import Topic
+from jepsen.sim.truth.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId

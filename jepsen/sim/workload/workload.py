@@ -23,13 +23,13 @@ from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.durability import Loss
+from jepsen.sim.truth.topics import Topic
 from jepsen.sim.workload.activity import Activity
 from jepsen.sim.workload.chores import MAX_PARTITIONS, Chores
 from jepsen.sim.workload.group_calls import UNITS_OF
 from jepsen.sim.workload.imports import IMPORTED
 from jepsen.sim.workload.moves import MoveChore
 from jepsen.sim.workload.reassignments import ReassignmentChore
-from jepsen.sim.workload.topics import Topic
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord

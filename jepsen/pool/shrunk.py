@@ -8,13 +8,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from jepsen.pool.job import QUORUM, Job
 from jepsen.pool.runner import Runner
+from jepsen.sim.blow import Blow
+from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.profiles.plan import Plan
 from jepsen.sim.quorum.plan import drawn
 from jepsen.sim.shrink.options import replay
 from jepsen.sim.shrink.shrinker import Axis, Case, Failure, Halves, Number, Parts, Say, Shrinker
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 
 _TEXT_CHARACTERS = 300  # of the evidence

@@ -19,7 +19,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.scripts.aimed import Script, Target, bring_back, choose_target, cut, mend, pause
+from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, cut, mend, pause
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER

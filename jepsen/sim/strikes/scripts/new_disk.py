@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.scripts.aimed import Script, bring_back, pause
-from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS, disk_of_another
-from jepsen.sim.scripts.last_copies import goes_down, logs_on, others_hold_all
 from jepsen.sim.settings import SECOND_DATA
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.disk_of_another import DISKS_OF_OTHERS, disk_of_another
+from jepsen.sim.strikes.scripts.last_copies import goes_down, logs_on, others_hold_all
 from quorumlog.errors import ApiError
 from quorumlog_storage.writer.directory_life import DirectoryState
 

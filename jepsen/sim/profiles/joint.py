@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from jepsen.checkers.findings import Finding
-from jepsen.sim.features.feature import Feature
 from jepsen.sim.invariants.transactions import TransactionLogs
+from jepsen.sim.profiles.feature import Feature
 from jepsen.sim.simulation import HEALING_S, Phases
 from jepsen.sim.workload.activity import Aside
 from jepsen.sim.workload.joint import SETTINGS, Joint

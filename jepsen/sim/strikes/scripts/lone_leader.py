@@ -16,7 +16,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.profiles.plan import LONE_LEADER
-from jepsen.sim.scripts.aimed import Script, bring_back, run_script
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, run_script
 from jepsen.sim.strikes.stage import Stage, Strike
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog_quorum.raft import RaftRole

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.coordinators import Coordinator, coordinators_of
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.scripts.aimed import Script
+from jepsen.sim.strikes.scripts.aimed import Script
 from jepsen.sim.strikes.stage import bring_up
 from jepsen.sim.workload.reborn_topic import REBORN
 from quorumlog.records.coordinator.joint import GivenUpKey

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.scripts.aimed import Script, bring_back, pause, run_script
 from jepsen.sim.settings import DATA, DIRECTORIES
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause, run_script
 from jepsen.sim.strikes.stage import Stage, Strike
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.ids import NO_NODE

@@ -1,4 +1,4 @@
-"""`python -m jepsen.pool.template`: has imported everything, and forks one child for each simulation.
+"""`python -m jepsen.template`: has imported everything, and forks one child for each simulation.
 
 A simulation needs about a second to import and another half to take its heap apart. A child needs neither: it begins
 with what the template has imported, and ends without destructors. It begins in the same state as every other, so its

@@ -17,8 +17,8 @@ import random
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.scripts.aimed import Script, bring_back, pause
 from jepsen.sim.settings import METADATA_LOG
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
 from jepsen.sim.truth.mirrors import METADATA
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft import RaftRole

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.scripts.aimed import Script, Target, bring_back, choose_target, pause
+from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, pause
 from quorumlog.ids import NodeId
 
 ASKED_WITHOUT = "deletions asked for while one who may lead was away"

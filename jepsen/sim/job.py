@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.checkers.findings import SIMULATION_ERROR
-from jepsen.sim.shrink.cuts import Cuts
+from jepsen.sim.cuts import Cuts
 
 QUORUM = "quorum"  # the profile that has no partitions: jepsen/sim/quorum
 

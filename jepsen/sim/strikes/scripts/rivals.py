@@ -10,7 +10,7 @@ import random
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
 from quorumlog.ids import Epoch
 from quorumlog.messages.quorum import VoteRequest
 from quorumlog.rpc.calls import BY_REQUEST

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from jepsen.checkers.findings import Finding
-from jepsen.sim.features.feature import Feature, Rngs
-from jepsen.sim.profiles.layout import Layout
+from jepsen.sim.layout import Layout
+from jepsen.sim.profiles.feature import Feature, Rngs
 from jepsen.sim.workload.activity import Activity, Operates
 from jepsen.sim.workload.compaction import Compaction
 from jepsen.sim.workload.imports import ImportChore

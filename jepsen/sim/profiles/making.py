@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jepsen.sim.features.feature import Feature
-from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.sizes import DURABILITY, INDEX_ROT, RETENTION
+from jepsen.sim.layout import Layout
+from jepsen.sim.profiles.feature import Feature
+from jepsen.sim.sizes import DURABILITY, INDEX_ROT, RETENTION
 
 SOME_LAYOUT = Feature(layout=lambda rng: Layout.drawn(rng("layout")))
 MORE_BROKERS = Feature(layout=lambda rng: Layout.drawn(rng("layout"), share=1.0))  # four to six, some of them in racks

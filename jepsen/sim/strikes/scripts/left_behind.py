@@ -12,7 +12,7 @@ import random
 
 from jepsen.sim.cluster import READER_HOST, SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.scripts.aimed import Script, mend, pause
+from jepsen.sim.strikes.scripts.aimed import Script, mend, pause
 from quorumlog.ids import Uuid
 
 LEFT_WITH_IT = "readers left with a broker that is behind"

@@ -14,8 +14,8 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.exchange import copy_of, files_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.machine.page_cache import FileNode
-from jepsen.sim.scripts.aimed import Script
-from jepsen.sim.scripts.last_copies import goes_down, logs_on
+from jepsen.sim.strikes.scripts.aimed import Script
+from jepsen.sim.strikes.scripts.last_copies import goes_down, logs_on
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN, LOCK_NAME
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.scripts.aimed import LEAVE_MS, Script, Target, bring_back, choose_target, pause
+from jepsen.sim.strikes.scripts.aimed import LEAVE_MS, Script, Target, bring_back, choose_target, pause
 
 OUTSIDERS = "outsiders alone"
 

@@ -19,8 +19,8 @@ from jepsen.sim.invariants.quorum import raft_of
 from jepsen.sim.invariants.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
-from jepsen.sim.scripts.aimed import Script, bring_back, pause
-from jepsen.sim.scripts.rivals import VoteHolder
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.rivals import VoteHolder
 from quorumlog.ids import Epoch
 from quorumlog_quorum.raft import RaftRole
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.invariant import Invariant
-from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.sizes import Sizes
+from jepsen.sim.layout import Layout
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.workload.activity import Activity
 from jepsen.sim.workload.workload import Workload
 

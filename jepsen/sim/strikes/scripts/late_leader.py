@@ -11,8 +11,8 @@ from __future__ import annotations
 import random
 
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
-from jepsen.sim.scripts.aimed import Script, Target, choose_target, pause
-from jepsen.sim.scripts.late_settings import LateMetadata
+from jepsen.sim.strikes.scripts.aimed import Script, Target, choose_target, pause
+from jepsen.sim.strikes.scripts.late_settings import LateMetadata
 from quorumlog.ids import NodeId
 
 LATE_LEADERS = "leaders that came back to longer successors"
