@@ -18,10 +18,11 @@ from collections.abc import Mapping
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant, serving_brokers
+from jepsen.sim.machine.disk import file_at, names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES, SECOND_DATA
 from jepsen.sim.truth.directory_ids import directory_id_of, is_of_node
-from jepsen.sim.truth.log_mirror import file_at, names_in, topic_id_of
+from jepsen.sim.truth.log_mirror import topic_id_of
 from jepsen.sim.truth.mirrors import Mirrors, log_id
 from jepsen.sim.truth.places import Place, is_copy, live_name, place_of
 from quorumlog.ids import NodeId

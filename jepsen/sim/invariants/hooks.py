@@ -7,7 +7,6 @@ from typing import Any
 
 from jepsen.checkers.findings import Findings
 from jepsen.checkers.history import Send
-from jepsen.sim.base_cluster import BaseInvariants
 from jepsen.sim.invariants.answers import AnswerInvariants
 from jepsen.sim.invariants.appends import AppendInvariants
 from jepsen.sim.invariants.calls import CallInvariants
@@ -40,6 +39,7 @@ from jepsen.sim.invariants.retention import RetentionInvariants
 from jepsen.sim.invariants.tails import TailInvariants
 from jepsen.sim.invariants.throttles import ThrottleInvariants
 from jepsen.sim.invariants.unclean_elections import UncleanElectionInvariants
+from jepsen.sim.invariants.watched import BaseInvariants
 from jepsen.sim.machine.machine import LOSING, Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, CONTROLLERS
 from jepsen.sim.truth.durability import Durability

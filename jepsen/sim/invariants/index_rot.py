@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
-from jepsen.sim.truth.log_mirror import file_at
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_storage.segment.segment import Segment
 

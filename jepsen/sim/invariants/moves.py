@@ -15,10 +15,11 @@ from collections.abc import Mapping
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.machine.disk import names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.truth.directory_ids import directory_id_of
-from jepsen.sim.truth.log_mirror import names_in, topic_id_of
+from jepsen.sim.truth.log_mirror import topic_id_of
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import Place, is_copy, live_name, place_of
 from quorumlog.ids import NodeId, Uuid

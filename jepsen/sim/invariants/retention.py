@@ -18,10 +18,11 @@ from typing import NamedTuple
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant, serving_brokers
 from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.machine.disk import names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.time.scheduler import NS_PER_S
-from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, LogMirror, names_in
+from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, LogMirror
 from jepsen.sim.truth.log_truth import LogTruth
 from jepsen.sim.truth.mirrors import Mirrors, log_of
 from quorumlog.ids import Offset

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
 from jepsen.sim.settings import METADATA_LOG
-from jepsen.sim.truth.log_mirror import file_at
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
 from quorumlog.ids import Epoch, NodeId
 from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk, file_at, names_in
 from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost, no_faults
 from jepsen.sim.machine.exchange import exchange
 from jepsen.sim.machine.page_cache import DirectoryNode
@@ -23,7 +23,6 @@ from jepsen.sim.settings import CLUSTER_ID, SECRET
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
-from jepsen.sim.truth.log_mirror import file_at, names_in
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.rpc.transport import Identity, Transport
@@ -141,6 +140,11 @@ class Machine:
         )
         self.disk.faults = faults
         self.disk.take_latency_ns()
+
+    def bring_up(self) -> None:
+        """Start it, unless it runs."""
+        if not self.alive:
+            self.start()
 
     def start(self) -> None:
         assert not self.alive, f"{self.host} runs already"

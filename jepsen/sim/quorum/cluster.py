@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jepsen.sim.base_cluster import BaseCluster, BaseInvariants
+from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.calls import CallInvariants
 from jepsen.sim.invariants.controller_answers import ControllerAnswers
 from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
@@ -10,6 +10,8 @@ from jepsen.sim.invariants.pre_votes import PreVotes
 from jepsen.sim.invariants.quorum import QuorumInvariants
 from jepsen.sim.invariants.quorum_contact import QuorumContact
 from jepsen.sim.invariants.vote_promises import VotePromises
+from jepsen.sim.invariants.watched import BaseInvariants
+from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.committed_log import CommittedLog
 from jepsen.sim.quorum.layout import Layout
@@ -17,7 +19,6 @@ from jepsen.sim.quorum.light_node import LightNode, build_light_node
 from jepsen.sim.quorum.snapshot_invariants import SnapshotInvariants
 from jepsen.sim.settings import DATA
 from jepsen.sim.trace import Trace
-from jepsen.sim.truth.log_mirror import file_at
 from jepsen.sim.truth.mirrors import METADATA
 from jepsen.sim.workload.levels import OLD
 from quorumlog.ids import Uuid

@@ -13,7 +13,7 @@ from jepsen.sim.quorum.strikes import quorum_strikes
 from jepsen.sim.strikes.disks import disk_strikes
 from jepsen.sim.strikes.network import Links, network_strikes
 from jepsen.sim.strikes.processes import process_strikes
-from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing, undo_all
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing, undo_all
 
 _MAX_AT_ONCE = 4
 _KEEP_UP_MS = 500
@@ -62,7 +62,7 @@ class QuorumNemesis:
     def _keep_up(self) -> None:
         """Restart every node that still stops, because a controlled shutdown was in progress."""
         for machine in self._everything.all:
-            bring_up(machine)
+            machine.bring_up()
         self._everything.later(_KEEP_UP_MS, self._keep_up)
 
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.machine.disk import file_at, names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.committed_log import CommittedLog
 from jepsen.sim.settings import METADATA_LOG
-from jepsen.sim.truth.log_mirror import file_at, names_in
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder
 from quorumlog_quorum.raft import RaftRole

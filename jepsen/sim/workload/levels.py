@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.strikes.stage import bring_up
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError, RequestFailed
@@ -92,7 +91,7 @@ class Levels:
     def _start_again(self, machine: Machine, life: int) -> None:
         if machine.life == life:
             machine.kill()
-            bring_up(machine)
+            machine.bring_up()
 
     async def _in_an_event(self, act: Callable[[], None]) -> None:
         """Of the scheduler: this task runs inside a step of a client."""

@@ -18,7 +18,6 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.coordinators import Coordinator, coordinators_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.strikes.scripts.aimed import Script
-from jepsen.sim.strikes.stage import bring_up
 from jepsen.sim.workload.reborn_topic import REBORN
 from quorumlog.records.coordinator.joint import GivenUpKey
 from quorumlog_broker.coordinator.groups.shard import GroupShard
@@ -67,7 +66,7 @@ def _kill_when(cluster: SimCluster, rng: random.Random, is_due: Callable[[Coordi
     try:
         yield (lambda: False), rng.randint(*_DEAD_MS)
     finally:
-        bring_up(machine)
+        machine.bring_up()
 
 
 def _active(machine: Machine) -> list[Coordinator]:

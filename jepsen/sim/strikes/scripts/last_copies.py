@@ -9,10 +9,11 @@ import random
 from collections.abc import Sequence
 
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.machine.disk import names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, METADATA_LOG
 from jepsen.sim.strikes.scripts.aimed import Script
-from jepsen.sim.truth.log_mirror import names_in, topic_id_of
+from jepsen.sim.truth.log_mirror import topic_id_of
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import live_name
 from quorumlog_quorum.metadata.registration import PartitionRegistration

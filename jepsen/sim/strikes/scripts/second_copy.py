@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.machine.disk import names_in
 from jepsen.sim.settings import DATA, SECOND_DATA
 from jepsen.sim.strikes.scripts.aimed import Condition, Script, Target, bring_back, choose_target, pause
 from jepsen.sim.time.scheduler import NS_PER_MS
-from jepsen.sim.truth.log_mirror import names_in
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import is_copy, live_name
 from quorumlog.errors import ApiError
