@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from jepsen.crash.audited import recovered_state, require_clean_audit
 from jepsen.crash.check import Violation, check_while_changing, image_hash, require
 from jepsen.crash.faults import CRASHES, DONE, SURVIVES, Fault, Variant, applicable, variants
-from jepsen.crash.reports import ToldAsError
 from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
-from jepsen.crash.workloads import WORKLOADS, Workload
+from jepsen.crash.workloads.catalogue import WORKLOADS, Workload
+from jepsen.crash.workloads.reports import ToldAsError
 from jepsen.crash.world import World
 from quorumlog_server.directories.directories import DirectoryProblem
 from quorumlog_storage.files.disk import DiskError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jepsen.live.pauses import Pause
+from jepsen.live.evidence.pauses import Pause
 from jepsen.live.plan import Kind
 from jepsen.live.steps import Step
 from jepsen.live.striker import StrikeRecord

@@ -1,7 +1,7 @@
 """How many brokers a simulated cluster has, and in which racks they are: drawn from the seed.
 
-The promises are about copies, not about brokers. What destroys a copy (`scripts/new_disk.py`) asks for each log on the
-disk who else holds it, so it is as survivable with six brokers as with three. Everything else gives a copy back.
+The promises are about copies, not about brokers. What destroys a copy (`strikes/scripts/new_disk.py`) asks for each log
+on the disk who else holds it, so it is as survivable with six brokers as with three. Everything else gives a copy back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALL = (*BROKERS, *MORE_BROKERS)
 class Layout:
     """racks: by host of a broker; a host that is not in it has none.
 
-    spares: hosts of brokers that are put up later, in the place of others (workload/replacements.py).
+    spares: hosts of brokers that are put up later, in the place of others (workload/operator/replacements.py).
     files: more settings of every broker, and of no controller.
     """
 

@@ -21,7 +21,7 @@ from jepsen.sim.strikes.nemesis import Nemesis
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.workload.joint import small_steps
+from jepsen.sim.workload.transactions.joint import small_steps
 from jepsen.sim.workload.workload import Workload
 
 START_S = 20  # for the first leader, registrations and the first topic

@@ -69,7 +69,7 @@ class Sizes:
         return replace(self, topic={**self.topic, "durability": "replicated", **flush})
 
     def with_throttled_replicas(self) -> Sizes:
-        """Whatever a broker copies counts for its throttles, once it has a rate (workload/throttles.py)."""
+        """Whatever a broker copies counts for its throttles, once it has a rate (workload/operator/throttles.py)."""
         return replace(self, topic={**self.topic, LEADER_REPLICAS: EVERY_REPLICA, FOLLOWER_REPLICAS: EVERY_REPLICA})
 
     def with_balanced_recovery(self, rng: random.Random) -> Sizes:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.quorum_contact import QuorumContact
+from jepsen.sim.invariants.metadata.quorum_contact import QuorumContact
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.clients import QuorumClients
 from jepsen.sim.quorum.cluster import QuorumCluster

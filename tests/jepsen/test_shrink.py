@@ -27,7 +27,7 @@ from jepsen.sim.shrink.options import cuts_of, replay, unfit
 from jepsen.sim.shrink.shrinker import MAX_TRIES, Axis, Case, Failure, Halves, Number, Parts, Shrinker
 from jepsen.sim.simulate import simulate
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
-from jepsen.sim.workload.chores import CHORES
+from jepsen.sim.workload.operator.chores import CHORES
 from quorumlog_quorum.raft import VoterSet
 
 WHOLE = Case(seconds=60, cuts=Cuts())

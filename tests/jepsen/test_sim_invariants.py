@@ -11,17 +11,17 @@ from calm_cluster import calm_cluster
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.answers import AnswerInvariants
-from jepsen.sim.invariants.appends import AppendInvariants
-from jepsen.sim.invariants.fetches import FetchInvariants
-from jepsen.sim.invariants.leaderships import Leaderships
-from jepsen.sim.invariants.lives import LifeInvariants
-from jepsen.sim.invariants.log_parts import LogPartsInvariants
-from jepsen.sim.invariants.offsets import OffsetInvariants
-from jepsen.sim.invariants.partitions import PartitionInvariants
-from jepsen.sim.invariants.producers import ProducerInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
-from jepsen.sim.invariants.tails import TailInvariants
+from jepsen.sim.invariants.replicas.answers import AnswerInvariants
+from jepsen.sim.invariants.replicas.appends import AppendInvariants
+from jepsen.sim.invariants.replicas.fetches import FetchInvariants
+from jepsen.sim.invariants.replicas.leaderships import Leaderships
+from jepsen.sim.invariants.replicas.lives import LifeInvariants
+from jepsen.sim.invariants.replicas.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.replicas.offsets import OffsetInvariants
+from jepsen.sim.invariants.replicas.partitions import PartitionInvariants
+from jepsen.sim.invariants.replicas.producers import ProducerInvariants
+from jepsen.sim.invariants.replicas.tails import TailInvariants
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.sizes import Sizes
 from jepsen.sim.time.scheduler import Scheduler

@@ -15,17 +15,17 @@ from jepsen.joint.driver import REFUSED_LATE
 from jepsen.joint.late import OTHERS_REFUSED
 from jepsen.joint.levels import KEPT, LEFT
 from jepsen.joint.levels import LOWERED as JOINT_LOWERED
-from jepsen.sim.invariants.coordinators import WAITED
-from jepsen.sim.invariants.deletions import LEADERS_SEEN
-from jepsen.sim.invariants.expiries import DELETED, UNSTAGED
-from jepsen.sim.invariants.joint_cores import REMOVED as COMPACTED_AWAY
-from jepsen.sim.invariants.level_states import IMAGES_SEEN
-from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
-from jepsen.sim.invariants.new_disks import FILLED
-from jepsen.sim.invariants.racks import SPREAD
-from jepsen.sim.invariants.reassignments import CAME, WENT
-from jepsen.sim.invariants.throttles import HELD_BACK
-from jepsen.sim.invariants.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
+from jepsen.sim.invariants.coordinators.coordinators import WAITED
+from jepsen.sim.invariants.coordinators.expiries import DELETED, UNSTAGED
+from jepsen.sim.invariants.coordinators.joint_cores import REMOVED as COMPACTED_AWAY
+from jepsen.sim.invariants.metadata.level_states import IMAGES_SEEN
+from jepsen.sim.invariants.placement.moves import DROPPED, FOUND, MOVED
+from jepsen.sim.invariants.placement.new_disks import FILLED
+from jepsen.sim.invariants.placement.racks import SPREAD
+from jepsen.sim.invariants.placement.reassignments import CAME, WENT
+from jepsen.sim.invariants.placement.throttles import HELD_BACK
+from jepsen.sim.invariants.placement.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
+from jepsen.sim.invariants.replicas.deletions import LEADERS_SEEN
 from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.plan import (
@@ -67,15 +67,15 @@ from jepsen.sim.strikes.scripts.restarted_voter import RESTARTED
 from jepsen.sim.strikes.scripts.second_copy import CAME_BACK, MADE, MOVED_BACK, cuts_at
 from jepsen.sim.strikes.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
-from jepsen.sim.workload.chores import CHORES, DURABILITY, VOTERS
-from jepsen.sim.workload.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
-from jepsen.sim.workload.joint import LEFT_OPEN
-from jepsen.sim.workload.moves import ASKED, CANCELS
-from jepsen.sim.workload.reassignments import BEGUN, ELECTED
-from jepsen.sim.workload.reborn_topic import STAGED
-from jepsen.sim.workload.replacements import REPLACED
-from jepsen.sim.workload.stager import RESTAGED
-from jepsen.sim.workload.transaction_levels import LOWERED, RAISED
+from jepsen.sim.workload.groups.reborn_topic import STAGED
+from jepsen.sim.workload.groups.stager import RESTAGED
+from jepsen.sim.workload.operator.chores import CHORES, DURABILITY, VOTERS
+from jepsen.sim.workload.operator.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
+from jepsen.sim.workload.operator.moves import ASKED, CANCELS
+from jepsen.sim.workload.operator.reassignments import BEGUN, ELECTED
+from jepsen.sim.workload.operator.replacements import REPLACED
+from jepsen.sim.workload.transactions.joint import LEFT_OPEN
+from jepsen.sim.workload.transactions.transaction_levels import LOWERED, RAISED
 from jepsen.swarm import TURNS, profile_of
 
 CHUNK = 5  # seeds per test

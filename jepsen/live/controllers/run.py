@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.checkers.findings import Finding
-from jepsen.live.audited import audit_nodes
 from jepsen.live.controllers.changes import Clients, Ledger
 from jepsen.live.controllers.evidence import Log, Strike, check_changes, check_logs, check_strikes, read_log
+from jepsen.live.evidence.audited import audit_nodes
 from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.rpc.transport import Address

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.clients import NOT_DELIVERED
-from jepsen.live.ledger import Ledger
+from jepsen.live.evidence.ledger import Ledger
 from jepsen.live.scenarios.latency import latency
 from jepsen.live.striker import StrikeRecord
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jepsen.live.ledger import NOT_ACKNOWLEDGED, Ledger
+from jepsen.live.evidence.ledger import NOT_ACKNOWLEDGED, Ledger
 
 
 @dataclass(frozen=True, slots=True)

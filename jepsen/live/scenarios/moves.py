@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import Evidence
-from jepsen.live.nodes import ASK_MS, TOPIC, LiveCluster
+from jepsen.live.cluster.nodes import ASK_MS, TOPIC, LiveCluster
 from jepsen.live.scenarios.directory_faults import run_quorumlog
 from jepsen.live.steps import Step
 from quorumlog.client.blocking import Cluster

@@ -33,7 +33,7 @@ from functools import partial
 from typing import Any
 
 from jepsen.sim.incarnations.two_incarnations import CALL_MS, NEW, OLD, Stopped, TwoIncarnations
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, DATA, INTERNAL_PORT, METADATA_LOG, SECRET, config_of
 from jepsen.sim.simulation import run_alone

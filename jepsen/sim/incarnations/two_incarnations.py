@@ -11,7 +11,7 @@ from typing import Any
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.incarnations.known_metadata import KnownMetadata
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.network.network import Network

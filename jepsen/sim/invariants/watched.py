@@ -6,7 +6,7 @@ from typing import Any
 
 from jepsen.checkers.findings import NODE_CRASHED, Findings
 from jepsen.sim.invariants.invariant import Invariant, overridden
-from jepsen.sim.invariants.quorum import QuorumInvariants
+from jepsen.sim.invariants.metadata.quorum import QuorumInvariants
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.network.watched_transport import OnOutcome

@@ -1,4 +1,6 @@
-"""Consumer groups (workload/groups.py): their members, the settings with which they rebalance all the time, checks."""
+"""Consumer groups (workload/groups/groups.py): their members, the settings with which they rebalance all the time,
+checks.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from jepsen.checkers.findings import Finding
-from jepsen.sim.invariants.group_logs import GroupLogs
+from jepsen.sim.invariants.coordinators.group_logs import GroupLogs
 from jepsen.sim.profiles.feature import Feature
 from jepsen.sim.simulation import HEALING_S, Phases
 from jepsen.sim.workload.activity import Aside
-from jepsen.sim.workload.groups import SETTINGS, Groups
+from jepsen.sim.workload.groups.groups import SETTINGS, Groups
 from jepsen.sim.workload.workload import Workload
 from quorumlog.nursery import Nursery
 

@@ -1,4 +1,4 @@
-"""Drivers of joint transactions (workload/joint.py)."""
+"""Drivers of joint transactions (workload/transactions/joint.py)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 
 from jepsen.checkers.findings import Finding
-from jepsen.sim.invariants.transactions import TransactionLogs
+from jepsen.sim.invariants.coordinators.transaction_logs import TransactionLogs
 from jepsen.sim.profiles.feature import Feature
 from jepsen.sim.simulation import HEALING_S, Phases
 from jepsen.sim.workload.activity import Aside
-from jepsen.sim.workload.joint import SETTINGS, Joint
+from jepsen.sim.workload.transactions.joint import SETTINGS, Joint
 from jepsen.sim.workload.workload import Workload
 from quorumlog.nursery import Nursery
 

@@ -12,7 +12,7 @@ TWO_DIRECTORIES = Feature(directories=2)
 BURSTS = Feature(extra="bursts", bursts=True)
 
 RECORDS_GO = Feature(always=RETENTION)  # all topics let records go
-INDEXES_ROT = Feature(always=INDEX_ROT)  # bits of index files flip (invariants/index_rot.py)
+INDEXES_ROT = Feature(always=INDEX_ROT)  # bits of index files flip (invariants/replicas/index_rot.py)
 PAGE_CACHE = Feature(always=DURABILITY)  # all topics are `durability=replicated`
 LONGEST_LOG_LEADS = Feature(  # where no replica is known to be whole
     sizes=lambda sizes, rng: sizes.with_balanced_recovery(rng("unclean recovery"))
@@ -21,7 +21,7 @@ LONGEST_LOG_LEADS = Feature(  # where no replica is known to be whole
 # A broker that gets no metadata asks another controller after a second, and soon knows no leader of the quorum; so a
 # leader has to let its followers go before that. What is in the file of every broker, and of no controller, has no
 # effect: both decide by the metadata (decision 85).
-LATE_SETTINGS = Feature(  # scripts/late_settings.py
+LATE_SETTINGS = Feature(  # strikes/scripts/late_settings.py
     settings={"replica.lag.time.max.ms": "500"},
     layout=lambda _: Layout(
         files={"log.durability": "replicated", "min.insync.replicas": "1", "unclean.leader.election.enable": "true"}

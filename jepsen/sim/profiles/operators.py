@@ -10,10 +10,10 @@ from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.feature import Feature, Rngs
 from jepsen.sim.workload.activity import Activity, Operates
 from jepsen.sim.workload.compaction import Compaction
-from jepsen.sim.workload.imports import ImportChore
-from jepsen.sim.workload.levels import Levels
-from jepsen.sim.workload.moves import MoveChore
-from jepsen.sim.workload.operator import Operator
+from jepsen.sim.workload.operator.at_brokers import Operator
+from jepsen.sim.workload.operator.imports import ImportChore
+from jepsen.sim.workload.operator.levels import Levels
+from jepsen.sim.workload.operator.moves import MoveChore
 from jepsen.sim.workload.workload import Workload
 from quorumlog.nursery import Nursery
 

@@ -27,7 +27,7 @@ from jepsen.sim.sizes import Sizes
 from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.trace import Trace
 from jepsen.sim.workload.activity import Activity
-from jepsen.sim.workload.chores import CHORES, DURABILITY, VOTERS
+from jepsen.sim.workload.operator.chores import CHORES, DURABILITY, VOTERS
 from jepsen.sim.workload.workload import Workload
 
 PROCESS = (

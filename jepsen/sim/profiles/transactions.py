@@ -1,4 +1,4 @@
-"""Transactional clients (workload/transactions.py), whose old ids come near the last epoch."""
+"""Transactional clients (workload/transactions/transactions.py), whose old ids come near the last epoch."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 
 from jepsen.checkers.findings import Finding
-from jepsen.sim.invariants.transactions import TransactionLogs
+from jepsen.sim.invariants.coordinators.transaction_logs import TransactionLogs
 from jepsen.sim.profiles.feature import Feature
 from jepsen.sim.simulation import HEALING_S, Phases
 from jepsen.sim.workload.activity import Aside
 from jepsen.sim.workload.aging import age
-from jepsen.sim.workload.transactions import SETTINGS, Transactions
+from jepsen.sim.workload.transactions.transactions import SETTINGS, Transactions
 from jepsen.sim.workload.workload import Workload
 from quorumlog.nursery import Nursery
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from jepsen.sim.base_cluster import BaseCluster
-from jepsen.sim.invariants.calls import CallInvariants
-from jepsen.sim.invariants.controller_answers import ControllerAnswers
-from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
-from jepsen.sim.invariants.pre_votes import PreVotes
-from jepsen.sim.invariants.quorum import QuorumInvariants
-from jepsen.sim.invariants.quorum_contact import QuorumContact
-from jepsen.sim.invariants.vote_promises import VotePromises
+from jepsen.sim.invariants.metadata.calls import CallInvariants
+from jepsen.sim.invariants.metadata.controller_answers import ControllerAnswers
+from jepsen.sim.invariants.metadata.metadata_transactions import MetadataTransactions
+from jepsen.sim.invariants.metadata.pre_votes import PreVotes
+from jepsen.sim.invariants.metadata.quorum import QuorumInvariants
+from jepsen.sim.invariants.metadata.quorum_contact import QuorumContact
+from jepsen.sim.invariants.metadata.vote_promises import VotePromises
 from jepsen.sim.invariants.watched import BaseInvariants
 from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.machine import Machine
@@ -20,7 +20,7 @@ from jepsen.sim.quorum.snapshot_invariants import SnapshotInvariants
 from jepsen.sim.settings import DATA
 from jepsen.sim.trace import Trace
 from jepsen.sim.truth.mirrors import METADATA
-from jepsen.sim.workload.levels import OLD
+from jepsen.sim.workload.operator.levels import OLD
 from quorumlog.ids import Uuid
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties

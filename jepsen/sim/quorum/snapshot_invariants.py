@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.disk import file_at, names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.committed_log import CommittedLog

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from jepsen.sim.base_cluster import BaseCluster
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.disk import names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.cluster import QuorumCluster, metadata_directory_id

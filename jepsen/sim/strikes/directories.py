@@ -1,8 +1,8 @@
 """One log directory of a broker fails while the other one serves: errors, a hang, an unmounted file system.
 
 The metadata log lies in the first directory, so these strike the second one, and the broker must go on: its process may
-not end, and the first directory stays online (invariants/directories.py). Once the disk works again, an operator brings
-the directory back at run time (`quorumlog log-dirs online`) or restarts the broker.
+not end, and the first directory stays online (invariants/placement/directories.py). Once the disk works again, an
+operator brings the directory back at run time (`quorumlog log-dirs online`) or restarts the broker.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.coordinators import coordinators_of
+from jepsen.sim.invariants.coordinators.coordinators import coordinators_of
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, State
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_broker.coordinator.transactions.state.states import States

@@ -25,11 +25,11 @@ from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.durability import Loss
 from jepsen.sim.truth.topics import Topic
 from jepsen.sim.workload.activity import Activity
-from jepsen.sim.workload.chores import MAX_PARTITIONS, Chores
-from jepsen.sim.workload.group_calls import UNITS_OF
-from jepsen.sim.workload.imports import IMPORTED
-from jepsen.sim.workload.moves import MoveChore
-from jepsen.sim.workload.reassignments import ReassignmentChore
+from jepsen.sim.workload.groups.group_calls import UNITS_OF
+from jepsen.sim.workload.operator.chores import MAX_PARTITIONS, Chores
+from jepsen.sim.workload.operator.imports import IMPORTED
+from jepsen.sim.workload.operator.moves import MoveChore
+from jepsen.sim.workload.operator.reassignments import ReassignmentChore
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord

@@ -6,7 +6,8 @@
   successor has to know each child by its token, and what was decided. Or one that has just written down that a run has
   given up a batch, whose tasks may still begin.
 - killed-holder: that of a group for which an open transaction holds an offset of a topic that is just being deleted
-  (workload/reborn_topic.py). No coordinator hears of the deletion, and the successor loads what the transaction holds.
+  (workload/groups/reborn_topic.py). No coordinator hears of the deletion, and the successor loads what the transaction
+  holds.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.coordinators import Coordinator, coordinators_of
+from jepsen.sim.invariants.coordinators.coordinators import Coordinator, coordinators_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.strikes.scripts.aimed import Script
-from jepsen.sim.workload.reborn_topic import REBORN
+from jepsen.sim.workload.groups.reborn_topic import REBORN
 from quorumlog.records.coordinator.joint import GivenUpKey
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime import coordinator as runtime

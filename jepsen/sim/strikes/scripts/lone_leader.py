@@ -13,7 +13,7 @@ import random
 from collections.abc import Mapping
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.profiles.plan import LONE_LEADER
 from jepsen.sim.strikes.scripts.aimed import Script, bring_back, run_script

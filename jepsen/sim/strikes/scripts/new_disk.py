@@ -10,7 +10,7 @@ By turns, and as the broker has directories for it:
 
 A new directory has another id. Its logs are gone, so the broker must not count as one that holds them: what it led or
 could lead is taken from it when it registers. The script waits until others hold all that it is about to destroy
-(last_copies.py). What must hold is in invariants/new_disks.py.
+(last_copies.py). What must hold is in invariants/placement/new_disks.py.
 """
 
 from __future__ import annotations

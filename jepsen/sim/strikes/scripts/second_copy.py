@@ -3,7 +3,7 @@
 The broker makes the second log in its other directory, because it no longer has the first one's. Then the first
 directory comes back, at run time or by a restart, and an operator moves the replica back onto it. The metadata names
 the second log: the older one is set aside, the second one serves on, and the move takes its records with it (decision
-86). Power is cut at each of these stages, by turns. What must hold is in invariants/directories.py.
+86). Power is cut at each of these stages, by turns. What must hold is in invariants/placement/directories.py.
 """
 
 from __future__ import annotations
