@@ -28,11 +28,10 @@ from jepsen.live.evidence.replicas import check_replicas, number_at
 from jepsen.live.evidence.values import RecordId, decode
 from jepsen.live.guard import Guard
 from jepsen.live.minimums import Minimum, minimums
-from jepsen.live.plan import Kind, Strike, strikes
+from jepsen.live.plan import Kind, Step, Strike, strikes
 from jepsen.live.scenarios.after import failed_writes, note_latencies
 from jepsen.live.scenarios.catalogue import SCENARIOS, Scenario, Stage, staged
 from jepsen.live.scenarios.striker import ScenarioStriker
-from jepsen.live.steps import Step
 from jepsen.live.striker import Striker, StrikeRecord
 from quorumlog.testing.waiting import TimedOut, wait_until
 

@@ -10,8 +10,7 @@ from jepsen.checkers.findings import Finding
 from jepsen.live.blows import ActiveBlow, blow_at
 from jepsen.live.cluster.nodes import LiveCluster
 from jepsen.live.expectations import most_pause_ms
-from jepsen.live.plan import DISK_BLOWS, Blow, Strike, victims
-from jepsen.live.steps import Step
+from jepsen.live.plan import DISK_BLOWS, Blow, Step, Strike, victims
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.nodes import NodeState
 

@@ -10,8 +10,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from jepsen.live.plan import Blow
-from jepsen.live.steps import Step
+from jepsen.live.plan import Blow, Step
 
 ORDER = "order.json"
 STRUCK = "struck"

@@ -14,8 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from jepsen.live.plan import Blow
-from jepsen.live.steps import Step
+from jepsen.live.plan import Blow, Step
 from quorumlog.testing.waiting import TimedOut, wait_until
 
 ATTACH_TIMEOUT_S = 5.0

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jepsen.live.disks.edge_control import STRUCK, Order, read_order, write_whole
-from jepsen.live.plan import Blow
-from jepsen.live.steps import Step
+from jepsen.live.plan import Blow, Step
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.files.disk import Buffer, DiskError, File
 

@@ -12,7 +12,7 @@ from dataclasses import astuple
 from jepsen.live.blows import Evidence
 from jepsen.live.cluster.flows import PASS, Counts, Pair, Rule, around
 from jepsen.live.cluster.nodes import LiveCluster
-from jepsen.live.steps import Step
+from jepsen.live.plan import Step
 from quorumlog.ids import NodeId
 
 HOLD = Rule(holds=True)

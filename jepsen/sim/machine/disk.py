@@ -26,7 +26,6 @@ from jepsen.sim.machine.disk_faults import (
     no_faults,
 )
 from jepsen.sim.machine.hang import Hang
-from jepsen.sim.machine.lock import SimLock
 from jepsen.sim.machine.mounts import Mounts
 from jepsen.sim.machine.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from quorumlog_storage.files.clock_and_jitter import RollSources
@@ -475,3 +474,14 @@ def directory_at(root: DirectoryNode, path: str, *, durable: bool) -> DirectoryN
                 return None
             node = found
     return node
+
+
+class SimLock:
+    """A lock of a SimDisk. A crash or kill releases it."""
+
+    def __init__(self, disk: SimDisk, path: str) -> None:
+        self._disk, self._path, self._life = disk, path, disk.life
+
+    def release(self) -> None:
+        if self._life == self._disk.life:
+            self._disk.locked.discard(self._path)

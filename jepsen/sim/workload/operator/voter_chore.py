@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import CONTROLLERS, INTERNAL_PORT
-from jepsen.sim.workload.operator.kraft_upgrade import upgrade_kraft_version
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import QuorumlogError
+from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import DescribeQuorumResponse
@@ -61,3 +63,16 @@ class VoterChore:
 
 def _endpoint(node_id: NodeId) -> Endpoint:
     return Endpoint(name="INTERNAL", host=_HOSTS[node_id], port=INTERNAL_PORT)
+
+
+def upgrade_kraft_version(machine: Machine | None) -> None:
+    """machine: of the active controller, which refuses until all voters have told it about themselves; None: none."""
+    if machine is None or machine.loop is None or machine.node is None or machine.node.driver is None:
+        return
+    loop, driver = machine.loop, machine.node.driver
+
+    async def upgrade() -> None:
+        with suppress(ApiError):
+            await driver.upgrade_kraft_version()
+
+    loop.deliver(lambda: loop.create_task(upgrade()))

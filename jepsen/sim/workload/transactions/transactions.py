@@ -48,7 +48,7 @@ _MIN_PER_S = {"transactions committed": 0.4, "transactions aborted": 0.05, "tran
 
 
 class Transactions:
-    """trusted: a transport with the cluster's secret. age: makes an id old (aging.py). late_requests: the network
+    """trusted: a transport with the cluster's secret. age: makes an id old. late_requests: the network
     repeats requests, which TV1 does not survive."""
 
     def __init__(

@@ -78,3 +78,13 @@ class TopicModel:
         if state.id != _UNNAMED or topic_id in self._answered or topic_id in state.named:
             return None
         return state._replace(id=topic_id, named=state.named | {topic_id})
+
+
+class SettingModel:
+    initial = ""
+
+    def after(self, state: str, operation: Operation) -> str | None:
+        if operation.kind == SET:
+            return operation.argument
+        assert operation.kind == READ, operation
+        return state if state == operation.answer else None
