@@ -5,8 +5,8 @@ machine's file systems and sockets. The files in the data's way:
 
     plan.py                what strikes, and in which order: drawn from a seed
     expectations.py        how long acknowledgements may pause for each kind of fault
-    cluster/, guard.py     the processes, their software and directories, a proxy between them; their end if the run is
-    killed disks/                 how a disk is made to fail, hang or fill up
+    cluster/, guard.py     the processes and their directories, a proxy between them; their end if the run is killed
+    disks/                 how a disk is made to fail, hang or fill up
     blows.py, striker.py   one fault on one node; a whole strike, from the healthy cluster to the healthy cluster
     clients.py             producers, all of them librdkafka
     evidence/              what they sent and were told, what consumers read, what lies on the disks, and what must hold

@@ -215,11 +215,6 @@ class Machine:
         self._tell_disk(self, "crash", "/")
         self.format()
 
-    def replace_directory(self, path: str) -> None:
-        """An empty disk in the place of one log directory's, which an operator formats. A process may run."""
-        self.exchange_directory(path, None)
-        self.format(again=True)
-
     def exchange_directory(self, path: str, other: DirectoryNode | None) -> DirectoryNode | None:
         """Another disk, or none, in the place of one log directory's. Returns what was there."""
         self._scheduler.record(self.host, f"another disk for {path}" if other else f"new disk for {path}")

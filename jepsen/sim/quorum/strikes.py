@@ -14,6 +14,7 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.cluster import QuorumCluster, metadata_directory_id
 from jepsen.sim.quorum.plan import CUT_OFF, DAMAGED, LOST, ROTTEN, UPGRADE, WIPED
 from jepsen.sim.settings import METADATA_LOG
+from jepsen.sim.strikes.processes import kill
 from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing
 from jepsen.sim.time.scheduler import NS_PER_S
 from quorumlog_quorum.raft import VoterKey
@@ -29,7 +30,7 @@ ROTTEN_NEEDED = "rotten snapshots needed"
 
 def quorum_strikes(stage: Stage[QuorumCluster]) -> Mapping[str, Strike]:
     return {
-        "kill": partial(_kill, stage),
+        "kill": lambda: kill(stage.one(stage.all)),
         "duplicating": partial(_duplicate_between_nodes, stage),
         CUT_OFF: partial(_cut_off_leader, stage),
         DAMAGED: partial(_without_newest_snapshot, stage, is_damaged=True),
@@ -38,12 +39,6 @@ def quorum_strikes(stage: Stage[QuorumCluster]) -> Mapping[str, Strike]:
         UPGRADE: partial(_upgrade, stage),
         WIPED: partial(_wipe, stage),
     }
-
-
-def _kill(stage: Stage[BaseCluster]) -> Undo:
-    machine = stage.one(stage.all)
-    machine.kill()
-    return machine.bring_up
 
 
 def _duplicate_between_nodes(stage: Stage[BaseCluster]) -> Undo:

@@ -12,9 +12,9 @@ from jepsen.sim.strikes.stage import Stage, Strike, Undo
 def process_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     cluster = stage.cluster
     return {
-        "kill-controller": lambda: _kill(stage.one(cluster.controllers)),
-        "kill-leader": lambda: _kill(cluster.active_controller() or stage.one(cluster.controllers)),
-        "kill-broker": lambda: _kill(stage.one(cluster.brokers)),
+        "kill-controller": lambda: kill(stage.one(cluster.controllers)),
+        "kill-leader": lambda: kill(cluster.active_controller() or stage.one(cluster.controllers)),
+        "kill-broker": lambda: kill(stage.one(cluster.brokers)),
         "power-one": lambda: _power([stage.one(stage.all)]),
         "power-all": lambda: _power(stage.all),
         "pause": lambda: _pause(stage.one(stage.all)),
@@ -24,7 +24,7 @@ def process_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     }
 
 
-def _kill(machine: Machine) -> Undo:
+def kill(machine: Machine) -> Undo:
     machine.kill()
     return machine.bring_up
 

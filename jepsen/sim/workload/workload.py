@@ -75,7 +75,6 @@ class Workload:
         self.history = History()
         self._stopping = False
         self.acked = 0
-        self.ended = 0  # number of producers and readers that have ended
         self.cluster, self.late_requests = cluster, late_requests
         self._scheduler = cluster.scheduler
         self.loops: list[SimLoop] = []

@@ -163,7 +163,7 @@ def fenced_joiner(cluster: SimCluster, rng: random.Random) -> Script:
         rng.choice((target.follower.kill, target.follower.power_cut, target.follower.pause))()
         yield target.fenced, _FENCE_MS
         holder.release()
-        yield from pause(cluster, rng.randint(200, 1_000))
+        yield from let_pass(cluster, rng.randint(200, 1_000))
     finally:
         target.mend()
         bring_back(target.follower)
@@ -196,7 +196,7 @@ def stale_proposal(cluster: SimCluster, rng: random.Random) -> Script:
         yield lambda: not target.fenced() and target.lacks_committed(), _HOLD_MS
         cluster.count(PROPOSED_LATE)
         holder.release()
-        yield from pause(cluster, 500)
+        yield from let_pass(cluster, 500)
     finally:
         mend(cluster, leader, slow)
         target.mend()
@@ -244,12 +244,11 @@ def mend(cluster: SimCluster, one: Machine, other: Machine) -> None:
     cluster.network.heal(other.host, one.host)
 
 
-def pause(cluster: SimCluster, duration_ms: int) -> Script:
+def let_pass(cluster: SimCluster, duration_ms: int) -> Script:
     until_ns = cluster.scheduler.now_ns + duration_ms * NS_PER_MS
     yield lambda: cluster.scheduler.now_ns >= until_ns, duration_ms + 1_000
 
 
 def bring_back(machine: Machine) -> None:
     machine.resume()
-    if not machine.alive:
-        machine.start()
+    machine.bring_up()

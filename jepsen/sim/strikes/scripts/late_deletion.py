@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, pause
+from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, let_pass
 from quorumlog.ids import NodeId
 
 ASKED_WITHOUT = "deletions asked for while one who may lead was away"
@@ -32,12 +32,12 @@ def late_deletion(cluster: SimCluster, rng: random.Random) -> Script:
         yield lambda: not away.alive and _eligible(target) == {away.node_id}, _STOPPED_MS
         cluster.count(ASKED_WITHOUT)
         cluster.orders.delete_records(target.topic, target.index)
-        yield from pause(cluster, rng.randint(500, 2_000))
+        yield from let_pass(cluster, rng.randint(500, 2_000))
         leader.kill()
         bring_back(away)
         yield lambda: _leader(target) == away.node_id, _ELECTED_MS
         cluster.count(LED_AFTER)
-        yield from pause(cluster, rng.randint(200, 1_000))
+        yield from let_pass(cluster, rng.randint(200, 1_000))
     finally:
         for one in (leader, away, *others):
             bring_back(one)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
-from jepsen.sim.strikes.scripts.aimed import Script, Target, choose_target, pause
+from jepsen.sim.strikes.scripts.aimed import Script, Target, choose_target, let_pass
 from jepsen.sim.strikes.scripts.late_settings import LateMetadata
 from quorumlog.ids import NodeId
 
@@ -33,13 +33,13 @@ def late_leader(cluster: SimCluster, rng: random.Random) -> Script:
         held = LateMetadata(cluster, late)
         cluster.orders.elect()
         yield lambda: _leader(target) == successor.node_id, _ASKED_MS
-        yield from pause(cluster, rng.choice(_CUT_MS))
+        yield from let_pass(cluster, rng.choice(_CUT_MS))
         for host in hosts:
             cluster.network.cut_both(host, late.host)
         yield target.is_passed, _PASSED_MS
         cluster.count(LATE_LEADERS)
         held.end()
-        yield from pause(cluster, 300)  # it fetches
+        yield from let_pass(cluster, 300)  # it fetches
     finally:
         if held is not None:
             held.end()

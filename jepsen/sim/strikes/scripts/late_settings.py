@@ -19,7 +19,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.invariants.replica_watch import data_plane_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, cut, mend, pause
+from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, cut, let_pass, mend
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
@@ -82,9 +82,9 @@ def raised_minimum(cluster: SimCluster, rng: random.Random) -> Script:
             for one in others:
                 one.kill()
             yield lambda: _isr(target) == {leader.node_id}, _FENCED_MS
-            yield from pause(cluster, rng.choice((0, _ASKS_AGAIN_MS)))
+            yield from let_pass(cluster, rng.choice((0, _ASKS_AGAIN_MS)))
             late.end()
-        yield from pause(cluster, rng.randint(500, 1_500))  # records are acknowledged
+        yield from let_pass(cluster, rng.randint(500, 1_500))  # records are acknowledged
     finally:
         leader.slow_sync_ns = 0
         if late is not None:
@@ -106,7 +106,7 @@ def raised_durability(cluster: SimCluster, rng: random.Random) -> Script:
         for one in others:
             one.kill()
         yield lambda: _isr(target) == {leader.node_id, victim.node_id}, _FENCED_MS
-        yield from pause(cluster, rng.randint(300, 1_500))  # records are acknowledged, and not synced
+        yield from let_pass(cluster, rng.randint(300, 1_500))  # records are acknowledged, and not synced
         victim.power_cut()
         yield lambda: _isr(target) == {leader.node_id}, _FENCED_MS
         cluster.orders.alter_topic(target.topic, {DURABILITY: "synced"})
@@ -116,7 +116,7 @@ def raised_durability(cluster: SimCluster, rng: random.Random) -> Script:
         yield _serves_again(cluster, victim), _RETURN_MS
         cluster.count(BACK_BEHIND)
         rng.choice((leader.kill, leader.pause))()
-        yield from pause(cluster, _ELECTION_MS)
+        yield from let_pass(cluster, _ELECTION_MS)
     finally:
         mend(cluster, leader, victim)
         for one in (leader, victim, *others):

@@ -12,7 +12,7 @@ import random
 
 from jepsen.sim.cluster import READER_HOST, SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.strikes.scripts.aimed import Script, mend, pause
+from jepsen.sim.strikes.scripts.aimed import Script, let_pass, mend
 from quorumlog.ids import Uuid
 
 LEFT_WITH_IT = "readers left with a broker that is behind"
@@ -40,13 +40,13 @@ def left_behind(cluster: SimCluster, rng: random.Random) -> Script:
         if made_anew:
             cluster.orders.make_anew(name)
             yield lambda: _id_of(cluster, name) not in (None, former), _ANEW_MS
-        yield from pause(cluster, rng.randint(*_READ_MS))
+        yield from let_pass(cluster, rng.randint(*_READ_MS))
         cluster.count(LEFT_WITH_FORMER if made_anew else LEFT_WITH_IT)
         for host in hosts:
             cluster.network.cut_both(READER_HOST, host)
-        yield from pause(cluster, rng.randint(*_ALONE_MS))
+        yield from let_pass(cluster, rng.randint(*_ALONE_MS))
         _heal(cluster, hosts)
-        yield from pause(cluster, rng.randint(500, 1_500))
+        yield from let_pass(cluster, rng.randint(500, 1_500))
     finally:
         _heal(cluster, hosts)
         for machine in others:

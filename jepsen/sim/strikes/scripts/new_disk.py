@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import SECOND_DATA
-from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, let_pass
 from jepsen.sim.strikes.scripts.disk_of_another import DISKS_OF_OTHERS, disk_of_another
 from jepsen.sim.strikes.scripts.last_copies import goes_down, logs_on, others_hold_all
 from quorumlog.errors import ApiError
@@ -77,7 +77,7 @@ def _while_down(
         return
     cluster.count(name)
     _replace(cluster, victim, directories)
-    yield from pause(cluster, rng.randint(0, 3_000))
+    yield from let_pass(cluster, rng.randint(0, 3_000))
 
 
 def _while_it_runs(cluster: SimCluster, rng: random.Random, victim: Machine) -> Script:
@@ -101,7 +101,7 @@ def _while_it_runs(cluster: SimCluster, rng: random.Random, victim: Machine) -> 
         if is_same():
             is_offline = _has_failed(victim)
             cluster.invariants.new_disks.on_asked_back(victim, SECOND_DATA, is_offline=is_offline)
-        yield from pause(cluster, rng.randint(0, 3_000))
+        yield from let_pass(cluster, rng.randint(0, 3_000))
     finally:
         mounts.mount(SECOND_DATA)
         if is_same():  # only its next process takes a disk that it has lost, old or new

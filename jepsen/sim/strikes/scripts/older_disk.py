@@ -18,7 +18,7 @@ import random
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import METADATA_LOG
-from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, let_pass
 from jepsen.sim.truth.mirrors import METADATA
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.raft import RaftRole
@@ -39,7 +39,7 @@ def older_disk(cluster: SimCluster, rng: random.Random) -> Script:
     done = cluster.counts.get(OLDER_LOGS, 0) + cluster.counts.get(OLDER_DISKS, 0)
     log_only = (done + cluster.scheduler.seed) % 2 == 1  # by turns; another one first in the next seed
     try:
-        yield from pause(cluster, rng.randint(3_000, 6_000))
+        yield from let_pass(cluster, rng.randint(3_000, 6_000))
         others = [machine for machine in cluster.controllers if machine is not voter]
         yield from _replaced(cluster, voter, others, copy, log_only=log_only)
         yield lambda: _holds_all(cluster, voter), _CAUGHT_UP_MS

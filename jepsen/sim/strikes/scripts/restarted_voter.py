@@ -19,7 +19,7 @@ from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.invariants.metadata.vote_promises import durable_state
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
-from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, let_pass
 from jepsen.sim.strikes.scripts.rivals import VoteHolder
 from quorumlog.ids import Epoch
 from quorumlog_quorum.raft import RaftRole
@@ -35,7 +35,7 @@ def restarted_voter(cluster: SimCluster, rng: random.Random) -> Script:
     holder, voter, cut = VoteHolder(cluster), None, ""
     try:
         leader.kill()
-        yield from pause(cluster, rng.randint(20, 400))
+        yield from let_pass(cluster, rng.randint(20, 400))
         bring_back(leader)
         yield holder.rivals, _RIVALS_MS
         if not holder.rivals():
@@ -52,14 +52,14 @@ def restarted_voter(cluster: SimCluster, rng: random.Random) -> Script:
         cluster.network.release_held(_between(first, voter))
         yield _promised(voter, epoch, follows=follows), _PROMISE_MS
         rng.choice((voter.kill, voter.power_cut))()
-        yield from pause(cluster, rng.randint(0, 30))
+        yield from let_pass(cluster, rng.randint(0, 30))
         bring_back(voter)
         yield lambda: raft_of(voter) is not None, _START_MS
         raft = raft_of(voter)
         if raft is not None and raft.epoch == epoch:
             cluster.count(RESTARTED)
         cluster.network.release_held(_between(second, voter))
-        yield from pause(cluster, 200)
+        yield from let_pass(cluster, 200)
     finally:
         bring_back(leader)
         if voter is not None:

@@ -10,7 +10,7 @@ import random
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, let_pass
 from quorumlog.ids import Epoch
 from quorumlog.messages.quorum import VoteRequest
 from quorumlog.rpc.calls import BY_REQUEST
@@ -51,7 +51,7 @@ def rival_candidates(cluster: SimCluster, rng: random.Random) -> Script:
     holder = VoteHolder(cluster)
     try:
         leader.kill()
-        yield from pause(cluster, rng.randint(20, 400))
+        yield from let_pass(cluster, rng.randint(20, 400))
         bring_back(leader)
         yield holder.rivals, _RIVALS_MS
     finally:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.disk import names_in
 from jepsen.sim.settings import DATA, SECOND_DATA
-from jepsen.sim.strikes.scripts.aimed import Condition, Script, Target, bring_back, choose_target, pause
+from jepsen.sim.strikes.scripts.aimed import Condition, Script, Target, bring_back, choose_target, let_pass
 from jepsen.sim.time.scheduler import NS_PER_MS
 from jepsen.sim.truth.mirrors import log_id
 from jepsen.sim.truth.places import is_copy, live_name
@@ -68,7 +68,7 @@ class _Place:
             yield from self._moved_back()
             self._cluster.count(MOVED_BACK)
             yield from self._power("moved")
-            yield from pause(self._cluster, self._rng.randint(200, 1_000))
+            yield from let_pass(self._cluster, self._rng.randint(200, 1_000))
         finally:
             self._find_the_disk()
             if self._is_offline():
@@ -142,12 +142,12 @@ class _Place:
         """
         if stage != self._dark:
             return
-        yield from pause(self._cluster, self._rng.choice(_SOON_MS))
+        yield from let_pass(self._cluster, self._rng.choice(_SOON_MS))
         if not self._victim.alive:
             return
         self._cluster.count(cuts_at(stage))
         self._victim.power_cut()
-        yield from pause(self._cluster, self._rng.choice(_DARK_MS))
+        yield from let_pass(self._cluster, self._rng.choice(_DARK_MS))
         if stage == "made" and self._rng.random() < 0.5:
             self._find_the_disk()
         if self._is_lost:

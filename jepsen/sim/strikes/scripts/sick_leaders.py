@@ -18,7 +18,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.disk_faults import Fail, Fault, Operation
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import DATA, DIRECTORIES
-from jepsen.sim.strikes.scripts.aimed import Script, bring_back, pause, run_script
+from jepsen.sim.strikes.scripts.aimed import Script, bring_back, let_pass, run_script
 from jepsen.sim.strikes.stage import Stage, Strike
 from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.ids import NO_NODE
@@ -51,7 +51,7 @@ def hung_leader(cluster: SimCluster, rng: random.Random, alone: bool) -> Script:
         victim.disk.hang.begin(DATA, reads=rng.random() < 0.5)
         moved = (lambda: _leads_quorum(cluster, victim)) if of_quorum else (lambda: _leads_any(cluster, victim))
         yield from _must_move(cluster, victim, moved, HANG_LIMIT_MS, "leader-leaves-a-hung-disk", alone=alone)
-        yield from pause(cluster, rng.randint(0, 2_000))
+        yield from let_pass(cluster, rng.randint(0, 2_000))
     finally:
         victim.kill()
         victim.disk.hang.release()
@@ -90,7 +90,7 @@ def unreadable_leader(cluster: SimCluster, rng: random.Random, alone: bool) -> S
         yield lambda: bool(met), READ_LIMIT_MS
         leads = lambda: cluster.leader_of(topic, index) in (victim, None)  # noqa: E731
         yield from _must_move(cluster, victim, leads, READ_LIMIT_MS, "leader-leaves-unreadable-log", alone=alone)
-        yield from pause(cluster, rng.randint(0, 2_000))
+        yield from let_pass(cluster, rng.randint(0, 2_000))
     finally:
         victim.kill()
         remove()

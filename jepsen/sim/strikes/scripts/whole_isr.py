@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.strikes.scripts.aimed import LEAVE_MS, Script, Target, bring_back, choose_target, pause
+from jepsen.sim.strikes.scripts.aimed import LEAVE_MS, Script, Target, bring_back, choose_target, let_pass
 
 OUTSIDERS = "outsiders alone"
 
@@ -27,7 +27,7 @@ def whole_isr(cluster: SimCluster, rng: random.Random) -> Script:
         for host in cuts:
             cluster.network.cut_both(host, outsider.host)
         yield lambda: not target.in_isr(), LEAVE_MS
-        yield from pause(cluster, rng.randint(300, 2_000))  # records are acknowledged without it
+        yield from let_pass(cluster, rng.randint(300, 2_000))  # records are acknowledged without it
         if target.may_lead():
             return  # another fault has healed the links meanwhile, or the ISR was small and it stayed eligible
         restarts = rng.random() < 0.5
@@ -35,7 +35,7 @@ def whole_isr(cluster: SimCluster, rng: random.Random) -> Script:
             rng.choice((machine.kill, machine.power_cut))()
         _heal(cluster, cuts, outsider.host)
         if restarts:
-            yield from pause(cluster, rng.randint(0, 500))
+            yield from let_pass(cluster, rng.randint(0, 500))
             bring_back(outsider)
         cluster.count(OUTSIDERS)
         yield _leads_alone(cluster, target), rng.randint(1_000, 6_000)
