@@ -33,10 +33,10 @@ from jepsen.mutation.mutant import changed_since
 from jepsen.mutation.trial import run_mutants
 from jepsen.nightly import command as nightly_command
 from jepsen.pipeline import command as pipeline_command
-from jepsen.pool.job import Job
+from jepsen.pool.shrunk import shrink_in_children
+from jepsen.sim.job import Job
 from jepsen.sim.result import Result, Verdict, rate_of
 from jepsen.sim.shrink.options import add_cuts, cuts_of, replay, unfit
-from jepsen.sim.shrink.shrunk import shrink_in_children
 from jepsen.sim.simulate import simulate
 from jepsen.soak import command as soak_command
 from jepsen.swarm import TURNS, swarm

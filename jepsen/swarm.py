@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from jepsen.pool.job import QUORUM, Job
 from jepsen.pool.pool import results
+from jepsen.pool.shrunk import shrink_in_children
+from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.profiles.plan import PROFILES
 from jepsen.sim.result import rate_of
 from jepsen.sim.shrink.options import replay
-from jepsen.sim.shrink.shrunk import shrink_in_children
 
 MAX_SHRUNK = 3  # failing seeds of a swarm that are cut down: a mistake fails many
 TURNS = ("swarm", QUORUM, *sorted(PROFILES))  # the profiles of successive seeds, if none is chosen

@@ -24,7 +24,7 @@ class Expected:
     must: epochs of the records that are acknowledged and that nobody has asked to remove, by offset. may: epochs of
     all records that were ever sent there and not removed for certain. start_at_least, start_at_most: where the log may
     start. is_new: False once its creation was acknowledged. steps: of transactions, by offset and epoch, as
-    jepsen/crash/transactions.py writes them; empty for a log without.
+    jepsen/crash/workloads/transactions.py writes them; empty for a log without.
     """
 
     tag: str

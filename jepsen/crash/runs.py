@@ -1,4 +1,7 @@
-"""One run of the sweep: a workload, stopped at one call by one fault, the next process, and the one after it."""
+"""One run of the sweep: a workload, stopped at one call by one fault, the next process, and the one after it.
+
+After each start it is told what that has made of the crash, and the auditor reads the files that it leaves.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,43 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jepsen.crash.audited import recovered_state, require_clean_audit
 from jepsen.crash.check import Violation, check_while_changing, image_hash, require
 from jepsen.crash.faults import CRASHES, DONE, SURVIVES, Fault, Variant, applicable, variants
-from jepsen.crash.reports import ToldAsError
+from jepsen.crash.process import DATA
 from jepsen.crash.struck_disk import Call, ProcessEnded, Strike
-from jepsen.crash.workloads import WORKLOADS, Workload
+from jepsen.crash.workloads.catalogue import WORKLOADS, Workload
+from jepsen.crash.workloads.reports import ToldAsError
 from jepsen.crash.world import World
+from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
 from quorumlog_server.directories.directories import DirectoryProblem
+from quorumlog_storage.audit.directory_audit import audit_directory
 from quorumlog_storage.files.disk import DiskError
 from quorumlog_storage.log.log_errors import LogClosed, LogUnreadable
 from quorumlog_storage.writer.directory_life import DirectoryOffline
+
+
+def recovered_state(world: World) -> str:
+    """Each log of the process that has just started: its range, its epochs, and what recovery did to it."""
+    return "; ".join(f"{topic} {_state_of(log)}" for topic, log in sorted(world.process.all_logs().items()))
+
+
+def _state_of(log: object) -> str:
+    from quorumlog_storage.log.log import Log
+
+    assert isinstance(log, Log)
+    did = "cut" if log.recovery.cut_bytes else "scanned" if log.recovery.scanned_bytes else "trusted"
+    epochs = ",".join(f"{entry.epoch}@{entry.start_offset}" for entry in log.epochs.entries)
+    return f"[{log.start_offset}, {log.end_offset}) of {epochs or 'no epoch'} {did}"
+
+
+def require_clean_audit(world: World) -> None:
+    """The files of the logs that a process has just opened are without a fault. Raises Violation."""
+    if METADATA_DIRECTORY not in world.process.all_logs():
+        return  # of a workload without the usual directory
+    report = audit_directory(world.disk, DATA)
+    faults = [*report.findings.faults, *(fault for log in report.logs.values() for fault in log.findings.faults)]
+    require(not faults, "audit", "; ".join(map(str, faults[:3])))
+
 
 UNEXPECTED = "unexpected exception"  # what is broken where no promise is named
 HANG_LIMIT_S = 30.0  # of real time, for a change to end or to hang

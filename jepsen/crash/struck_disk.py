@@ -16,9 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from jepsen.crash.faults import CRASHES, ERRNO, Fault
 from jepsen.crash.sites import SEAM, WRITE_FULLY, Site, production_sites
-from jepsen.sim.machine.disk import SimDisk, SimFile
+from jepsen.sim.machine.disk import SimDisk, SimFile, SimLock
 from jepsen.sim.machine.disk_faults import Fail, Operation, ShortWrite
-from jepsen.sim.machine.lock import SimLock
 from jepsen.tree import ROOT
 from quorumlog_storage.files.disk import Buffer, DiskError, FileMissing
 

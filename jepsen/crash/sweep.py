@@ -18,7 +18,7 @@ from jepsen.crash.coverage import SAMPLE_IMAGES, WHOLE_IMAGES, Coverage, table
 from jepsen.crash.faults import Fault, Variant
 from jepsen.crash.runs import BY_NAME, UNEXPECTED, Case, Outcome, cases_of, run
 from jepsen.crash.sites import production_sites
-from jepsen.crash.workloads import WORKLOADS, Workload
+from jepsen.crash.workloads.catalogue import WORKLOADS, Workload
 
 SAMPLE_OF_EACH = 2  # runs of each site, fault and variant in a sample, where there are so many
 CHUNK = 20  # runs that a process takes at once

@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from jepsen.functions.defined import defined_functions
-from jepsen.pool.job import Job
 from jepsen.pool.pool import results
+from jepsen.sim.job import Job
 from jepsen.swarm import profile_of
 
 PROCESSES = 2

@@ -3,16 +3,15 @@
 The simulation replaces the edges of a node. Here nothing is replaced: the nodes run the production command on the
 machine's file systems and sockets. The files in the data's way:
 
-    plan.py                which faults strike, in which order: drawn from a seed
+    plan.py                what strikes, and in which order: drawn from a seed
     expectations.py        how long acknowledgements may pause for each kind of fault
-    nodes.py, guard.py     the processes and their directories; their end if the run itself is killed
-    strace.py, volume.py, edge_control.py, struck_disk.py, ways.py     how a disk is made to fail, hang or fill up
+    cluster/, guard.py     the processes and their directories, a proxy between them; their end if the run is killed
+    disks/                 how a disk is made to fail, hang or fill up
     blows.py, striker.py   one fault on one node; a whole strike, from the healthy cluster to the healthy cluster
-    values.py, ledger.py   what is sent, and what each producer was told, in arrays
-    clients.py, readers.py producers and consumers, all of them librdkafka
-    replicas.py            the logs as they lie on disk after the last stop, read by our own code
-    checks.py, pauses.py, minimums.py    the verdict
-    steps.py, scenarios/   fixed sequences of strikes at clusters of their own shape: `--scenario`
-    report.py, chart.py, page.py         the report
+    clients.py             producers, all of them librdkafka
+    evidence/              what they sent and were told, what consumers read, what lies on the disks, and what must hold
+    minimums.py            how much a run must exercise to count
+    scenarios/             fixed sequences of strikes at clusters of their own shape: `--scenario`
+    report/                the report: facts, a page, a chart
     run.py, command.py     everything together, and the command line
 """

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Protocol
 
 from jepsen.checkers.findings import Finding
-from jepsen.live.nodes import LiveCluster
+from jepsen.live.cluster.nodes import LiveCluster
+from jepsen.live.disks.ways import SPACE_BLOWS, DiskFault
 from jepsen.live.plan import DISK_BLOWS, Blow
-from jepsen.live.ways import SPACE_BLOWS, DiskFault
 from quorumlog.ids import NodeId
 from quorumlog.testing.nodes import NodeState
 from quorumlog_storage.directory.directory import CLEAN_SHUTDOWN

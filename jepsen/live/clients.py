@@ -9,9 +9,9 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from jepsen.live.ledger import UNPLACED, Ledger
-from jepsen.live.nodes import TOPIC
-from jepsen.live.values import encode, turn_in
+from jepsen.live.cluster.nodes import TOPIC
+from jepsen.live.evidence.ledger import UNPLACED, Ledger
+from jepsen.live.evidence.values import encode, turn_in
 
 TICK_S = 0.01
 MOST_SENT_AT_ONCE = 2_000  # records between two looks at the answers

@@ -100,10 +100,10 @@ def live(options: argparse.Namespace) -> int:
 
 def carry_out(options: Options, folder: Path) -> int:
     """Run, write the report into `folder`, print the verdict. Returns the exit code."""
-    from jepsen.live.report import write_report
+    from jepsen.live.disks.strace import AttachFailed
+    from jepsen.live.disks.volume import MountFailed
+    from jepsen.live.report.report import write_report
     from jepsen.live.run import LiveRun
-    from jepsen.live.strace import AttachFailed
-    from jepsen.live.volume import MountFailed
     from quorumlog.testing.layout import LayoutError
     from quorumlog.testing.nodes import NodeEnded
     from quorumlog.testing.ports import NoFreePorts

@@ -7,8 +7,7 @@ a machine that is shared with others.
 
 from __future__ import annotations
 
-from jepsen.live.plan import STALL_MS, Blow, Kind, Strike
-from jepsen.live.steps import MOVE_STEPS, NETWORK_STEPS, Step
+from jepsen.live.plan import MOVE_STEPS, NETWORK_STEPS, STALL_MS, Blow, Kind, Step, Strike
 
 SESSION_MS = 3_000  # broker.session.timeout.ms of the nodes
 ELECTION_MS = 2_000  # silence of the quorum's leader (1 s), then a candidacy (0.5 to 1 s)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jepsen.live.pauses import Pause
-from jepsen.live.plan import Kind
-from jepsen.live.steps import Step
+from jepsen.live.evidence.pauses import Pause
+from jepsen.live.plan import Kind, Step
 from jepsen.live.striker import StrikeRecord
 
 ACKNOWLEDGED_PER_S = 40  # of the time with strikes; a small part of the lowest rate

@@ -1,7 +1,8 @@
-"""Which faults strike, in which order, drawn from a seed. Pure.
+"""What strikes, by name, and which faults strike in which order, drawn from a seed. Pure.
 
 A round holds every chosen kind once, in a drawn order. The same seed gives the same strikes. A strike names its victims
-by role, because who leads is known only when it strikes; `victims` turns roles into nodes.
+by role, because who leads is known only when it strikes; `victims` turns roles into nodes. A scenario has kinds of its
+own beyond those that a seed draws (`Step`).
 """
 
 from __future__ import annotations
@@ -11,8 +12,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from jepsen.live.steps import Step
 from quorumlog.ids import NodeId
+
+
+class Step(Enum):
+    """One kind of strike of a scenario. The value is what the report calls it."""
+
+    EIO = "directory: EIO"
+    ENOSPC = "directory: ENOSPC"
+    READ_ONLY = "directory: read-only"
+    UNMOUNTED = "directory: unmounted"
+    CHMOD = "directory: chmod 000"
+    REMOVED = "directory: rm -rf"
+    CUT = "network: cut off"
+    DEAF = "network: hears nobody"
+    MUTE = "network: nobody hears it"
+    DELAY = "network: delayed"
+    DROP = "network: connections dropped"
+    UPGRADE = "upgraded"
+    LEVELS = "levels raised, proof required"
+    MOVE_TARGET = "move: target killed"
+    MOVE_SOURCE = "move: source killed"
+    MOVE_CONTROLLER = "move: controller killed"
+
+
+DIRECTORY_STEPS = frozenset(
+    {Step.EIO, Step.ENOSPC, Step.READ_ONLY, Step.UNMOUNTED, Step.CHMOD, Step.REMOVED}
+)  # fmt: skip
+NETWORK_STEPS = frozenset({Step.CUT, Step.DEAF, Step.MUTE, Step.DELAY, Step.DROP})
+MOVE_STEPS = frozenset({Step.MOVE_TARGET, Step.MOVE_SOURCE, Step.MOVE_CONTROLLER})
 
 
 class Kind(Enum):

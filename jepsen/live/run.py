@@ -15,25 +15,24 @@ from pathlib import Path
 
 from jepsen.checkers.findings import Finding
 from jepsen.live import interrupt
-from jepsen.live.audited import audit_nodes
-from jepsen.live.audited import line_of as line_of_audit
-from jepsen.live.checks import check_logs, count_missing_leader_only, few, judge_doubled, vanished_reads
 from jepsen.live.clients import ProducerThread
+from jepsen.live.cluster.nodes import LiveCluster
+from jepsen.live.disks.ways import Ways
+from jepsen.live.evidence.audited import audit_nodes
+from jepsen.live.evidence.audited import line_of as line_of_audit
+from jepsen.live.evidence.checks import check_logs, count_missing_leader_only, few, judge_doubled, vanished_reads
+from jepsen.live.evidence.ledger import Ledger, ProducerSpec
+from jepsen.live.evidence.pauses import AckTimes, Pause, ack_times, calm_windows, long_pauses, pause_of, pauses_in_calm
+from jepsen.live.evidence.readers import ReaderThread, Records, read_everything
+from jepsen.live.evidence.replicas import check_replicas, number_at
+from jepsen.live.evidence.values import RecordId, decode
 from jepsen.live.guard import Guard
-from jepsen.live.ledger import Ledger, ProducerSpec
 from jepsen.live.minimums import Minimum, minimums
-from jepsen.live.nodes import LiveCluster
-from jepsen.live.pauses import AckTimes, Pause, ack_times, calm_windows, long_pauses, pause_of, pauses_in_calm
-from jepsen.live.plan import Kind, Strike, strikes
-from jepsen.live.readers import ReaderThread, Records, read_everything
-from jepsen.live.replicas import check_replicas, number_at
+from jepsen.live.plan import Kind, Step, Strike, strikes
 from jepsen.live.scenarios.after import failed_writes, note_latencies
 from jepsen.live.scenarios.catalogue import SCENARIOS, Scenario, Stage, staged
 from jepsen.live.scenarios.striker import ScenarioStriker
-from jepsen.live.steps import Step
 from jepsen.live.striker import Striker, StrikeRecord
-from jepsen.live.values import RecordId, decode
-from jepsen.live.ways import Ways
 from quorumlog.testing.waiting import TimedOut, wait_until
 
 PARTITIONS = 6

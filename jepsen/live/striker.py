@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import ActiveBlow, blow_at
+from jepsen.live.cluster.nodes import LiveCluster
 from jepsen.live.expectations import most_pause_ms
-from jepsen.live.nodes import LiveCluster
-from jepsen.live.plan import DISK_BLOWS, Blow, Strike, victims
-from jepsen.live.steps import Step
+from jepsen.live.plan import DISK_BLOWS, Blow, Step, Strike, victims
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog.testing.nodes import NodeState
 

@@ -16,7 +16,7 @@ from quorumlog_server.process.lean_start import load_no_more_than_needed
 load_no_more_than_needed()
 
 import quorumlog_server.edge.real_edges  # noqa: E402  # imported after the settings above
-from jepsen.live.struck_disk import Strikes, StruckDisk  # noqa: E402
+from jepsen.live.disks.struck_disk import Strikes, StruckDisk  # noqa: E402
 from quorumlog_server.process.process import main  # noqa: E402
 
 

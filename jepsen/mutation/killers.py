@@ -23,8 +23,8 @@ from jepsen.checkers.findings import NOT_INVARIANTS
 from jepsen.crash.runs import UNEXPECTED
 from jepsen.guard import Guard, Mark, end_group
 from jepsen.mutation.mutant import Mutant
-from jepsen.pool.job import Job
 from jepsen.pool.pool import results
+from jepsen.sim.job import Job
 from jepsen.soak.gauges import FOUND, TOO_LITTLE, VALID
 from jepsen.tree import runs_from
 

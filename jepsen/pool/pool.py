@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from jepsen.pool.job import Job, broken
 from jepsen.pool.runner import Runner
+from jepsen.sim.job import Job, broken
 
 _AHEAD = 2  # jobs that `results` has begun or queued, for each process: a long one must not make the others wait
 

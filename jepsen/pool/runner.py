@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jepsen.pool.job import Job, broken
+from jepsen.sim.job import Job, broken
 from jepsen.tree import runs_from
 
 PROCESSOR_LIMIT_S = 300  # for one seed, of its own: beside much else it takes many times as long, and is as sound
@@ -25,7 +25,7 @@ class Runner:
     """For jobs of one folder, with or without noting. Not for two threads at once, but `close` is for any."""
 
     def __init__(self, folder: Path | None, noting: bool, environment: Mapping[str, str]) -> None:
-        command = [sys.executable, "-m", "jepsen.pool.template", *(["--noting"] if noting else [])]
+        command = [sys.executable, "-m", "jepsen.template", *(["--noting"] if noting else [])]
         own = runs_from(folder, environment) if folder else dict(environment)
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, cwd=folder, env=own, stdin=pipe, stdout=pipe, text=True)

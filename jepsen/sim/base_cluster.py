@@ -2,46 +2,16 @@
 
 from __future__ import annotations
 
-from jepsen.checkers.findings import NODE_CRASHED, Findings
-from jepsen.sim.invariants.quorum import QuorumInvariants
+from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.watched import BaseInvariants
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Verdict
 from jepsen.sim.network.network import Interceptor, Network
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.truth.disk_events import DiskEvents
-from jepsen.sim.truth.mirrors import Mirrors
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.raft import RaftRole
-
-
-class BaseInvariants:
-    """crashes_expected: hosts with failing disks, whose processes may end themselves.
-
-    sick_directories: hosts with a directory that fails beside one that serves: a process goes on, but may not start.
-    """
-
-    quorum: QuorumInvariants  # once there are machines
-
-    def __init__(self, findings: Findings) -> None:
-        self.findings = findings
-        self.mirrors = Mirrors(findings)
-        self.disk_events = DiskEvents()
-        self.crashes_expected: dict[str, None] = {}
-        self.sick_directories: dict[str, None] = {}
-        self.crashes = 0
-
-    def on_message(self, message: Message) -> None:
-        """A message is about to leave its host."""
-        raise NotImplementedError
-
-    def on_death(self, machine: Machine, why: str) -> None:
-        """A process ended itself."""
-        self.crashes += 1
-        may_not_start = machine.host in self.sick_directories and why.startswith("start: ")
-        if machine.host not in self.crashes_expected and not may_not_start:
-            self.findings.broken(NODE_CRASHED, f"{machine.host}: {why}")
 
 
 class BaseCluster:

@@ -14,19 +14,15 @@ from dataclasses import dataclass
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.invariants.hooks import Invariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.layout import Layout
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE, NodeId
 from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S
 
-MOVE_RATES = ("2000", "2000", "10000", "")  # bytes a second; "": as fast as it can
 CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers
-GROUP_HOST = "group"  # members of the consumer group, if there is one
-TRANSACTIONS_HOST = "transactions"  # clients of transactions, if there are any
-JOINT_HOST = "joint"  # drivers of joint transactions, if there are any
 
 
 @dataclass(slots=True)
@@ -54,50 +50,20 @@ class SimCluster(BaseCluster):
         seed: int,
         trace: Trace | None = None,
         *,
-        draw_sizes: bool = False,
-        page_cache: bool = False,
-        balanced: bool = False,
-        retention: bool = False,
-        index_rot: bool = False,
         directories: int = 1,
-        moves: bool = False,
-        throttled: bool = False,
         sizes: Sizes | None = None,
         config: Mapping[str, str] | None = None,
         layout: Layout | None = None,
     ) -> None:
-        """draw_sizes: the seed decides the sizes of logs and buffers; else they are `sizes`, or the defaults.
+        """directories: log directories of each broker. sizes: of logs and buffers; None: the defaults.
 
         config: more settings of every node. layout: brokers and their racks; None: three brokers without racks.
-        directories: log directories of each broker. moves: replicas move between them, at a rate that the seed decides.
-        throttled: topics name all their replicas for replication throttles.
-        retention: topics let records go; else the seed decides that with the sizes.
-        index_rot: bits of index files flip; else the seed decides that with the sizes.
-        page_cache: all topics leave durability to the page cache; else the seed decides that with the sizes.
-        balanced: of all topics the longest log leads where no replica is known to be whole.
         """
         super().__init__(seed, trace)
         self.orders = Orders()
         self.lane = self.scheduler.rng("wire").random() < 0.5
-        self.sizes = Sizes.drawn(self.scheduler.rng("sizes")) if draw_sizes else sizes or Sizes()
-        if page_cache:
-            self.sizes = self.sizes.with_durability(self.scheduler.rng("durability"), share=1.0)
-        elif draw_sizes:
-            self.sizes = self.sizes.with_durability(self.scheduler.rng("durability"))
-        if retention or draw_sizes:
-            rng = self.scheduler.rng("retention")
-            self.sizes = self.sizes.with_retention(rng, **({"share": 1.0} if retention else {}))
-        if index_rot or draw_sizes:
-            rng = self.scheduler.rng("sizes of index rot")
-            self.sizes = self.sizes.with_index_rot(rng, **({"share": 1.0} if index_rot else {}))
-        if throttled:
-            self.sizes = self.sizes.with_throttled_replicas()
-        if balanced:
-            self.sizes = self.sizes.with_balanced_recovery(self.scheduler.rng("unclean recovery"))
+        self.sizes = sizes or Sizes()
         node = {"log.dirs": ",".join(DIRECTORIES[:directories]), **self.sizes.node, **(config or {})}
-        if moves:
-            rate = self.scheduler.rng("rate of moves").choice(MOVE_RATES)
-            node |= {"replica.alter.log.dirs.io.max.bytes.per.second": rate} if rate else {}
         self.layout = layout or Layout()
         self._invariants = Invariants(self.findings)
         self.machines = {
@@ -118,7 +84,7 @@ class SimCluster(BaseCluster):
         for host in self.layout.spares:
             self.machines[host].in_service = False
         self.invariants.watch(self.machines)
-        self.network.on_admitted = self.invariants.calls.on_admitted
+        self.network.on_admitted = self.invariants.on_admitted
 
     @property
     def invariants(self) -> Invariants:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Protocol
 
 from jepsen.checkers.findings import Finding
-from jepsen.sim.strikes.blow import Blow
+from jepsen.sim.blow import Blow
 
 
 class Verdict(Enum):

@@ -7,40 +7,24 @@ partition, and return everything that it ever acknowledged.
 
 from __future__ import annotations
 
-import gc
+from collections.abc import Callable
 from typing import TextIO
 
-from jepsen.checkers.findings import Finding
 from jepsen.checkers.history import Status
 from jepsen.checkers.log_history import check_history
-from jepsen.sim.cluster import GROUP_HOST, JOINT_HOST, TRANSACTIONS_HOST, SimCluster
-from jepsen.sim.invariants.deletions import LEADERS_SEEN
-from jepsen.sim.invariants.level_states import IMAGES_SEEN
-from jepsen.sim.profiles.layout import Layout
-from jepsen.sim.profiles.plan import (
-    BALANCED,
-    BROKERS,
-    INDEX_ROT,
-    LATE_DELETIONS,
-    LATE_SETTINGS,
-    PAGE_CACHE,
-    REASSIGN,
-    RETENTION,
-    Plan,
-)
-from jepsen.sim.result import Result, Verdict
-from jepsen.sim.scripts import late_settings
-from jepsen.sim.shrink.cuts import Cuts
+from jepsen.sim.blow import Blow
+from jepsen.sim.cuts import Cuts
+from jepsen.sim.profiles.plan import Plan
+from jepsen.sim.result import Result
+from jepsen.sim.simulation import HEALING_S, Simulation, run_alone
 from jepsen.sim.strikes.nemesis import Nemesis
-from jepsen.sim.time import killed_coroutines
-from jepsen.sim.time.phases import Phases
-from jepsen.sim.time.scheduler import NS_PER_MS, NS_PER_S, Scheduler
+from jepsen.sim.time.loop import SimLoop
+from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from jepsen.sim.trace import Trace
-from jepsen.sim.workload import groups, joint, transactions
+from jepsen.sim.workload.transactions.joint import small_steps
 from jepsen.sim.workload.workload import Workload
 
 START_S = 20  # for the first leader, registrations and the first topic
-HEALING_S = 90
 CONVERGING_S = 1
 _ACKED_PER_S_MIN = 0.5  # a run with fewer acknowledgements proves nothing
 
@@ -48,82 +32,46 @@ _ACKED_PER_S_MIN = 0.5  # a run with fewer acknowledgements proves nothing
 def run(
     seed: int, *, profile: str = "swarm", seconds: int = 60, cuts: Cuts | None = None, trace: TextIO | None = None
 ) -> Result:
-    """seconds: virtual, of the safety phase; fewer with more brokers, which cost more time.
-
-    The garbage collector is off, because it runs finalizers at any time.
-    """
-    gc.collect()
-    gc.disable()
-    simulation = _Simulation(seed, profile, seconds, cuts or Cuts(), trace)
-    try:
-        with joint.small_steps():
-            return simulation.run()
-    finally:
-        simulation.drop()
-        killed_coroutines.empty()
-        gc.enable()
+    """seconds: virtual, of the safety phase; fewer with more brokers, which cost more time."""
+    return run_alone(lambda: _ClusterSimulation(seed, profile, seconds, cuts or Cuts(), trace))
 
 
-class _Simulation:
+class _ClusterSimulation(Simulation):
+    plan: Plan
+
     def __init__(self, seed: int, profile: str, seconds: int, cuts: Cuts, trace: TextIO | None) -> None:
-        self.seed, self._cuts = seed, cuts
-        self.trace = Trace(trace)
-        self.plan = Plan.of(profile, Scheduler(seed).rng("plan")).cut(cuts)
-        layout = _layout(profile, seed)
-        self.seconds = layout.seconds(seconds)
-        self.cluster = SimCluster(
-            seed,
-            self.trace,
-            draw_sizes=True,
-            page_cache=profile in (PAGE_CACHE, BALANCED),
-            balanced=profile == BALANCED,
-            retention=profile == RETENTION,
-            index_rot=profile == INDEX_ROT,
-            directories=self.plan.directories,
-            config=_settings(self.plan),
-            moves=self.plan.moves,
-            throttled=self.plan.reassigns,
-            layout=layout,
+        draws = Scheduler(seed)
+        plan = Plan.of(profile, draws.rng("plan")).cut(cuts)
+        layout = plan.layout(draws.rng)
+        self.cluster = plan.cluster(seed, Trace(trace), layout)
+        super().__init__(seed, layout.seconds(seconds), cuts, plan, self.cluster, self.cluster.problems)
+        self.wire = "lane" if self.cluster.lane else "grpc"
+        self.workload = Workload(
+            self.cluster,
+            chores=plan.chores,
+            bursts=plan.bursts,
+            late_requests=plan.delays_requests,
+            activities=plan.activities,
         )
-        if profile == LATE_DELETIONS:
-            self.cluster.invariants.deletions.watch()
-        self.scheduler = self.cluster.scheduler
-        self._phases = Phases(self.cluster, self.cluster.problems)
-        self.workload = Workload(self.cluster, self.plan)
-        self.nemesis = Nemesis(self.cluster, self.plan, cuts)
+        self._activities = self.workload.activities
+        self.nemesis = Nemesis(self.cluster, plan, cuts)
         self.healing_ms = 0
-        self._began_ns = -1
-        self.history_findings: list[Finding] = []
 
     def run(self) -> Result:
-        for phase in (self._start, self._safety, self._liveness, self._reading):
-            phase()
-            if self.cluster.findings:
-                break
-        findings = [*self.cluster.findings.found, *self.history_findings]
-        return Result(
-            seed=self.seed,
-            plan=self.plan,
-            wire="lane" if self.cluster.lane else "grpc",
-            verdict=self._verdict(findings),
-            findings=findings,
-            trace_hash=self.trace.hexdigest(),
-            steps=self.scheduler.steps,
-            lines=self.trace.lines,
-            virtual_s=self.scheduler.now_ns / NS_PER_S,
-            exercised=self._exercised(),
-            options=self._cuts.options,
-            blows=tuple(self.nemesis.struck),
-            began_ns=self._began_ns,
-            seconds=self.seconds,
-        )
+        with small_steps():
+            return super().run()
 
-    def drop(self) -> None:
-        """The simulation is over: drop all processes without running any of their code."""
-        for machine in self.cluster.machines.values():
-            if machine.loop is not None:
-                machine.loop.kill()
-        self.workload.drop()
+    @property
+    def parts(self) -> tuple[Callable[[], None], ...]:
+        return self._start, self._safety, self._liveness, self._reading
+
+    @property
+    def clients(self) -> list[SimLoop]:
+        return self.workload.loops
+
+    @property
+    def struck(self) -> list[Blow]:
+        return self.nemesis.struck
 
     # --- phases ---
 
@@ -131,100 +79,70 @@ class _Simulation:
         self.cluster.start()
         self.workload.start()
         ready = lambda: self.cluster.is_healthy() and bool(self.workload.topics)  # noqa: E731
-        self._phases.until(ready, START_S, "cluster-starts")
+        self.phases.until(ready, START_S, "cluster-starts")
 
     def _safety(self) -> None:
-        self._began_ns = self.scheduler.now_ns
+        self.began_ns = self.scheduler.now_ns
         self.nemesis.start()
         if self.cluster.sizes.rots:
             self.cluster.invariants.rot.start(self.scheduler)
-        self.workload.start_levels()
-        self._phases.pass_time(self.seconds)
+        for activity in self._activities:
+            activity.strikes_begin()
+        self.phases.pass_time(self.seconds)
 
     def _liveness(self) -> None:
-        self.workload.end_levels()
-        self.workload.end_throttles()
-        self.workload.end_imports()
+        for activity in self._activities:
+            activity.before_healing()
         self.nemesis.heal()
         healed_ns = self.scheduler.now_ns
-        self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        self.phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
         self.healing_ms = (self.scheduler.now_ns - healed_ns) // NS_PER_MS
         if not self.cluster.findings:
-            self._phases.pass_time(2)
+            self.phases.pass_time(2)
             self.workload.stop()
-            self._phases.until(lambda: self.workload.idle, HEALING_S, "clients-end")
+            self.phases.until(lambda: self.workload.idle, HEALING_S, "clients-end")
 
     def _reading(self) -> None:
-        self._phases.perform(self.workload.loop, self.workload.probe(), HEALING_S, "records-are-taken-again")
+        self.phases.perform(self.workload.loop, self.workload.probe(), HEALING_S, "records-are-taken-again")
         if self.cluster.findings:
             return
-        self._phases.perform(self.workload.loop, self.workload.read_all(), HEALING_S, "everything-can-be-read")
-        members = self.workload.beside.groups
-        if members is not None:
-            self._phases.perform(
-                self.workload.beside.loops[GROUP_HOST], members.read_all(), HEALING_S, "groups-are-served-again"
-            )
-        transactional = self.workload.beside.transactions
-        if transactional is not None:
-            loop = self.workload.beside.loops[TRANSACTIONS_HOST]
-            self._phases.perform(loop, transactional.read_all(), HEALING_S, "transactions-end")
-        drivers = self.workload.beside.joint
-        if drivers is not None:
-            loop = self.workload.beside.loops[JOINT_HOST]
-            self._phases.perform(loop, drivers.go_on(), 2 * HEALING_S, "joint-goes-on")
-            self._phases.perform(loop, drivers.read_all(), HEALING_S, "joint-ends")
+        self.phases.perform(self.workload.loop, self.workload.read_all(), HEALING_S, "everything-can-be-read")
+        for activity in self._activities:
+            activity.read_all(self.phases)
         # A follower whose connection broke just before the faults ended can drop out of the ISR until its call times
         # out.
-        self._phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
-        if self.plan.moves:  # the throttle of a seed may be too slow for a log of some megabytes
-            self.cluster.lift_throttle_of_moves()
-        self._phases.until(lambda: not self.cluster.invariants.moves.left(), HEALING_S, "moves-end")
+        self.phases.until(self.cluster.is_healthy, HEALING_S, "cluster-heals")
+        for activity in self._activities:
+            activity.before_settling()
+        self.phases.until(lambda: not self.cluster.invariants.moves.left(), HEALING_S, "moves-end")
         reassigned = self.cluster.invariants.reassignments
-        self._phases.until(lambda: not reassigned.left(self.cluster.image), HEALING_S, "reassignments-end")
-        self._phases.until(self.cluster.is_assigned, HEALING_S, "directories-are-assigned")
-        self._phases.pass_time(2)
+        self.phases.until(lambda: not reassigned.left(self.cluster.image), HEALING_S, "reassignments-end")
+        self.phases.until(self.cluster.is_assigned, HEALING_S, "directories-are-assigned")
+        self.phases.pass_time(2)
         # The quorum writes a record now and then, which may be on its way to a voter at this very moment.
-        self._phases.wait(lambda: not any(self.cluster.invariants.behind()), CONVERGING_S)
+        self.phases.wait(lambda: not any(self.cluster.invariants.behind()), CONVERGING_S)
         if not self.cluster.findings:
             self.cluster.invariants.at_the_end()
-            self.workload.compaction.check()
             self.workload.note_losses(self.cluster.invariants.durability.losses)
             self.workload.note_retained(self.cluster.invariants.retention.retained)
             self.history_findings = check_history(self.workload.history)
-            if members is not None:
-                self.history_findings += members.check(self.cluster.invariants.coordinators.expiries)
-                self.cluster.invariants.group_logs.at_the_end(self.cluster.image, self.cluster.machines)
-            if transactional is not None:
-                self.history_findings += transactional.check()
-            if drivers is not None:
-                logs = self.cluster.invariants.transaction_logs.joint(self.cluster.image, self.cluster.machines)
-                self.history_findings += drivers.check(logs, self.cluster.invariants.coordinators.joint_levels)
-            if transactional is not None or drivers is not None:
-                self.cluster.invariants.transaction_logs.at_the_end(self.cluster.image, self.cluster.machines)
-
-    # --- steps ---
+            for activity in self._activities:
+                self.history_findings += activity.check()
 
     # --- the verdict ---
 
-    def _verdict(self, findings: list[Finding]) -> Verdict:
-        if findings:
-            return Verdict.INVALID
+    @property
+    def is_vacuous(self) -> bool:
         if self.workload.acked < self.seconds * _ACKED_PER_S_MIN or self._struck_nothing():
-            return Verdict.VACUOUS
-        transactional = self.workload.beside.transactions
-        if transactional is not None and not transactional.exercised_enough(self.seconds):
-            return Verdict.VACUOUS
-        drivers = self.workload.beside.joint
-        if drivers is not None and not drivers.exercised_enough(self.seconds):
-            return Verdict.VACUOUS
-        if not self.cluster.invariants.tails.proves_enough(self.seconds):
-            return Verdict.VACUOUS
-        return Verdict.VALID
+            return True
+        if not all(activity.exercised_enough(self.seconds) for activity in self._activities):
+            return True
+        return not self.cluster.invariants.tails.proves_enough(self.seconds)
 
     def _struck_nothing(self) -> bool:
         return bool(self.plan.faults) and self.seconds >= 30 and not self.cluster.counts
 
-    def _exercised(self) -> dict[str, int]:
+    def exercised(self) -> dict[str, int]:
         history, invariants = self.workload.history, self.cluster.invariants
         return {
             "sent": len(history.sends),
@@ -233,65 +151,9 @@ class _Simulation:
             "failed": len(history.of_status(Status.FAIL)),
             "polled": sum(len(poll.records) for poll in history.polls),
             "topics": len(history.created),
-            **self.workload.chores,
-            **(self.workload.levels.counts if self.workload.levels is not None else {}),
-            "metadata transactions": invariants.metadata_transactions.begun,
-            "of them aborted": invariants.metadata_transactions.aborted,
-            **({LEADERS_SEEN: invariants.deletions.seen} if invariants.deletions.seen else {}),
-            **({IMAGES_SEEN: invariants.level_states.seen} if self.plan.imports else {}),
-            "epochs led": len(invariants.quorum.leaders),
-            "votes": invariants.promises.votes_granted,
-            "partition leaders": invariants.partitions.leader_changes,
-            **{name: count for name, count in invariants.unclean.counts.items() if count},
+            **self.workload.counts,
             "brokers above three": self.cluster.layout.extra,
-            **invariants.racks.counts,
-            "partition changes": invariants.partitions.isr_changes,
-            "promises broken by power": invariants.durability.broken,
-            "ends of logs lost": len(invariants.durability.losses),
-            "tails compared": invariants.tails.compared,
-            "fetched batches compared": invariants.fetches.batches,
-            "index entries checked": invariants.log_parts.index_entries,
-            "producers compared": invariants.producers.compared,
-            "appends checked": invariants.appends.appended,
-            "indexes that rotted": invariants.rot.planted,
-            "indexes mended": invariants.rot.mended,
-            "starts moved by policies": invariants.retention.moves,
-            "asked when deposed": invariants.controller_answers.asked_when_deposed,
-            "acks=1 checked": invariants.answers.acked_by_leaders,
-            "directories failed": invariants.directories.failures,
-            **{name: count for name, count in invariants.new_disks.counts.items() if count},
-            **(invariants.moves.counts if self.plan.moves else {}),
-            **(invariants.reassigning_counts if self.plan.reassigns else {}),
-            "metadata": invariants.quorum.committed_end,
-            "metadata snapshots": invariants.quorum.snapshots,
-            "metadata snapshots fetched": invariants.quorum.installed,
+            **invariants.exercised(*self.plan.looks_elsewhere(invariants)),
             "ms to heal": self.healing_ms,
-            **self.workload.compaction.counts,
-            **self.workload.beside.counts,
-            **(invariants.coordinators.all_counts if self.plan.has_coordinators else {}),
-            **(invariants.group_logs.counts if self.plan.groups else {}),
-            **invariants.transaction_logs.counts,
             "full buffers": self.cluster.network.full_buffers,
-            **invariants.disk_events.counts,
-            **dict.fromkeys(self.plan.faults, 0),
-            **self.cluster.counts,
         }
-
-
-def _settings(plan: Plan) -> dict[str, str]:
-    """Of every node."""
-    return {
-        **(groups.SETTINGS if plan.groups else {}),
-        **(transactions.SETTINGS if plan.transactions else {}),
-        **(joint.SETTINGS if plan.joint else {}),
-        **(late_settings.SETTINGS if plan.name == LATE_SETTINGS else {}),
-    }
-
-
-def _layout(profile: str, seed: int) -> Layout:
-    if profile == REASSIGN:
-        return Layout.with_spares()
-    if profile == LATE_SETTINGS:
-        return Layout(files=late_settings.OF_BROKERS)
-    rng = Scheduler(seed).rng("layout")
-    return Layout.drawn(rng, share=1.0) if profile == BROKERS else Layout.drawn(rng) if profile == "swarm" else Layout()

@@ -10,7 +10,7 @@ from quorumlog_server.config.config import NodeConfig, from_values
 CONTROLLERS: dict[str, NodeId] = {"c1": 1, "c2": 2, "c3": 3}  # by host
 BROKERS: dict[str, NodeId] = {"b1": 11, "b2": 12, "b3": 13}
 NODES: dict[str, NodeId] = {**CONTROLLERS, **BROKERS}
-MORE_BROKERS: dict[str, NodeId] = {"b4": 14, "b5": 15, "b6": 16}  # of some seeds (profiles/layout.py)
+MORE_BROKERS: dict[str, NodeId] = {"b4": 14, "b5": 15, "b6": 16}  # of some seeds (layout.py)
 _EVERY_BROKER: dict[str, NodeId] = {**BROKERS, **MORE_BROKERS}
 CLUSTER_ID = "simulated-cluster-id-1"
 SECRET = "a-secret-that-every-simulated-node-knows"

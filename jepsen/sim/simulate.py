@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from jepsen.pool.job import QUORUM
+from jepsen.sim.cuts import Cuts
+from jepsen.sim.job import QUORUM
 from jepsen.sim.quorum.run import run_quorum
 from jepsen.sim.result import Result
 from jepsen.sim.run import run
-from jepsen.sim.shrink.cuts import Cuts
 
 
 def simulate(seed: int, profile: str, seconds: int, cuts: Cuts, trace: TextIO | None = None) -> Result:

@@ -12,9 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
+from jepsen.live.disks.ways import EDGE
 from jepsen.live.plan import Kind
-from jepsen.live.report import FACTS, PAGE
-from jepsen.live.ways import EDGE
+from jepsen.live.report.report import FACTS, PAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 

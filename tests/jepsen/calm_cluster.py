@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.profiles.plan import Plan
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.workload.workload import Workload
 
@@ -18,7 +17,7 @@ REST_S = 2  # until the clients have ended
 def calm_cluster(seconds: int, **options: Any) -> Iterator[SimCluster]:
     """seconds: virtual, of work. options: of SimCluster."""
     cluster = SimCluster(**options)
-    workload = Workload(cluster, Plan.of("calm", cluster.scheduler.rng("plan")))
+    workload = Workload(cluster)
     cluster.start()
     workload.start()
     cluster.scheduler.run_until(seconds * NS_PER_S)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import permutations
 
 from jepsen.linear.checker import Model
+from jepsen.linear.models import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET
 from jepsen.linear.operation import OK, Operation
-from jepsen.linear.topic_model import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET
 
 KINDS = (CREATE, DELETE, DELETE_ID, SET, FIND, READ)
 _NARROW_NS = 250  # to each side of the effect; operations begin every 100 ns

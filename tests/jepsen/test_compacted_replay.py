@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from jepsen.sim.invariants.compacted_replay import Replayed, compacted, read, replay
+from jepsen.sim.invariants.coordinators.compacted_replay import Replayed, compacted, read, replay
 from quorumlog.records import lay_out_rows
 from quorumlog.records.batch import TRANSACTIONAL
 from quorumlog.records.control import EndTxnMarker, encode_control

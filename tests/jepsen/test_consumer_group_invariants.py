@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jepsen.sim.invariants.consumer_groups import broken_invariants
+from jepsen.sim.invariants.coordinators.consumer_groups import broken_invariants
 from quorumlog.records.coordinator.consumer_groups import (
     AssignedPartitions,
     ConsumerGroupCurrentMemberAssignmentKey,

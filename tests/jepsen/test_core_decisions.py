@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.consumer_sessions import GONE, ConsumerSessions
-from jepsen.sim.invariants.consumer_sessions import PAUSED as STOOD_ASIDE
-from jepsen.sim.invariants.decisions import ABORTS, CHANGES, Decisions
-from jepsen.sim.invariants.rebalances import COMPLETED, Rebalances
+from jepsen.sim.invariants.coordinators.consumer_sessions import GONE, ConsumerSessions
+from jepsen.sim.invariants.coordinators.consumer_sessions import PAUSED as STOOD_ASIDE
+from jepsen.sim.invariants.coordinators.decisions import ABORTS, CHANGES, Decisions
+from jepsen.sim.invariants.coordinators.rebalances import COMPLETED, Rebalances
 from quorumlog.errors import ErrorCode
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup
 from quorumlog_broker.coordinator.groups.consumer.heartbeat import Heartbeats

@@ -11,7 +11,8 @@ from calm_cluster import calm_cluster
 
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.time.scheduler import NS_PER_S
+from jepsen.sim.sizes import Sizes
+from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import log_id
 from quorumlog.messages.metadata_records import ConfigRecord, UnregisterBrokerRecord
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SEED = 2  # flushes nothing
+SIZES = Sizes().with_durability(Scheduler(SEED).rng("durability"), share=1.0)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimCluster]:
     """With unsynced records in every partition."""
-    with calm_cluster(8, seed=SEED, page_cache=True) as cluster:
+    with calm_cluster(8, seed=SEED, sizes=SIZES) as cluster:
         yield cluster
 
 
@@ -79,7 +81,7 @@ def test_the_promise_and_its_end(cluster: SimCluster) -> None:
 
 @pytest.fixture
 def fresh() -> Iterator[SimCluster]:
-    with calm_cluster(8, seed=SEED, page_cache=True) as cluster:
+    with calm_cluster(8, seed=SEED, sizes=SIZES) as cluster:
         yield cluster
 
 

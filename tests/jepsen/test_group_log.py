@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jepsen.checkers.group_log import Generation, Step, check_log
-from jepsen.sim.invariants.group_logs import steps_of
+from jepsen.sim.invariants.coordinators.group_logs import steps_of
 from quorumlog.records import lay_out_rows
 from quorumlog.records.coordinator import GROUP_TYPES, encode_key
 from quorumlog.records.coordinator.consumer_groups import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue

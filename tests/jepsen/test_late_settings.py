@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from jepsen.sim.network.message import Message, Phase, Verdict
-from jepsen.sim.scripts.late_settings import LateMetadata
+from jepsen.sim.strikes.scripts.late_settings import LateMetadata
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from linear_samples import by_trying_all, good_history, worse
 
 from jepsen.linear.checker import Outcome, check
+from jepsen.linear.models import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET, SettingModel, TopicModel
 from jepsen.linear.operation import OK, Operation
-from jepsen.linear.setting_model import SettingModel
-from jepsen.linear.topic_model import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET, TopicModel
 from tests.parts import few
 
 

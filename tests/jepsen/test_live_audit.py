@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jepsen.live.audited import AUDIT, audit_nodes, line_of
+from jepsen.live.evidence.audited import AUDIT, audit_nodes, line_of
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog_storage.directory.directory import format_directory
 from quorumlog_storage.directory.log_checkpoints import checkpoint_high_watermarks, checkpoint_logs

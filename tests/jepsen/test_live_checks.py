@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jepsen.checkers.history import History, Send, Status
 from jepsen.checkers.log_history import check_history
-from jepsen.live.checks import (
+from jepsen.live.evidence.checks import (
     MOST_FINDINGS,
     REPLICATED_MS,
     check_logs,
@@ -23,9 +23,9 @@ from jepsen.live.checks import (
     judge_doubled,
     vanished_reads,
 )
-from jepsen.live.ledger import NOT_ACKNOWLEDGED, UNPLACED, Ledger, ProducerSpec
-from jepsen.live.readers import Records
-from jepsen.live.values import FOREIGN, record_id
+from jepsen.live.evidence.ledger import NOT_ACKNOWLEDGED, UNPLACED, Ledger, ProducerSpec
+from jepsen.live.evidence.readers import Records
+from jepsen.live.evidence.values import FOREIGN, record_id
 
 SAFE, LEADER_ONLY = 0, 1  # producers
 Logs = list["array[int]"]

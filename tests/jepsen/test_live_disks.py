@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.live.edge_control import ORDER, EdgeFault, Order, read_order
+from jepsen.live.disks.edge_control import ORDER, EdgeFault, Order, read_order
+from jepsen.live.disks.strace import StraceFault, why_not_usable
+from jepsen.live.disks.struck_disk import Strikes, StruckDisk
+from jepsen.live.disks.volume import Volume, why_not_mountable
+from jepsen.live.disks.ways import EDGE, STRACE, TMPFS, Ways
 from jepsen.live.guard import Guard, end_what_is_left
 from jepsen.live.plan import Blow
-from jepsen.live.strace import StraceFault, why_not_usable
-from jepsen.live.struck_disk import Strikes, StruckDisk
-from jepsen.live.volume import Volume, why_not_mountable
-from jepsen.live.ways import EDGE, STRACE, TMPFS, Ways
 from quorumlog.testing.processes import ProcessId, start, write_pid_file
 from quorumlog.testing.waiting import wait_until
 from quorumlog_storage.files.disk import DiskError

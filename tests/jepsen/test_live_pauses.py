@@ -5,10 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jepsen.live.expectations import CALM_MS
-from jepsen.live.ledger import Ledger, ProducerSpec
-from jepsen.live.minimums import AROUND_A_STRIKE, minimums
-from jepsen.live.pauses import (
+from jepsen.live.evidence.ledger import Ledger, ProducerSpec
+from jepsen.live.evidence.pauses import (
     AFTER_MS,
     BEFORE_MS,
     Pause,
@@ -19,6 +17,8 @@ from jepsen.live.pauses import (
     pause_of,
     pauses_in_calm,
 )
+from jepsen.live.expectations import CALM_MS
+from jepsen.live.minimums import AROUND_A_STRIKE, minimums
 from jepsen.live.plan import Blow, Kind, Role, Strike, Target
 from jepsen.live.striker import BlowRecord, StrikeRecord
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from jepsen.checkers.findings import Finding
-from jepsen.live.chart import BAND_MS, COLOURS, NAMESPACE, bands
 from jepsen.live.command import closing_lines
-from jepsen.live.ledger import Ledger, ProducerSpec
+from jepsen.live.disks.ways import Ways
+from jepsen.live.evidence.ledger import Ledger, ProducerSpec
+from jepsen.live.evidence.pauses import ack_times, pause_of
 from jepsen.live.minimums import Minimum
-from jepsen.live.pauses import ack_times, pause_of
 from jepsen.live.plan import Blow, Kind, Role, Strike, Target
-from jepsen.live.report import FACTS, PAGE, facts_of, write_report
+from jepsen.live.report.chart import BAND_MS, COLOURS, NAMESPACE, bands
+from jepsen.live.report.report import FACTS, PAGE, facts_of, write_report
 from jepsen.live.run import Options, Outcome
 from jepsen.live.striker import BlowRecord, StrikeRecord
-from jepsen.live.ways import Ways
 
 LENGTH_MS = BAND_MS + 40_000  # two bands
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.live.ledger import Ledger, ProducerSpec
-from jepsen.live.plan import Kind
+from jepsen.live.cluster.flows import PASS, Flows, Rule, around
+from jepsen.live.cluster.proxy import Front, ProxyThread, socket_inode
+from jepsen.live.disks.ways import Ways
+from jepsen.live.evidence.ledger import Ledger, ProducerSpec
+from jepsen.live.plan import Kind, Step
+from jepsen.live.scenarios.after import latency
 from jepsen.live.scenarios.catalogue import SCENARIOS, staged, step_names
-from jepsen.live.scenarios.flows import PASS, Flows, Rule, around
-from jepsen.live.scenarios.latency import latency
-from jepsen.live.scenarios.proxy import Front, ProxyThread, socket_inode
-from jepsen.live.steps import Step
-from jepsen.live.ways import Ways
 from quorumlog.testing.waiting import wait_until
 
 NO_MOUNTS = Ways(False, False, ("no mounts here",))

@@ -13,7 +13,7 @@ from jepsen.mutation.killers import finding_of, is_assertion
 from jepsen.mutation.mutant import KINDS, ROOT, Mutant, all_mutants, apply, copy_tree, touched_by
 from jepsen.mutation.table import SURVIVED, TABLE, Row, read_report, summary, write_report
 from jepsen.mutation.trial import run_mutants
-from jepsen.pool.job import QUORUM
+from jepsen.sim.job import QUORUM
 from jepsen.sim.profiles.plan import PROFILES
 from jepsen.sim.quorum.plan import STRIKES
 from jepsen.swarm import TURNS
@@ -56,7 +56,7 @@ def test_no_two_are_the_same() -> None:
 @pytest.mark.parametrize("profile", sorted({mutant.profile for mutant in MUTANTS if mutant.kind == "sim"} - {"swarm"}))
 def test_the_profile_of_a_mutant_is_a_class_of_faults(profile: str) -> None:
     """One fault alone would be made for the mutant that it kills."""
-    assert len(set(STRIKES if profile == QUORUM else PROFILES[profile])) > 1
+    assert len(set(STRIKES if profile == QUORUM else PROFILES[profile].faults)) > 1
 
 
 # --- the table ---

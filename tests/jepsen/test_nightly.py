@@ -25,7 +25,7 @@ from jepsen.nightly.plan import LEAST_CHARGE_S, Plan
 from jepsen.nightly.report import page
 from jepsen.nightly.state import FOUND, MOST_OPEN, PROVED_NOTHING, State, Unreadable, as_text, from_text
 from jepsen.nightly.work import STRIDE, Slice, Work, turn_and_row
-from jepsen.pool.job import Job
+from jepsen.sim.job import Job
 from jepsen.sim.shrink.options import replay
 from jepsen.soak.gauges import Finding as SoakFinding
 from jepsen.soak.gauges import Gauges

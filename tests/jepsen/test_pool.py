@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
-from jepsen.pool.job import QUORUM, Job
 from jepsen.pool.pool import Pool, results
 from jepsen.pool.runner import Runner
+from jepsen.sim.job import QUORUM, Job
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.quorum_contact import QuorumContact
+from jepsen.sim.invariants.metadata.quorum_contact import QuorumContact
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.clients import QuorumClients
 from jepsen.sim.quorum.cluster import QuorumCluster
@@ -82,7 +82,7 @@ def seen_as(cluster: QuorumCluster, machine: Machine, **changes: object) -> None
         resumed_ns=-1,
         config=machine.config,
     )
-    cluster.hooks.quorum.after(double)  # type: ignore[arg-type]
+    cluster.hooks.quorum.on_touch(double)  # type: ignore[arg-type]
 
 
 def other_leader_on_disk(cluster: QuorumCluster) -> None:
@@ -116,11 +116,11 @@ def incomplete_leader(cluster: QuorumCluster) -> None:
 
 def image_differs(cluster: QuorumCluster) -> None:
     image = cluster.hooks.log.image
-    cluster.hooks.log.check_image("c1", replace(image, state_hash=image.state_hash ^ 1))
+    cluster.hooks.log.on_published("c1", replace(image, state_hash=image.state_hash ^ 1))
 
 
 def image_inside_a_batch(cluster: QuorumCluster) -> None:
-    cluster.hooks.log.check_image("c1", replace(cluster.hooks.log.image, offset=cluster.committed + 1))
+    cluster.hooks.log.on_published("c1", replace(cluster.hooks.log.image, offset=cluster.committed + 1))
 
 
 def snapshots_lost(cluster: QuorumCluster) -> None:
@@ -172,11 +172,11 @@ def test_a_write_needs_a_majority_that_was_heard(silence_ms: int, resumed: bool,
         for number in range(3)
     ]
     contact = QuorumContact(machines, findings)  # type: ignore[arg-type]
-    contact.after(machines[0])  # type: ignore[arg-type]
+    contact.after_controller(machines[0])  # type: ignore[arg-type]
     now_ns = silence_ms * NS_PER_S // 1_000
     log.accepted_end = 6
     machines[0].resumed_ns = now_ns if resumed else -1
-    contact.after(machines[0])  # type: ignore[arg-type]
+    contact.after_controller(machines[0])  # type: ignore[arg-type]
     assert bool(findings) == is_found and contact.writes == 1
 
 

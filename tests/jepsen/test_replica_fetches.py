@@ -10,8 +10,8 @@ from calm_cluster import calm_cluster
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.promises import Promises
 from jepsen.sim.invariants.replica_watch import data_plane_of
+from jepsen.sim.invariants.replicas.promises import Promises
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase
 from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -63,7 +63,7 @@ class Scene:
         promises = Promises(
             self.cluster.machines, invariants.mirrors, invariants.durability, findings, lambda _machine: None
         )
-        promises.look(message)
+        promises.on_message(message)
         return [finding.name for finding in findings.found]
 
     def forget_replica(self, monkeypatch: pytest.MonkeyPatch, *, epochs_later: int) -> None:

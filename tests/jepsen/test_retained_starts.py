@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.retention import RetentionInvariants
+from jepsen.sim.invariants.replicas.retention import RetentionInvariants
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.truth.log_mirror import Batch

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.directories import DirectoryInvariants
+from jepsen.sim.invariants.placement.directories import DirectoryInvariants
 from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.settings import DIRECTORIES
 from jepsen.sim.truth.mirrors import Mirrors, log_id

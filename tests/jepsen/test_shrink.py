@@ -17,16 +17,17 @@ from hypothesis import strategies as st
 from jepsen import swarm as swarm_command
 from jepsen.__main__ import _parser, as_json, main
 from jepsen.mutation.mutant import MUTANTS, apply, copy_tree, read_mutant
-from jepsen.pool.job import QUORUM, Job
 from jepsen.pool.runner import Runner
-from jepsen.sim.profiles.plan import CHORES, EXTRAS, PROFILES, Plan
+from jepsen.pool.shrunk import Told, failure_of, shrink
+from jepsen.sim.cuts import Cuts
+from jepsen.sim.job import QUORUM, Job
+from jepsen.sim.profiles.plan import EXTRAS, PROFILES, Plan
 from jepsen.sim.quorum.plan import drawn
-from jepsen.sim.shrink.cuts import Cuts
 from jepsen.sim.shrink.options import cuts_of, replay, unfit
 from jepsen.sim.shrink.shrinker import MAX_TRIES, Axis, Case, Failure, Halves, Number, Parts, Shrinker
-from jepsen.sim.shrink.shrunk import Told, failure_of, shrink
 from jepsen.sim.simulate import simulate
 from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
+from jepsen.sim.workload.operator.chores import CHORES
 from quorumlog_quorum.raft import VoterSet
 
 WHOLE = Case(seconds=60, cuts=Cuts())

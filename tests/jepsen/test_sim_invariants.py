@@ -11,18 +11,20 @@ from calm_cluster import calm_cluster
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.cluster import SimCluster
-from jepsen.sim.invariants.answers import AnswerInvariants
-from jepsen.sim.invariants.appends import AppendInvariants
-from jepsen.sim.invariants.fetches import FetchInvariants
-from jepsen.sim.invariants.leaderships import Leaderships
-from jepsen.sim.invariants.lives import LifeInvariants
-from jepsen.sim.invariants.log_parts import LogPartsInvariants
-from jepsen.sim.invariants.offsets import OffsetInvariants
-from jepsen.sim.invariants.partitions import PartitionInvariants
-from jepsen.sim.invariants.producers import ProducerInvariants
 from jepsen.sim.invariants.replica_watch import data_plane_of
-from jepsen.sim.invariants.tails import TailInvariants
+from jepsen.sim.invariants.replicas.answers import AnswerInvariants
+from jepsen.sim.invariants.replicas.appends import AppendInvariants
+from jepsen.sim.invariants.replicas.fetches import FetchInvariants
+from jepsen.sim.invariants.replicas.leaderships import Leaderships
+from jepsen.sim.invariants.replicas.lives import LifeInvariants
+from jepsen.sim.invariants.replicas.log_parts import LogPartsInvariants
+from jepsen.sim.invariants.replicas.offsets import OffsetInvariants
+from jepsen.sim.invariants.replicas.partitions import PartitionInvariants
+from jepsen.sim.invariants.replicas.producers import ProducerInvariants
+from jepsen.sim.invariants.replicas.tails import TailInvariants
 from jepsen.sim.machine.machine import Machine
+from jepsen.sim.sizes import Sizes
+from jepsen.sim.time.scheduler import Scheduler
 from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.log_mirror import Batch, LogMirror
 from jepsen.sim.truth.mirrors import Mirrors, log_of
@@ -117,7 +119,7 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[SimCluster]:
-    with calm_cluster(12, seed=SEED, draw_sizes=True) as cluster:
+    with calm_cluster(12, seed=SEED, sizes=Sizes.of_seed(Scheduler(SEED).rng)) as cluster:
         yield cluster
 
 
@@ -371,7 +373,7 @@ def test_acks_1_for_what_was_written_after_the_leadership_is_found(
 
 def test_a_record_of_acks_1_that_its_leader_lost_is_found(scene: Scene) -> None:
     scene.acked(scene.end - 1, acks=1)
-    scene.answers.at_the_end(scene.lead)
+    scene.answers.check_kept(scene.lead)
     assert not scene.findings
     leadership = scene.leaderships.current(scene.lead, scene.led.key)
     assert leadership is not None

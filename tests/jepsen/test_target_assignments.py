@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.target_assignments import COMPUTED, NAME, TargetAssignments
+from jepsen.sim.invariants.coordinators.target_assignments import COMPUTED, NAME, TargetAssignments
 from quorumlog_broker.coordinator.groups.consumer import targets
 from quorumlog_broker.coordinator.groups.consumer.assignors import assign_range, assign_uniform
 from tests.broker.coordinator.consumer_world import ConsumerWorld, topic_id

@@ -10,9 +10,9 @@ from immutables import Map
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.incarnations.known_metadata import KnownMetadata
-from jepsen.sim.invariants.deletions import DeletionInvariants
-from jepsen.sim.invariants.level_states import LevelStates
-from jepsen.sim.invariants.reassignments import HELD_UP, ReassignmentInvariants
+from jepsen.sim.invariants.metadata.level_states import LevelStates
+from jepsen.sim.invariants.placement.reassignments import HELD_UP, ReassignmentInvariants
+from jepsen.sim.invariants.replicas.deletions import DeletionInvariants
 from quorumlog_quorum.metadata.image import EMPTY, Image, TopicImage
 from quorumlog_quorum.metadata.registration import IMPORTING, RECOVERED, PartitionRegistration
 

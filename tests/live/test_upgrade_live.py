@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jepsen.live.scenarios.versions import NO_HISTORY, OLD_LEVEL, VersionedNodes, has_history, old_tree
+from jepsen.live.cluster.versions import NO_HISTORY, OLD_LEVEL, VersionedNodes, has_history, old_tree
 from quorumlog.client.blocking import Cluster
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until

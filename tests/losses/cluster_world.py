@@ -16,8 +16,8 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.machine.page_cache import DirectoryNode
 from jepsen.sim.network.sockets import SimSockets
 from jepsen.sim.network.transport import SimTransport
-from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, DATA
+from jepsen.sim.sizes import Sizes
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop

@@ -11,8 +11,8 @@ import os
 
 import pytest
 
-from jepsen.pool.job import Job
 from jepsen.pool.pool import results
+from jepsen.sim.job import Job
 
 SEEDS = (7, 1014, 620007, 620011)  # each of them was INVALID: clients saw it, or logs of equal epochs differed
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import CONTROLLERS, DATA, METADATA_LOG
+from jepsen.sim.sizes import Sizes
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import PartitionRecord, SnapshotStateRecord, TopicRecord
 from quorumlog_quorum.metadata.features import LATEST_LEVEL

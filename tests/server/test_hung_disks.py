@@ -10,7 +10,6 @@ import pytest
 from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.disk_faults import Fail
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.profiles.plan import Plan
 from jepsen.sim.settings import DATA
 from jepsen.sim.time import killed_coroutines
 from jepsen.sim.time.loop import SimLoop
@@ -37,7 +36,7 @@ def cluster() -> Iterator[SimCluster]:
 
 def start_clients(cluster: SimCluster) -> SimLoop:
     """Producers and consumers that work until the end of the test."""
-    workload = Workload(cluster, Plan(name="calm", faults=()))
+    workload = Workload(cluster)
     workload.start()
     assert until(cluster, lambda: cluster.is_healthy() and workload.acked > 50)
     return workload.loop

@@ -9,8 +9,8 @@ import os
 
 import pytest
 
-from jepsen.pool.job import Job
 from jepsen.pool.pool import Pending, Pool
+from jepsen.sim.job import Job
 
 PROCESSES = 2
 _BEGUN = pytest.StashKey[dict[Job, Pending]]()

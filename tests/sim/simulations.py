@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jepsen.pool.job import QUORUM, Job
+from jepsen.sim.job import QUORUM, Job
 from jepsen.sim.profiles.plan import (
     BROKERS,
     DIRECTORIES,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from simulations import QUORUM_SEEDS, QUORUMS, Simulated, in_chunks, marked, must_be_valid
 
-from jepsen.pool.job import Job
+from jepsen.sim.job import Job
 from jepsen.sim.quorum.plan import STRIKES, drawn
 from jepsen.sim.time.scheduler import Scheduler
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from simulations import SHORT, Simulated, in_chunks, must_be_valid
 
-from jepsen.pool.job import Job
+from jepsen.sim.job import Job
 
 
 @pytest.mark.parametrize("jobs", in_chunks(SHORT, len(SHORT)))

@@ -15,27 +15,25 @@ from jepsen.joint.driver import REFUSED_LATE
 from jepsen.joint.late import OTHERS_REFUSED
 from jepsen.joint.levels import KEPT, LEFT
 from jepsen.joint.levels import LOWERED as JOINT_LOWERED
-from jepsen.pool.job import QUORUM, Job
-from jepsen.sim.invariants.coordinators import WAITED
-from jepsen.sim.invariants.deletions import LEADERS_SEEN
-from jepsen.sim.invariants.expiries import DELETED, UNSTAGED
-from jepsen.sim.invariants.joint_cores import REMOVED as COMPACTED_AWAY
-from jepsen.sim.invariants.level_states import IMAGES_SEEN
-from jepsen.sim.invariants.moves import DROPPED, FOUND, MOVED
-from jepsen.sim.invariants.new_disks import FILLED
-from jepsen.sim.invariants.racks import SPREAD
-from jepsen.sim.invariants.reassignments import CAME, WENT
-from jepsen.sim.invariants.throttles import HELD_BACK
-from jepsen.sim.invariants.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
-from jepsen.sim.profiles.layout import Layout
+from jepsen.sim.invariants.coordinators.coordinators import WAITED
+from jepsen.sim.invariants.coordinators.expiries import DELETED, UNSTAGED
+from jepsen.sim.invariants.coordinators.joint_cores import REMOVED as COMPACTED_AWAY
+from jepsen.sim.invariants.metadata.level_states import IMAGES_SEEN
+from jepsen.sim.invariants.placement.moves import DROPPED, FOUND, MOVED
+from jepsen.sim.invariants.placement.new_disks import FILLED
+from jepsen.sim.invariants.placement.racks import SPREAD
+from jepsen.sim.invariants.placement.reassignments import CAME, WENT
+from jepsen.sim.invariants.placement.throttles import HELD_BACK
+from jepsen.sim.invariants.placement.unclean_elections import LOG_ENDS, LONGEST, UNCLEAN
+from jepsen.sim.invariants.replicas.deletions import LEADERS_SEEN
+from jepsen.sim.job import QUORUM, Job
+from jepsen.sim.layout import Layout
 from jepsen.sim.profiles.plan import (
     ALL_FAULTS,
     BALANCED,
     BROKERS,
-    CHORES,
     DIRECTORIES,
     DIRECTORY_FAULTS,
-    DURABILITY,
     GROUPS,
     IMPORTS,
     JOINT,
@@ -47,37 +45,37 @@ from jepsen.sim.profiles.plan import (
     REASSIGN,
     SECOND_COPIES,
     TRANSACTIONS,
-    VOTERS,
 )
-from jepsen.sim.scripts.aimed import PROPOSED_LATE
-from jepsen.sim.scripts.disk_of_another import DISKS_OF_OTHERS
-from jepsen.sim.scripts.killed_coordinator import (
+from jepsen.sim.strikes.directories import RETURNED
+from jepsen.sim.strikes.pairs import PARTNERS, SAME
+from jepsen.sim.strikes.scripts.aimed import PROPOSED_LATE
+from jepsen.sim.strikes.scripts.disk_of_another import DISKS_OF_OTHERS
+from jepsen.sim.strikes.scripts.killed_coordinator import (
     KILLED_BEHIND_ABORT,
     KILLED_IN_OPEN_BATCH,
     KILLED_WITH_MARKERS,
     KILLED_WITH_OFFSETS,
 )
-from jepsen.sim.scripts.late_deletion import ASKED_WITHOUT, LED_AFTER
-from jepsen.sim.scripts.late_leader import LATE_LEADERS
-from jepsen.sim.scripts.late_settings import BACK_BEHIND, TOLD_LATE
-from jepsen.sim.scripts.left_behind import LEFT_WITH_FORMER
-from jepsen.sim.scripts.lone_leader import LONELY
-from jepsen.sim.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
-from jepsen.sim.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
-from jepsen.sim.scripts.restarted_voter import RESTARTED
-from jepsen.sim.scripts.second_copy import CAME_BACK, MADE, MOVED_BACK, cuts_at
-from jepsen.sim.scripts.whole_isr import OUTSIDERS
-from jepsen.sim.strikes.directories import RETURNED
-from jepsen.sim.strikes.pairs import PARTNERS, SAME
+from jepsen.sim.strikes.scripts.late_deletion import ASKED_WITHOUT, LED_AFTER
+from jepsen.sim.strikes.scripts.late_leader import LATE_LEADERS
+from jepsen.sim.strikes.scripts.late_settings import BACK_BEHIND, TOLD_LATE
+from jepsen.sim.strikes.scripts.left_behind import LEFT_WITH_FORMER
+from jepsen.sim.strikes.scripts.lone_leader import LONELY
+from jepsen.sim.strikes.scripts.new_disk import ALL_NEW_DISKS, NEW_DISKS, NEW_WHILE_RUNNING
+from jepsen.sim.strikes.scripts.older_disk import OLDER_DISKS, OLDER_LOGS, SHORT_LOGS
+from jepsen.sim.strikes.scripts.restarted_voter import RESTARTED
+from jepsen.sim.strikes.scripts.second_copy import CAME_BACK, MADE, MOVED_BACK, cuts_at
+from jepsen.sim.strikes.scripts.whole_isr import OUTSIDERS
 from jepsen.sim.truth.disk_events import CUT, METADATA_SEGMENTS, POINTS, REMOVED, SEGMENTS, SNAPSHOTS
-from jepsen.sim.workload.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
-from jepsen.sim.workload.joint import LEFT_OPEN
-from jepsen.sim.workload.moves import ASKED, CANCELS
-from jepsen.sim.workload.reassignments import BEGUN, ELECTED
-from jepsen.sim.workload.reborn_topic import STAGED
-from jepsen.sim.workload.replacements import REPLACED
-from jepsen.sim.workload.stager import RESTAGED
-from jepsen.sim.workload.transaction_levels import LOWERED, RAISED
+from jepsen.sim.workload.groups.reborn_topic import STAGED
+from jepsen.sim.workload.groups.stager import RESTAGED
+from jepsen.sim.workload.operator.chores import CHORES, DURABILITY, VOTERS
+from jepsen.sim.workload.operator.imports import FINISHED, LEVELS_REFUSED, PARTITIONS_REFUSED
+from jepsen.sim.workload.operator.moves import ASKED, CANCELS
+from jepsen.sim.workload.operator.reassignments import BEGUN, ELECTED
+from jepsen.sim.workload.operator.replacements import REPLACED
+from jepsen.sim.workload.transactions.joint import LEFT_OPEN
+from jepsen.sim.workload.transactions.transaction_levels import LOWERED, RAISED
 from jepsen.swarm import TURNS, profile_of
 
 CHUNK = 5  # seeds per test

@@ -24,9 +24,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from log_model import REMEMBERED, LogModel, ModelBatch
 from storage_samples import PATH, disk_with_data, read_all
 
+from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.disk_faults import PowerCut, PowerLost, faults_at
 from jepsen.sim.machine.page_cache import FileNode
-from jepsen.sim.truth.log_mirror import file_at
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import decode_batch, headers
 from quorumlog_storage.directory.log_checkpoints import checkpoint_logs

@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from jepsen.checkers.findings import Finding
-from jepsen.live.audited import audit_nodes
+from jepsen.live.cluster.away import KILLED, PAUSED, away
 from jepsen.live.controllers.changes import Clients, Ledger
 from jepsen.live.controllers.evidence import Log, Strike, check_changes, check_logs, check_strikes, read_log
+from jepsen.live.evidence.audited import audit_nodes
 from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.cluster import LocalCluster
 from quorumlog.testing.nodes import LocalNodes
 
-KINDS = ("kill -9", "SIGSTOP")  # in turn
+KINDS = (KILLED, PAUSED)  # in turn
 WRITERS = 3
 ENOUGH = 10  # changes acknowledged before each fault and after it, at least
 WAIT_S = 30.0
@@ -111,19 +112,9 @@ async def _one(nodes: LocalNodes, admin: AsyncAdmin, kind: str, ledger: Ledger, 
         before=ledger.acknowledged - since,
         after=0,
     )
-    if kind == "SIGSTOP":
-        nodes.pause(strike.node_id)
-    else:
-        nodes.kill(strike.node_id)
-    struck = ledger.acknowledged
-    try:
+    async with away(nodes, strike.node_id, kind):
+        struck = ledger.acknowledged
         await _acknowledged(ledger, struck + ENOUGH)
-    finally:
-        if kind == "SIGSTOP":
-            nodes.resume(strike.node_id)
-        else:
-            nodes.start([strike.node_id])
-    await asyncio.to_thread(nodes.wait_ready, [strike.node_id])
     return replace(strike, after=ledger.acknowledged - struck)
 
 

@@ -3,12 +3,11 @@
 Clients, checks, audit and report are those of every live run. The files:
 
     catalogue.py                       the scenarios by name, and what of one cannot be done on this machine
-    shape.py                           how a scenario's cluster differs from that of a drawn run
     striker.py                         chooses the victim of each strike, and makes its blow
     volumes.py, directory_faults.py    file systems that can be struck, and the ways to strike a log directory
     directories.py                     one log directory fails and comes back, and nothing else does
-    proxy.py, flows.py, network.py     a TCP proxy before each node, what it does to bytes, blows at links
-    versions.py, upgrades.py           earlier software, and nodes that are replaced by this tree's
+    network.py                         blows at links, by the proxy before each node
+    upgrades.py                        nodes of earlier software are replaced by this tree's
     moves.py                           partitions move while brokers and controllers are killed
-    latency.py                         what the clients saw meanwhile
+    after.py                           what the clients saw meanwhile
 """

@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from jepsen.live.plan import Blow, Kind, Role, Strike, Target
-from jepsen.live.scenarios.shape import USUAL, Shape
-from jepsen.live.scenarios.versions import NO_HISTORY, has_history, old_tree
+from jepsen.live.cluster.shape import USUAL, Shape
+from jepsen.live.cluster.versions import NO_HISTORY, has_history, old_tree
+from jepsen.live.disks.ways import SPACE_BLOWS, Ways
+from jepsen.live.plan import DIRECTORY_STEPS, Blow, Kind, Role, Step, Strike, Target
 from jepsen.live.scenarios.volumes import kind_of_volume
-from jepsen.live.steps import DIRECTORY_STEPS, Step
-from jepsen.live.ways import SPACE_BLOWS, Ways
 
 CALM_MS = 3_000  # before each strike; latencies before and after it are compared
 WITHOUT_ROOTS_RIGHTS = (

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import Evidence
-from jepsen.live.nodes import ASK_MS, TOPIC, LiveCluster
+from jepsen.live.cluster.nodes import ASK_MS, TOPIC, LiveCluster
+from jepsen.live.plan import Step
 from jepsen.live.scenarios.directory_faults import DirectoryFault, run_quorumlog, strike_directory
-from jepsen.live.steps import Step
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NO_NODE, NodeId

@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from jepsen.live.edge_control import EdgeFault
-from jepsen.live.nodes import LiveCluster
+from jepsen.live.cluster.nodes import LiveCluster
+from jepsen.live.disks.edge_control import EdgeFault
+from jepsen.live.disks.strace import StraceFault
+from jepsen.live.disks.volume import MountFailed
+from jepsen.live.plan import Step
 from jepsen.live.scenarios.volumes import BoundVolume, Ext4Volume
-from jepsen.live.steps import Step
-from jepsen.live.strace import StraceFault
-from jepsen.live.volume import MountFailed
 from quorumlog.ids import NodeId
 
 CLI_TIMEOUT_S = 120.0

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import Evidence
-from jepsen.live.nodes import ASK_MS, TOPIC, LiveCluster
+from jepsen.live.cluster.nodes import ASK_MS, TOPIC, LiveCluster
+from jepsen.live.plan import Step
 from jepsen.live.scenarios.directory_faults import run_quorumlog
-from jepsen.live.steps import Step
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import astuple
 
 from jepsen.live.blows import Evidence
-from jepsen.live.nodes import LiveCluster
-from jepsen.live.scenarios.flows import PASS, Counts, Pair, Rule, around
-from jepsen.live.steps import Step
+from jepsen.live.cluster.flows import PASS, Counts, Pair, Rule, around
+from jepsen.live.cluster.nodes import LiveCluster
+from jepsen.live.plan import Step
 from quorumlog.ids import NodeId
 
 HOLD = Rule(holds=True)

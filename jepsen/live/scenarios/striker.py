@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from jepsen.live.blows import ActiveBlow
-from jepsen.live.plan import Strike
+from jepsen.live.plan import DIRECTORY_STEPS, MOVE_STEPS, NETWORK_STEPS, Step, Strike
 from jepsen.live.scenarios.directories import DirectoryStruck, aim_at_directory
 from jepsen.live.scenarios.moves import MovedUnderKill
 from jepsen.live.scenarios.network import LinksStruck
 from jepsen.live.scenarios.upgrades import Upgraded
-from jepsen.live.steps import DIRECTORY_STEPS, MOVE_STEPS, NETWORK_STEPS, Step
 from jepsen.live.striker import BlowRecord, Striker, StrikeRecord
 from quorumlog.ids import NodeId
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from jepsen.checkers.findings import Finding
 from jepsen.live.blows import Evidence
-from jepsen.live.nodes import LiveCluster, change_config
+from jepsen.live.cluster.nodes import LiveCluster, change_config
+from jepsen.live.cluster.versions import IN_CLEAR
+from jepsen.live.plan import Step
 from jepsen.live.scenarios.directory_faults import run_quorumlog
-from jepsen.live.scenarios.versions import IN_CLEAR
-from jepsen.live.steps import Step
 from quorumlog.ids import NodeId
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 

@@ -10,7 +10,7 @@ import contextlib
 import time
 from pathlib import Path
 
-from jepsen.live.volume import MountFailed, Volume, run_mount
+from jepsen.live.disks.volume import MountFailed, Volume, run_mount
 
 IMAGE_BYTES = 192 << 20
 TMPFS_BYTES = 192 << 20

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
+from jepsen.live.cluster.away import KILLED
 from jepsen.live.minimums import Minimum
-from jepsen.live.transactions.strikes import AIMS, KILL, Strike
+from jepsen.live.transactions.strikes import AIMS, Strike
 
 COMMITTED, ABORTED = 0.4, 0.02  # shares of the transactions that were asked for
 KILLED_OF_DUE = 0.5  # of the clients that were to be killed: one may be between two lives
@@ -31,7 +32,7 @@ def minimums(
     ]
     if turns >= FEW_TURNS:
         found.append(Minimum("old ids whose epochs ran out", int(OLD * old), counts.get("producer ids run out", 0)))
-    kills = [one for one in strikes if one.kind == KILL]
+    kills = [one for one in strikes if one.kind == KILLED]
     least = int(len(strikes) >= 2 * len(AIMS))  # kinds and aims go round: by then each aim was killed
     for aim in AIMS.values():
         found.append(Minimum(f"kills of a node that {aim}", least, sum(one.aim == aim for one in kills)))

@@ -10,6 +10,7 @@ import random
 import time
 from dataclasses import dataclass
 
+from jepsen.live.cluster.away import KILLED, PAUSED, SHUT_DOWN, away
 from jepsen.live.transactions.odd_nodes import OddNodes
 from jepsen.transactions.readers import LEDGER
 from jepsen.transactions.recorder import Recorder
@@ -19,8 +20,7 @@ from quorumlog.ids import NodeId
 from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog.rpc.transport import RpcError
 
-KILL = "kill -9"
-KINDS = (KILL, "SIGSTOP", KILL, "SIGTERM")
+KINDS = (KILLED, PAUSED, KILLED, SHUT_DOWN)
 AIMS = {TRANSACTION_STATE: "coordinates transactions", CONSUMER_OFFSETS: "coordinates groups", LEDGER: "leads data"}
 STOPPED_S = 6.0  # longer than a broker's session
 AWAY_S = 2.0  # at most, before a node is started again
@@ -71,19 +71,9 @@ class Striker:
         return one
 
     async def _carry_out(self, kind: str, node_id: NodeId) -> None:
-        nodes = self._nodes
-        if kind == "SIGSTOP":
-            nodes.pause(node_id)
-            await asyncio.sleep(self._rng.uniform(0.2, 1.0) * STOPPED_S)
-            nodes.resume(node_id)
-        else:
-            if kind == KILL:
-                await asyncio.to_thread(nodes.kill, node_id)
-            else:
-                await asyncio.to_thread(nodes.stop, [node_id])
-            await asyncio.sleep(self._rng.uniform(0.0, AWAY_S))
-            nodes.start([node_id])
-        await asyncio.to_thread(nodes.wait_ready)
+        async with away(self._nodes, node_id, kind):
+            least, most = (0.2 * STOPPED_S, STOPPED_S) if kind == PAUSED else (0.0, AWAY_S)
+            await asyncio.sleep(self._rng.uniform(least, most))
 
     async def _leader_of_one(self, topic: str) -> NodeId:
         """The leader of some partition; any node where nobody tells."""

@@ -11,7 +11,7 @@ from jepsen.sim.incarnations.lost_majority import LostMajority, Result
 from jepsen.sim.incarnations.two_incarnations import OLD
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import CONTROLLERS, METADATA_LOG
-from jepsen.sim.time import killed_coroutines
+from jepsen.sim.simulation import run_alone
 from quorumlog_quorum.offline.metadata_survey import batches_of
 
 SNAPSHOT_ALONE = "brokers that knew more from a snapshot alone"
@@ -27,13 +27,7 @@ _TOPICS_MAX, _GAP_MS = 60, 200
 
 
 def run(seed: int) -> Result:
-    scenario = _FetchedSnapshot(seed, SETTINGS)
-    try:
-        scenario.run()
-        return Result(seed, scenario.findings.found, scenario.counts)
-    finally:
-        scenario.drop()
-        killed_coroutines.empty()
+    return run_alone(lambda: _FetchedSnapshot(seed, SETTINGS))
 
 
 class _FetchedSnapshot(LostMajority):

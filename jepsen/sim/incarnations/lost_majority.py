@@ -33,10 +33,10 @@ from functools import partial
 from typing import Any
 
 from jepsen.sim.incarnations.two_incarnations import CALL_MS, NEW, OLD, Stopped, TwoIncarnations
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import CLUSTER_ID, CONTROLLERS, DATA, INTERNAL_PORT, METADATA_LOG, SECRET, config_of
-from jepsen.sim.time import killed_coroutines
+from jepsen.sim.simulation import run_alone
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import BeginTransactionRecord, TopicRecord
 from quorumlog.messages.quorum import AddRaftVoterRequest
@@ -70,19 +70,13 @@ class Result:
 
 
 def run(seed: int) -> Result:
-    scenario = LostMajority(seed)
-    try:
-        scenario.run()
-        return Result(seed, scenario.findings.found, scenario.counts)
-    finally:
-        scenario.drop()
-        killed_coroutines.empty()
+    return run_alone(lambda: LostMajority(seed))
 
 
 class LostMajority(TwoIncarnations):
     """The script."""
 
-    def run(self) -> None:
+    def run(self) -> Result:
         try:
             self._work()
             self._lose()
@@ -92,6 +86,7 @@ class LostMajority(TwoIncarnations):
             self._join()
         except Stopped:
             pass
+        return Result(self.seed, self.findings.found, self.counts)
 
     def _work(self) -> None:
         for machine in self.machines.values():

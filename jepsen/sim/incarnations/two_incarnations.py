@@ -11,7 +11,7 @@ from typing import Any
 
 from jepsen.checkers.findings import Findings
 from jepsen.sim.incarnations.known_metadata import KnownMetadata
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message
 from jepsen.sim.network.network import Network
@@ -45,7 +45,7 @@ class TwoIncarnations:
 
     def __init__(self, seed: int, settings: Mapping[str, str] | None = None) -> None:
         """settings: of every node, beside the usual ones."""
-        self.settings = dict(settings or {})
+        self.seed, self.settings = seed, dict(settings or {})
         self.known = KnownMetadata()
         self.scheduler = Scheduler(seed)
         self.network = Network(self.scheduler)

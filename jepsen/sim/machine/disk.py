@@ -26,7 +26,6 @@ from jepsen.sim.machine.disk_faults import (
     no_faults,
 )
 from jepsen.sim.machine.hang import Hang
-from jepsen.sim.machine.lock import SimLock
 from jepsen.sim.machine.mounts import Mounts
 from jepsen.sim.machine.page_cache import SECTOR_BYTES, DirectoryNode, FileNode, Node, Truncate, Write
 from quorumlog_storage.files.clock_and_jitter import RollSources
@@ -446,3 +445,43 @@ class SimFile:
         if data:
             self._node.change(Write(position, data))
         self._disk._end("pwritev", self.path, data)
+
+
+def file_at(disk: SimDisk, path: str, *, durable: bool) -> bytes | None:
+    """A file's bytes as the disk shows them, or as a power cut would leave them; None if it does not exist."""
+    above, _, name = path.rpartition("/")
+    directory = directory_at(disk.root, above, durable=durable)
+    if directory is None:
+        return None
+    node = (directory.durable if durable else directory.current).get(name)
+    if not isinstance(node, FileNode):
+        return None
+    return bytes(node.durable if durable else node.current)
+
+
+def names_in(disk: SimDisk, path: str, *, durable: bool = False) -> list[str]:
+    """Of the files in a directory, as the disk shows it, or as a power cut would leave it; none if there is none."""
+    directory = directory_at(disk.root, path, durable=durable)
+    return [] if directory is None else sorted(directory.durable if durable else directory.current)
+
+
+def directory_at(root: DirectoryNode, path: str, *, durable: bool) -> DirectoryNode | None:
+    node = root
+    for name in path.split("/"):
+        if name:
+            found = (node.durable if durable else node.current).get(name)
+            if not isinstance(found, DirectoryNode):
+                return None
+            node = found
+    return node
+
+
+class SimLock:
+    """A lock of a SimDisk. A crash or kill releases it."""
+
+    def __init__(self, disk: SimDisk, path: str) -> None:
+        self._disk, self._path, self._life = disk, path, disk.life
+
+    def release(self) -> None:
+        if self._life == self._disk.life:
+            self._disk.locked.discard(self._path)

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jepsen.sim.machine.disk import SimDisk
+from jepsen.sim.machine.disk import SimDisk, file_at, names_in
 from jepsen.sim.machine.disk_faults import Fault, FaultPlans, Operation, PowerLost, no_faults
 from jepsen.sim.machine.exchange import exchange
 from jepsen.sim.machine.page_cache import DirectoryNode
@@ -23,7 +23,6 @@ from jepsen.sim.settings import CLUSTER_ID, SECRET
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
-from jepsen.sim.truth.log_mirror import file_at, names_in
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.rpc.transport import Identity, Transport
@@ -142,6 +141,11 @@ class Machine:
         self.disk.faults = faults
         self.disk.take_latency_ns()
 
+    def bring_up(self) -> None:
+        """Start it, unless it runs."""
+        if not self.alive:
+            self.start()
+
     def start(self) -> None:
         assert not self.alive, f"{self.host} runs already"
         if not self.in_service:
@@ -210,11 +214,6 @@ class Machine:
         self.disk.replace()
         self._tell_disk(self, "crash", "/")
         self.format()
-
-    def replace_directory(self, path: str) -> None:
-        """An empty disk in the place of one log directory's, which an operator formats. A process may run."""
-        self.exchange_directory(path, None)
-        self.format(again=True)
 
     def exchange_directory(self, path: str, other: DirectoryNode | None) -> DirectoryNode | None:
         """Another disk, or none, in the place of one log directory's. Returns what was there."""

@@ -1,1 +1,1 @@
-"""Which faults and which sizes a simulation draws from its seed."""
+"""What a simulation does: profiles, which name faults, chores and features, and one object for each feature."""

@@ -1,4 +1,7 @@
-"""The faults that a simulation may inject: drawn per seed (swarm testing), or by a named profile.
+"""What a simulation does: drawn per seed (swarm testing), or by a named profile: faults, chores, features.
+
+A new profile is an entry of PROFILES. A feature (feature.py) carries all that its runs have and others do not:
+settings, clients, the counts of its invariants, and what must be exercised.
 
 A swarm omits each kind of fault with probability 1/2, because a few faults together reach states that a mixture of all
 faults hides. A profile aims at one mechanism; the seed still decides when its faults strike.
@@ -7,9 +10,25 @@ faults hides. A profile aims at one mechanism; the seed still decides when its f
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from jepsen.sim.shrink.cuts import Cuts
+from jepsen.sim.cluster import SimCluster
+from jepsen.sim.cuts import Cuts
+from jepsen.sim.invariants.hooks import Invariants
+from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.layout import Layout
+from jepsen.sim.profiles import making, operators
+from jepsen.sim.profiles.feature import Feature, Rngs
+from jepsen.sim.profiles.groups import GROUPS as GROUPS_RUN
+from jepsen.sim.profiles.joint import JOINT as JOINT_RUN
+from jepsen.sim.profiles.transactions import TRANSACTIONS as TRANSACTIONS_RUN
+from jepsen.sim.sizes import Sizes
+from jepsen.sim.time.scheduler import Scheduler
+from jepsen.sim.trace import Trace
+from jepsen.sim.workload.activity import Activity
+from jepsen.sim.workload.operator.chores import CHORES, DURABILITY, VOTERS
+from jepsen.sim.workload.workload import Workload
 
 PROCESS = (
     "kill-controller",
@@ -59,9 +78,6 @@ ALL_FAULTS = (
     *OTHER,
     *SCRIPTED,
 )  # of the swarm; "failing-disk" and OLDER_DISK have their own profiles
-CHORES = ("topics-anew", "delete-records", "settings", "partitions-added")  # of an operator (chores.py)
-DURABILITY = "durability"  # the operator changes `durability` (chores.py): of the profile with late settings
-VOTERS = "voters"  # the operator changes the voters (voter_chore.py): a chore with a profile of its own
 OF_CONTROLLERS = ("kill-controller", "kill-leader")
 AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *OF_CONTROLLERS,
@@ -79,176 +95,238 @@ AIMED = (  # strikes whose victims can be named, so that they can meet in pairs
     *DISKS,
 )
 
-RETENTION = "retention"  # the profile in which all topics let records go
-INDEX_ROT = "index-rot"  # the profile in which bits of index files flip (index_rot.py)
-COMPACTION = "compaction"  # the profile in which one more topic is compacted (compaction.py)
-PAGE_CACHE = "page-cache"  # the profile in which all topics are `durability=replicated`
-BALANCED = "balanced"  # the same, and the longest log leads where no replica is known to be whole
-BROKERS = "brokers"  # the profile with four to six brokers, some of them in racks (layout.py)
-GROUPS = "groups"  # the profile in which there is a consumer group (groups.py)
-TRANSACTIONS = "transactions"  # the profile with transactional clients (workload/transactions.py)
-JOINT = "joint"  # the profile with drivers of joint transactions (workload/joint.py)
+# Profiles with features
+RETENTION, INDEX_ROT, COMPACTION = "retention", "index-rot", "compaction"
+PAGE_CACHE, BALANCED = "page-cache", "balanced"
+BROKERS, GROUPS, TRANSACTIONS, JOINT, IMPORTS = "brokers", "groups", "transactions", "joint", "imports"
+DIRECTORIES, MOVES, REASSIGN, LATE_SETTINGS = "directories", "moves", "reassign", "late-settings"
+SECOND_COPIES, LATE_DELETIONS = "second-copies", "late-deletions"
+SECOND_COPY, LATE_LEADER, LATE_DELETION = "second-copy", "late-leader", "late-deletion"  # scripts
+LEFT_BEHIND = "left-behind"  # a script, and the profile with it
+LATE_SCRIPTS = ("raised-minimum", "raised-durability")
 LATE = ("holding", "duplicating")  # requests that arrive twice, or late
 _LATE_SHARE = 0.4  # of the seeds of the profiles with transactions
-DIRECTORIES = "directories"  # the profile in which every broker has two log directories
-MOVES = "moves"  # the profile in which replicas move between log directories all the time
 _DIRECTORIES_SHARE = 0.25  # of the swarm's seeds
 _MOVES_SHARE = 0.7  # of those
-LATE_SETTINGS = "late-settings"  # the profile in which settings change while brokers are behind (late_settings.py)
-LATE_SCRIPTS = ("raised-minimum", "raised-durability")
-SECOND_COPY = "second-copy"  # a script (second_copy.py)
-SECOND_COPIES = "second-copies"  # the profile with that script
-LATE_LEADER = "late-leader"  # a script (late_leader.py)
-LATE_DELETION = "late-deletion"  # a script (late_deletion.py)
-LATE_DELETIONS = "late-deletions"  # the profile with that script
-LEFT_BEHIND = "left-behind"  # a script (left_behind.py), and the profile with it
-IMPORTS = "imports"  # the profile in which an operator imports topics (workload/imports.py)
-REASSIGN = "reassign"  # the profile in which partitions move between brokers all the time
-_OTHERS = ("bursts", "levels", "compacts", "groups", "transactions", "joint")
-_PARTS = (*_OTHERS, "moves", "reassigns", "imports")  # fields of `Plan`
+FEATURES = (
+    making.SOME_LAYOUT, making.MORE_BROKERS, making.TWO_DIRECTORIES, making.RECORDS_GO, making.INDEXES_ROT,
+    making.PAGE_CACHE, making.LONGEST_LOG_LEADS, making.LATE_SETTINGS, making.DELETIONS_STAY, making.BURSTS,
+    operators.SPARES, operators.LEVELS, operators.COMPACTS, GROUPS_RUN, TRANSACTIONS_RUN, JOINT_RUN, operators.MOVES,
+    operators.REASSIGNS, operators.IMPORTS,
+)  # fmt: skip
+_PARTS = tuple(feature.extra for feature in FEATURES if feature.extra)
 EXTRAS = (*CHORES, VOTERS, DURABILITY, *_PARTS)  # what can be taken out of a plan beside its strikes
-_OWN_CHORES = {  # of profiles
-    VOTERS: (VOTERS,),
-    REASSIGN: ("topics-anew", "partitions-added", "settings", DURABILITY),
-    LATE_SETTINGS: ("settings", DURABILITY),
-    SECOND_COPIES: ("topics-anew", "partitions-added"),
-}
-_WITH_CHORES = ("topics", BROKERS, "retention", DIRECTORIES, MOVES)  # profiles, like the next two
-_WITH_BURSTS, _WITH_LEVELS = ("full-buffers",), ("levels",)
 
-PROFILES: dict[str, tuple[str, ...]] = {
-    "topics": ("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
-    "calm": (),
-    "levels": ("kill-controller", "kill-broker", "kill-leader", "power-one", "isolate", "restart-clean", "pause"),
-    "full-buffers": ("stopped-clients", "pause", "slow-disk", "lagging-follower", "kill-broker"),
-    "restarted-voter": ("restarted-voter", "kill-controller"),
-    "whole-isr": ("whole-isr", "kill-broker"),
-    OLDER_DISK: (OLDER_DISK,),
-    "split-votes": ("rival-candidates", "kill-leader", "slow", "pause", "isolate"),
-    "isr": ("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal"),
-    "elections": ("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader"),
-    "truncation": ("power-one", "power-all", "kill-broker", "lagging-follower", "isolate"),
-    "retries": ("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm"),
-    PAGE_CACHE: (
-        "power-one",
-        "power-one",
-        "power-all",
-        "kill-broker",
-        "restart-clean",
-        "lagging-follower",
-        "slow-disk",
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """faults, chores: kinds. features: a run begins them in their order.
+
+    pairs: share of the strikes that are pairs, 0 to 1. late_share: of its seeds that have the faults LATE, too.
+    """
+
+    faults: tuple[str, ...]
+    chores: tuple[str, ...] = ()
+    features: tuple[Feature, ...] = ()
+    pairs: float = 0.0
+    late_share: float = 0.0
+
+
+PROFILES: dict[str, Profile] = {
+    "topics": Profile(
+        faults=("kill-broker", "power-one", "restart-clean", "dies-inside-a-call", "isolate", "lagging-follower"),
+        chores=CHORES,
     ),
-    BROKERS: (
-        *("kill-broker", "power-one", "power-all", "isolate", "restart-storm", "restart-clean", "lagging-follower"),
-        *(NEW_DISK, NEW_DISK),
+    "calm": Profile(faults=()),
+    "levels": Profile(
+        faults=("kill-controller", "kill-broker", "kill-leader", "power-one", "isolate", "restart-clean", "pause"),
+        features=(operators.LEVELS,),
     ),
-    BALANCED: ("power-all", "power-one", "kill-broker", "kill-controller", "restart-clean", "lagging-follower"),
-    RETENTION: (
-        "power-one",
-        "power-all",
-        "kill-broker",
-        "restart-clean",
-        "lagging-follower",
-        "isolate",
-        "wall-clock",
-        "slow-disk",
-        "dies-inside-a-call",
+    "full-buffers": Profile(
+        faults=("stopped-clients", "pause", "slow-disk", "lagging-follower", "kill-broker"), features=(making.BURSTS,)
     ),
-    INDEX_ROT: ("kill-broker", "power-one", "restart-clean", "lagging-follower", "isolate", "slow-disk"),
-    DIRECTORIES: (*DIRECTORY_FAULTS * 2, "kill-broker", "power-one", "restart-clean", "lagging-follower"),
-    MOVES: (
-        "kill-broker",
-        "power-one",
-        "power-all",
-        "restart-clean",
-        "lagging-follower",
-        "isolate",
-        "slow-disk",
-        "dies-inside-a-call",
-        "failing-directory",
+    "restarted-voter": Profile(faults=("restarted-voter", "kill-controller")),
+    "whole-isr": Profile(faults=("whole-isr", "kill-broker")),
+    OLDER_DISK: Profile(faults=(OLDER_DISK,)),
+    "split-votes": Profile(faults=("rival-candidates", "kill-leader", "slow", "pause", "isolate")),
+    "isr": Profile(
+        faults=("hold-alter-partition", "lagging-follower", "kill-broker", "pause", "fenced-joiner", "stale-proposal")
     ),
-    REASSIGN: (
-        *OF_CONTROLLERS,
-        "kill-broker",
-        "power-one",
-        "power-all",
-        "restart-clean",
-        "lagging-follower",
-        "isolate",
-        "pause",
-        "slow-disk",
-        "dies-inside-a-call",
+    "elections": Profile(faults=("kill-controller", "isolate", "pause", "power-one", "flapping", "kill-leader")),
+    "truncation": Profile(faults=("power-one", "power-all", "kill-broker", "lagging-follower", "isolate")),
+    "retries": Profile(faults=("lossy", "cut-clients", "kill-broker", "isolate", "restart-storm")),
+    PAGE_CACHE: Profile(
+        faults=("power-one", "power-one", "power-all", "kill-broker", "restart-clean", "lagging-follower", "slow-disk"),
+        features=(making.PAGE_CACHE,),
     ),
-    LATE_SETTINGS: (*LATE_SCRIPTS * 4, "late-metadata", "slow-disk", "kill-broker", "restart-clean"),
-    SECOND_COPIES: (*(SECOND_COPY,) * 8, "power-one", "kill-broker", "restart-clean", "slow-disk", "failing-directory"),
-    "late-leaders": (*(LATE_LEADER,) * 8, "kill-broker", "restart-clean", "slow-disk"),
-    LATE_DELETIONS: (*(LATE_DELETION,) * 8, "restart-clean", "slow-disk"),
-    LEFT_BEHIND: (*(LEFT_BEHIND,) * 8, "restart-clean", "slow-disk"),
-    IMPORTS: (*OF_CONTROLLERS, "kill-broker", "restart-clean", "isolate", "slow-disk"),
-    VOTERS: (*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
-    "disks": ("power-one", "power-all", "slow-disk"),
-    "pairs": AIMED,
-    "inside-calls": ("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower"),
-    COMPACTION: (
-        "kill-broker",
-        "power-one",
-        "power-all",
-        "restart-clean",
-        "lagging-follower",
-        "isolate",
-        "slow-disk",
-        "dies-inside-a-call",
+    BROKERS: Profile(
+        faults=(
+            *("kill-broker", "power-one", "power-all", "isolate", "restart-storm", "restart-clean", "lagging-follower"),
+            *(NEW_DISK, NEW_DISK),
+        ),
+        chores=CHORES,
+        features=(making.MORE_BROKERS,),
     ),
-    GROUPS: (
-        "kill-broker",
-        "kill-broker",
-        KILLED_HOLDER,
-        KILLED_HOLDER,
-        "power-one",
-        "pause",
-        "restart-clean",
-        "isolate",
-        "cut-clients",
-        "lagging-follower",
-        "slow-disk",
-        "wall-clock",
+    BALANCED: Profile(
+        faults=("power-all", "power-one", "kill-broker", "kill-controller", "restart-clean", "lagging-follower"),
+        features=(making.PAGE_CACHE, making.LONGEST_LOG_LEADS),
     ),
-    TRANSACTIONS: (
-        "kill-broker",
-        KILLED_COORDINATOR,
-        KILLED_COORDINATOR,
-        "power-one",
-        "pause",
-        "restart-clean",
-        "isolate",
-        "one-way",
-        "cut-clients",
-        "lagging-follower",
-        "slow-disk",
-        "wall-clock",
-        "dies-inside-a-call",
+    RETENTION: Profile(
+        faults=(
+            "power-one",
+            "power-all",
+            "kill-broker",
+            "restart-clean",
+            "lagging-follower",
+            "isolate",
+            "wall-clock",
+            "slow-disk",
+            "dies-inside-a-call",
+        ),
+        chores=CHORES,
+        features=(making.RECORDS_GO,),
     ),
-    JOINT: (
-        "kill-broker",
-        KILLED_COORDINATOR,
-        KILLED_COORDINATOR,
-        KILLED_IN_BATCH,
-        KILLED_IN_BATCH,
-        "power-one",
-        "pause",
-        "restart-clean",
-        "isolate",
-        "one-way",
-        "cut-clients",
-        "lagging-follower",
-        "slow-disk",
-        "wall-clock",
-        "dies-inside-a-call",
+    INDEX_ROT: Profile(
+        faults=("kill-broker", "power-one", "restart-clean", "lagging-follower", "isolate", "slow-disk"),
+        features=(making.INDEXES_ROT, operators.COMPACTS),
     ),
-    "memory": ("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower"),
-    "sick-leaders": TIMED,
-    "sick-disks": (*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause"),
-    "failing-disks": ("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one"),
+    DIRECTORIES: Profile(
+        faults=(*DIRECTORY_FAULTS * 2, "kill-broker", "power-one", "restart-clean", "lagging-follower"),
+        chores=CHORES,
+        features=(making.TWO_DIRECTORIES,),
+    ),
+    MOVES: Profile(
+        faults=(
+            "kill-broker",
+            "power-one",
+            "power-all",
+            "restart-clean",
+            "lagging-follower",
+            "isolate",
+            "slow-disk",
+            "dies-inside-a-call",
+            "failing-directory",
+        ),
+        chores=CHORES,
+        features=(making.TWO_DIRECTORIES, operators.MOVES),
+    ),
+    REASSIGN: Profile(
+        faults=(
+            *OF_CONTROLLERS,
+            "kill-broker",
+            "power-one",
+            "power-all",
+            "restart-clean",
+            "lagging-follower",
+            "isolate",
+            "pause",
+            "slow-disk",
+            "dies-inside-a-call",
+        ),
+        chores=("topics-anew", "partitions-added", "settings", DURABILITY),
+        features=(operators.SPARES, operators.REASSIGNS),
+    ),
+    LATE_SETTINGS: Profile(
+        faults=(*LATE_SCRIPTS * 4, "late-metadata", "slow-disk", "kill-broker", "restart-clean"),
+        chores=("settings", DURABILITY),
+        features=(making.LATE_SETTINGS,),
+    ),
+    SECOND_COPIES: Profile(
+        faults=(*(SECOND_COPY,) * 8, "power-one", "kill-broker", "restart-clean", "slow-disk", "failing-directory"),
+        chores=("topics-anew", "partitions-added"),
+        features=(making.TWO_DIRECTORIES, operators.MOVES),
+    ),
+    "late-leaders": Profile(faults=(*(LATE_LEADER,) * 8, "kill-broker", "restart-clean", "slow-disk")),
+    LATE_DELETIONS: Profile(
+        faults=(*(LATE_DELETION,) * 8, "restart-clean", "slow-disk"), features=(making.DELETIONS_STAY,)
+    ),
+    LEFT_BEHIND: Profile(faults=(*(LEFT_BEHIND,) * 8, "restart-clean", "slow-disk")),
+    IMPORTS: Profile(
+        faults=(*OF_CONTROLLERS, "kill-broker", "restart-clean", "isolate", "slow-disk"), features=(operators.IMPORTS,)
+    ),
+    VOTERS: Profile(
+        faults=(*OF_CONTROLLERS, "isolate", "partial", "pause", "power-one", "restart-clean", "slow-disk"),
+        chores=(VOTERS,),
+    ),
+    "disks": Profile(faults=("power-one", "power-all", "slow-disk")),
+    "pairs": Profile(faults=AIMED, pairs=1.0),
+    "inside-calls": Profile(
+        faults=("dies-inside-a-call", "dies-inside-a-call", "kill-broker", "kill-leader", "lagging-follower")
+    ),
+    COMPACTION: Profile(
+        faults=(
+            "kill-broker",
+            "power-one",
+            "power-all",
+            "restart-clean",
+            "lagging-follower",
+            "isolate",
+            "slow-disk",
+            "dies-inside-a-call",
+        ),
+        features=(operators.COMPACTS,),
+    ),
+    GROUPS: Profile(
+        faults=(
+            "kill-broker",
+            "kill-broker",
+            KILLED_HOLDER,
+            KILLED_HOLDER,
+            "power-one",
+            "pause",
+            "restart-clean",
+            "isolate",
+            "cut-clients",
+            "lagging-follower",
+            "slow-disk",
+            "wall-clock",
+        ),
+        features=(GROUPS_RUN,),
+    ),
+    TRANSACTIONS: Profile(
+        faults=(
+            "kill-broker",
+            KILLED_COORDINATOR,
+            KILLED_COORDINATOR,
+            "power-one",
+            "pause",
+            "restart-clean",
+            "isolate",
+            "one-way",
+            "cut-clients",
+            "lagging-follower",
+            "slow-disk",
+            "wall-clock",
+            "dies-inside-a-call",
+        ),
+        features=(TRANSACTIONS_RUN,),
+        late_share=_LATE_SHARE,
+    ),
+    JOINT: Profile(
+        faults=(
+            "kill-broker",
+            KILLED_COORDINATOR,
+            KILLED_COORDINATOR,
+            KILLED_IN_BATCH,
+            KILLED_IN_BATCH,
+            "power-one",
+            "pause",
+            "restart-clean",
+            "isolate",
+            "one-way",
+            "cut-clients",
+            "lagging-follower",
+            "slow-disk",
+            "wall-clock",
+            "dies-inside-a-call",
+        ),
+        features=(JOINT_RUN,),
+        late_share=_LATE_SHARE,
+    ),
+    "memory": Profile(faults=("out-of-memory", "out-of-memory", "kill-broker", "lagging-follower")),
+    "sick-leaders": Profile(faults=TIMED),
+    "sick-disks": Profile(faults=(*SICK_DISKS, "hanging-disk", "kill-broker", "slow-disk", "power-one", "pause")),
+    "failing-disks": Profile(faults=("failing-disk", "failing-disk", "kill-broker", "slow-disk", "power-one")),
 }
 
 
@@ -257,15 +335,7 @@ class Plan:
     """faults: kinds that may strike. min_gap_ms, max_gap_ms: time between two strikes.
 
     pairs: share of the strikes that are pairs, 0 to 1. chores: kinds of what the operator does meanwhile.
-    bursts: producers sometimes send more at once than a broker's buffers hold.
-    levels: the nodes begin with older software, and are replaced one by one (levels.py).
-    directories: log directories of each broker. moves: an operator moves replicas between them (workload/moves.py).
-    reassigns: an operator moves partitions between brokers (workload/reassignments.py).
-    imports: an operator imports topics (workload/imports.py).
-    groups: there is a consumer group (workload/groups.py).
-    transactions: there are transactional clients (workload/transactions.py).
-    joint: there are drivers of joint transactions (workload/joint.py).
-    compacts: there is a compacted topic, and a producer for it (compaction.py).
+    features: a run begins them in their order.
     """
 
     name: str
@@ -274,16 +344,7 @@ class Plan:
     max_gap_ms: int = 4_000
     pairs: float = 0.0
     chores: tuple[str, ...] = ()
-    bursts: bool = False
-    levels: bool = False
-    compacts: bool = False
-    directories: int = 1
-    groups: bool = False
-    transactions: bool = False
-    joint: bool = False
-    moves: bool = False
-    reassigns: bool = False
-    imports: bool = False
+    features: tuple[Feature, ...] = ()
 
     @property
     def is_timed(self) -> bool:
@@ -296,21 +357,49 @@ class Plan:
         return any(fault in self.faults for fault in ("holding", "duplicating"))
 
     @property
-    def has_coordinators(self) -> bool:
-        return self.groups or self.transactions or self.joint
+    def bursts(self) -> bool:
+        return any(feature.bursts for feature in self.features)
+
+    @property
+    def activities(self) -> list[Callable[[Workload], Activity]]:
+        return [feature.activity for feature in self.features if feature.activity is not None]
 
     @property
     def extras(self) -> tuple[str, ...]:
         """Those of EXTRAS that it has."""
-        return (*self.chores, *(name for name in _PARTS if getattr(self, name)))
+        return (*self.chores, *(feature.extra for feature in self.features if feature.extra))
 
     def cut(self, cuts: Cuts) -> Plan:
         """Its faults stay: strikes are taken out one by one (strikes/nemesis.py)."""
         kept = cuts.extras
         if kept is None:
             return self
-        parts = {name: getattr(self, name) and name in kept for name in _PARTS}
-        return replace(self, chores=tuple(chore for chore in self.chores if chore in kept), **parts)  # type: ignore[arg-type]
+        features = tuple(one for one in self.features if not one.extra or one.extra in kept)
+        return replace(self, chores=tuple(chore for chore in self.chores if chore in kept), features=features)
+
+    # --- the cluster ---
+
+    def layout(self, rng: Rngs) -> Layout:
+        return next((feature.layout(rng) for feature in self.features if feature.layout is not None), Layout())
+
+    def cluster(self, seed: int, trace: Trace, layout: Layout) -> SimCluster:
+        rng = Scheduler(seed).rng
+        sizes = Sizes.of_seed(rng, [feature.always for feature in self.features])
+        config: dict[str, str] = {}
+        for feature in self.features:
+            sizes = feature.sizes(sizes, rng)
+            config |= {**feature.settings, **feature.drawn_settings(rng)}
+        directories = max([feature.directories for feature in self.features], default=1)
+        made = SimCluster(seed, trace, directories=directories, sizes=sizes, config=config, layout=layout)
+        for feature in self.features:
+            feature.watch(made.invariants)
+        return made
+
+    def looks_elsewhere(self, invariants: Invariants) -> list[Invariant]:
+        """Invariants whose counts say nothing in such a run."""
+        looks = [one for feature in self.features for one in feature.looks(invariants)]
+        every = [one for feature in FEATURES for one in feature.looks(invariants)]
+        return [one for one in every if one not in looks]
 
     @classmethod
     def swarm(cls, rng: random.Random) -> Plan:
@@ -321,37 +410,30 @@ class Plan:
             max_gap_ms=rng.choice((1_500, 4_000, 8_000)),
             pairs=rng.choice((0.0, 0.3, 0.6)),
             chores=tuple(chore for chore in CHORES if rng.random() < 0.5),
-            bursts=rng.random() < 0.3,
-            levels=rng.random() < 0.4,
+            features=(
+                making.SOME_LAYOUT,
+                *((making.BURSTS,) if rng.random() < 0.3 else ()),
+                *((operators.LEVELS,) if rng.random() < 0.4 else ()),
+            ),
         )
         if rng.random() >= _DIRECTORIES_SHARE:
             return plan
         more = tuple(fault for fault in DIRECTORY_FAULTS if rng.random() < 0.7)
-        moves = rng.random() < _MOVES_SHARE
-        return replace(plan, faults=(*plan.faults, *more), directories=2, moves=moves)
+        moves = (operators.MOVES,) if rng.random() < _MOVES_SHARE else ()
+        return replace(plan, faults=(*plan.faults, *more), features=(*plan.features, making.TWO_DIRECTORIES, *moves))
 
     @classmethod
     def of(cls, profile: str, rng: random.Random) -> Plan:
         """Raises KeyError for an unknown profile."""
         if profile == "swarm":
             return cls.swarm(rng)
-        pairs = 1.0 if profile == "pairs" else 0.0
-        chores = CHORES if profile in _WITH_CHORES else _OWN_CHORES.get(profile, ())
-        late = LATE if profile in (TRANSACTIONS, JOINT) and rng.random() < _LATE_SHARE else ()
+        made = PROFILES[profile]
+        late = LATE if made.late_share and rng.random() < made.late_share else ()
         return cls(
             name=profile,
-            faults=(*PROFILES[profile], *late),
+            faults=(*made.faults, *late),
             max_gap_ms=2_500,
-            pairs=pairs,
-            chores=chores,
-            bursts=profile in _WITH_BURSTS,
-            levels=profile in _WITH_LEVELS,
-            compacts=profile in (COMPACTION, INDEX_ROT),
-            groups=profile == GROUPS,
-            transactions=profile == TRANSACTIONS,
-            joint=profile == JOINT,
-            directories=2 if profile in (DIRECTORIES, MOVES, SECOND_COPIES) else 1,
-            moves=profile in (MOVES, SECOND_COPIES),
-            reassigns=profile == REASSIGN,
-            imports=profile == IMPORTS,
+            pairs=made.pairs,
+            chores=made.chores,
+            features=made.features,
         )

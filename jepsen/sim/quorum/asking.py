@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jepsen.linear.models import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, SET
 from jepsen.linear.operation import OK
-from jepsen.linear.topic_model import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, SET
 from jepsen.sim.quorum.history import TOPIC_KEY
 from quorumlog.client.config_change import alterable
 from quorumlog.errors import ErrorCode

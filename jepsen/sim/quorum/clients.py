@@ -10,8 +10,8 @@ import asyncio
 import random
 from typing import Any
 
+from jepsen.linear.models import CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET
 from jepsen.linear.sequential import Read
-from jepsen.linear.topic_model import CREATE, DELETE, DELETE_ID, EXISTS, FIND, READ, SET
 from jepsen.sim.cluster import CLIENT_HOST
 from jepsen.sim.network.transport import SimTransport
 from jepsen.sim.quorum.asking import (

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from jepsen.sim.base_cluster import BaseCluster, BaseInvariants
-from jepsen.sim.invariants.calls import CallInvariants
-from jepsen.sim.invariants.controller_answers import ControllerAnswers
-from jepsen.sim.invariants.metadata_transactions import MetadataTransactions
-from jepsen.sim.invariants.pre_votes import PreVotes
-from jepsen.sim.invariants.quorum import QuorumInvariants
-from jepsen.sim.invariants.quorum_contact import QuorumContact
-from jepsen.sim.invariants.vote_promises import VotePromises, durable_state
+from jepsen.sim.base_cluster import BaseCluster
+from jepsen.sim.invariants.metadata.calls import CallInvariants
+from jepsen.sim.invariants.metadata.controller_answers import ControllerAnswers
+from jepsen.sim.invariants.metadata.metadata_transactions import MetadataTransactions
+from jepsen.sim.invariants.metadata.pre_votes import PreVotes
+from jepsen.sim.invariants.metadata.quorum import QuorumInvariants
+from jepsen.sim.invariants.metadata.quorum_contact import QuorumContact
+from jepsen.sim.invariants.metadata.vote_promises import VotePromises
+from jepsen.sim.invariants.watched import BaseInvariants
+from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.network.message import Message
-from jepsen.sim.network.watched_transport import OnOutcome
 from jepsen.sim.quorum.committed_log import CommittedLog
 from jepsen.sim.quorum.layout import Layout
 from jepsen.sim.quorum.light_node import LightNode, build_light_node
 from jepsen.sim.quorum.snapshot_invariants import SnapshotInvariants
-from jepsen.sim.settings import DATA, METADATA_LOG
+from jepsen.sim.settings import DATA
 from jepsen.sim.trace import Trace
-from jepsen.sim.truth.log_mirror import LogMirror, file_at
 from jepsen.sim.truth.mirrors import METADATA
-from jepsen.sim.workload.levels import OLD
-from quorumlog.ids import Offset, Uuid
+from jepsen.sim.workload.operator.levels import OLD
+from quorumlog.ids import Uuid
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.raft import RaftRole
@@ -45,59 +42,29 @@ class QuorumHooks(BaseInvariants):
         """Call once, before anything starts."""
         everyone = list(machines.values())
         controllers = [machine for machine in everyone if machine.config.is_controller]
-        self.log = CommittedLog(self.findings)
-        self.transactions = MetadataTransactions(self.findings)
-        self.mirrors.truth(METADATA).on_growth = self._on_growth
         self.mirrors.truth(METADATA).has_snapshots = True
+        self.log = CommittedLog(self.findings)
         self.snapshots = SnapshotInvariants(self.log, self.mirrors, self.findings)
         self.quorum = QuorumInvariants(everyone, controllers, self.mirrors, self.findings)
-        self.quorum.on_image = self._on_image
         self.votes = VotePromises(machines, self.mirrors, self.findings)
-        self.calls = CallInvariants(self.findings)
-        self._pre_votes = PreVotes(machines, self.findings)
         self.contact = QuorumContact(controllers, self.findings)
-        self.answers = ControllerAnswers(self.mirrors.truth(METADATA), self.findings)
-
-    def _on_growth(self, mirror: LogMirror, before: Offset, after: Offset) -> None:
-        self.log.on_growth(mirror, before, after)
-        self.transactions.on_growth(mirror, before, after)
-
-    def _on_image(self, host: str, image: Image) -> None:
-        self.log.check_image(host, image)
-        self.transactions.check_image(host, image)
+        self.listen(
+            self.log, MetadataTransactions(self.findings), self.snapshots, self.votes,
+            PreVotes(machines, self.findings), CallInvariants(self.findings), self.contact,
+            ControllerAnswers(self.mirrors.truth(METADATA), self.findings),
+        )  # fmt: skip
 
     def on_touch(self, machine: Machine) -> None:
-        """Called after each step of this machine's process."""
-        self.quorum.after(machine)
+        super().on_touch(machine)
         if isinstance(machine.node, LightNode) and machine.node.takes_load():
             self.snapshots.on_loaded(machine)
-        if machine.config.is_controller:
-            self.contact.after(machine)
-
-    def on_admitted(self, message: Message) -> None:
-        """A listener is about to carry out this request."""
-        self.calls.on_admitted(message)
-        self.contact.on_admitted(message)
-
-    def on_asked(self, machine: Machine, request: Any) -> OnOutcome:
-        """A request that a controller answers has come to a node's internal listener."""
-        return self.answers.on_asked(machine, request)
 
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
         self.mirrors.on_disk(machine, kind, path)
         if self.mirrors.cut:
             self.mirrors.cut.clear()
-            self.quorum.on_cut()
-        self.disk_events.on_disk(machine, kind, path)
-        self.snapshots.on_disk(machine, kind, path)
-        is_state = kind == "crash" or (kind == "sync_directory" and path == METADATA_LOG)
-        if is_state and machine.config.is_controller:
-            self.quorum.on_state_file(machine, durable_state(machine))
-
-    def on_message(self, message: Message) -> None:
-        self.votes.look(message)
-        self._pre_votes.look(message)
-        self.calls.look(message)
+            self.quorum.on_metadata_cut()
+        super().on_disk(machine, kind, path)
 
 
 class QuorumCluster(BaseCluster):

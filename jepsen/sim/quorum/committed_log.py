@@ -6,10 +6,13 @@ of each key that clients were told of.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from immutables import Map
 
 from jepsen.checkers.findings import Findings
 from jepsen.linear.sequential import Versions
+from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.truth.log_mirror import LogMirror
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import headers
@@ -22,7 +25,7 @@ from quorumlog_quorum.metadata.transactions import HeldBack, replayable
 ABSENT_VERSION = "absent"  # of a topic, in `topics`
 
 
-class CommittedLog:
+class CommittedLog(Invariant):
     """image: of everything that is committed. changes: committed batches that hold metadata.
 
     topics: the id of each name, in hex. settings: of all brokers (`key`) and of topics (`topic/key`); "": not set.
@@ -37,8 +40,11 @@ class CommittedLog:
         self.epochs: dict[Epoch, None] = {}  # those of which something is committed
         self._hashes: dict[Offset, int] = {0: EMPTY.state_hash}
 
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {"committed changes": self.changes}
+
     def on_growth(self, mirror: LogMirror, before: Offset, after: Offset) -> None:
-        """The log up to `after` is committed now; `mirror` holds it. before: where it ended until now."""
         content = mirror.content(before, after)
         assert content is not None, f"{mirror.path}: no bytes from {before} to {after}"
         for header in headers(content):
@@ -57,8 +63,8 @@ class CommittedLog:
                 for violation in violations(self.image):
                     self._findings.broken("metadata-structure", f"the log at {self.image.offset}: {violation}")
 
-    def check_image(self, host: str, image: Image) -> None:
-        """A node has published this image, whether it replayed the log or began with a snapshot."""
+    def on_published(self, host: str, image: Image) -> None:
+        """Whether the node replayed the log or began with a snapshot."""
         want = self._hashes.get(image.offset)
         if want is None:
             what = f"{host} publishes an image at {image.offset}, where no batch ends, or inside a transaction"

@@ -7,10 +7,9 @@ from typing import Any
 
 from jepsen.checkers.findings import Finding
 from jepsen.linear.checker import Model, Outcome, check
+from jepsen.linear.models import ABSENT, EXISTS, FIND, READ, SettingModel, TopicModel
 from jepsen.linear.operation import Operation
 from jepsen.linear.sequential import Read, impossible_reads
-from jepsen.linear.setting_model import SettingModel
-from jepsen.linear.topic_model import ABSENT, EXISTS, FIND, READ, TopicModel
 from jepsen.sim.quorum.committed_log import ABSENT_VERSION, CommittedLog
 
 TOPIC_KEY = "retention.ms"  # the setting of a topic that clients change

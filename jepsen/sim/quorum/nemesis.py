@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 
+from jepsen.sim.blow import Blow
 from jepsen.sim.quorum.cluster import QuorumCluster
 from jepsen.sim.quorum.plan import OF_TWO, QuorumPlan
 from jepsen.sim.quorum.strikes import quorum_strikes
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.strikes.disks import disk_strikes
 from jepsen.sim.strikes.network import Links, network_strikes
 from jepsen.sim.strikes.processes import process_strikes
-from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing, undo_all
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing, undo_all
 
 _MAX_AT_ONCE = 4
 _KEEP_UP_MS = 500
@@ -62,7 +62,7 @@ class QuorumNemesis:
     def _keep_up(self) -> None:
         """Restart every node that still stops, because a controlled shutdown was in progress."""
         for machine in self._everything.all:
-            bring_up(machine)
+            machine.bring_up()
         self._everything.later(_KEEP_UP_MS, self._keep_up)
 
 

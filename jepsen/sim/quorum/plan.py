@@ -11,9 +11,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jepsen.sim.blow import Blow
+from jepsen.sim.cuts import Cuts
 from jepsen.sim.quorum.layout import Layout
-from jepsen.sim.shrink.cuts import Cuts
-from jepsen.sim.strikes.blow import Blow
 
 CUT_OFF, DAMAGED, LOST, UPGRADE = "cut-off-leader", "damaged-snapshot", "lost-snapshot", "upgrade"
 WIPED, ROTTEN = "wiped-disk", "rotten-snapshot"

@@ -9,12 +9,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.invariant import Invariant
+from jepsen.sim.invariants.metadata.quorum import raft_of
+from jepsen.sim.machine.disk import file_at, names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.committed_log import CommittedLog
 from jepsen.sim.settings import METADATA_LOG
-from jepsen.sim.truth.log_mirror import file_at, names_in
 from jepsen.sim.truth.mirrors import METADATA, Mirrors
 from quorumlog_quorum.metadata.snapshot_records import ImageBuilder
 from quorumlog_quorum.raft import RaftRole
@@ -26,7 +29,7 @@ from quorumlog_storage.rules.fetch_rule import SnapshotId
 _CUTS = ("unlink", "rename", "crash")
 
 
-class SnapshotInvariants:
+class SnapshotInvariants(Invariant):
     """written: finished files, taken or fetched. loaded: by nodes, at a start or later. removed: by retention.
 
     set_aside: by a running node, as damaged.
@@ -36,8 +39,16 @@ class SnapshotInvariants:
         self._log, self._mirrors, self._findings = log, mirrors, findings
         self.written = self.loaded = self.removed = self.set_aside = 0
 
+    @property
+    def exercised(self) -> Mapping[str, int]:
+        return {
+            "snapshots written": self.written,
+            "snapshots loaded": self.loaded,
+            "snapshots removed": self.removed,
+            "set aside while running": self.set_aside,
+        }
+
     def on_disk(self, machine: Machine, kind: str, path: str) -> None:
-        """A machine's disk has finished an operation."""
         if kind == "rename" and path.startswith(METADATA_LOG):
             if path.endswith(PART_SUFFIX):
                 self._on_written(machine, path)

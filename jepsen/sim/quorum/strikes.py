@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 
 from jepsen.sim.base_cluster import BaseCluster
-from jepsen.sim.invariants.quorum import raft_of
+from jepsen.sim.invariants.metadata.quorum import raft_of
+from jepsen.sim.machine.disk import names_in
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.quorum.cluster import QuorumCluster, metadata_directory_id
 from jepsen.sim.quorum.plan import CUT_OFF, DAMAGED, LOST, ROTTEN, UPGRADE, WIPED
 from jepsen.sim.settings import METADATA_LOG
-from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing
+from jepsen.sim.strikes.processes import kill
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing
 from jepsen.sim.time.scheduler import NS_PER_S
-from jepsen.sim.truth.log_mirror import names_in
 from quorumlog_quorum.raft import VoterKey
 from quorumlog_quorum.snapshots.names import parse_snapshot_name
 from quorumlog_storage.files.disk import DiskError
@@ -29,7 +30,7 @@ ROTTEN_NEEDED = "rotten snapshots needed"
 
 def quorum_strikes(stage: Stage[QuorumCluster]) -> Mapping[str, Strike]:
     return {
-        "kill": partial(_kill, stage),
+        "kill": lambda: kill(stage.one(stage.all)),
         "duplicating": partial(_duplicate_between_nodes, stage),
         CUT_OFF: partial(_cut_off_leader, stage),
         DAMAGED: partial(_without_newest_snapshot, stage, is_damaged=True),
@@ -38,12 +39,6 @@ def quorum_strikes(stage: Stage[QuorumCluster]) -> Mapping[str, Strike]:
         UPGRADE: partial(_upgrade, stage),
         WIPED: partial(_wipe, stage),
     }
-
-
-def _kill(stage: Stage[BaseCluster]) -> Undo:
-    machine = stage.one(stage.all)
-    machine.kill()
-    return partial(bring_up, machine)
 
 
 def _duplicate_between_nodes(stage: Stage[BaseCluster]) -> Undo:
@@ -89,7 +84,7 @@ def _without_newest_snapshot(stage: Stage[QuorumCluster], *, is_damaged: bool) -
     else:
         _remove(machine, path)
     stage.cluster.count(SNAPSHOTS_HIT)
-    return partial(bring_up, machine)
+    return machine.bring_up
 
 
 def _rot_while_needed(stage: Stage[QuorumCluster]) -> Undo:
@@ -111,7 +106,7 @@ def _rot_while_needed(stage: Stage[QuorumCluster]) -> Undo:
     machine.kill()
     cluster.forget_disk(machine)
     cluster.count(ROTTEN_NEEDED)
-    return partial(bring_up, machine)
+    return machine.bring_up
 
 
 def _newest_of_two(machine: Machine) -> str | None:
@@ -134,7 +129,7 @@ def _upgrade(stage: Stage[QuorumCluster]) -> Undo:
     machine = stage.one(stage.cluster.older)
     machine.kill()
     stage.cluster.upgrade(machine)
-    return partial(bring_up, machine)
+    return machine.bring_up
 
 
 def _wipe(stage: Stage[QuorumCluster]) -> Undo:
@@ -158,7 +153,7 @@ def _wipe(stage: Stage[QuorumCluster]) -> Undo:
     machine.kill()
     cluster.forget_disk(machine)
     cluster.count(WIPES)
-    return partial(bring_up, machine)
+    return machine.bring_up
 
 
 def _remove(machine: Machine, path: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from jepsen.sim.quorum.cluster import QuorumCluster, metadata_directory_id
 from jepsen.sim.settings import INTERNAL_PORT
-from jepsen.sim.workload.kraft_upgrade import upgrade_kraft_version
+from jepsen.sim.workload.operator.voter_chore import upgrade_kraft_version
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import Endpoint

@@ -1,1 +1,1 @@
-"""Cuts a failing run down to what its failure needs, and names the command that replays what is left."""
+"""Cuts a failing run down to what its failure needs: the search, and the options of the command line."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from jepsen.pool.job import QUORUM
+from jepsen.sim.cuts import Cuts
+from jepsen.sim.job import QUORUM
 from jepsen.sim.profiles.plan import EXTRAS
-from jepsen.sim.shrink.cuts import Cuts
 
 
 def add_cuts(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jepsen.sim.shrink.cuts import Cuts
+from jepsen.sim.cuts import Cuts
 
 MAX_TRIES = 80
 LIMIT_S = 600.0  # of real time; a try that has begun ends

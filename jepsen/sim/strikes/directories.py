@@ -1,8 +1,8 @@
 """One log directory of a broker fails while the other one serves: errors, a hang, an unmounted file system.
 
 The metadata log lies in the first directory, so these strike the second one, and the broker must go on: its process may
-not end, and the first directory stays online (invariants/directories.py). Once the disk works again, an operator brings
-the directory back at run time (`quorumlog log-dirs online`) or restarts the broker.
+not end, and the first directory stays online (invariants/placement/directories.py). Once the disk works again, an
+operator brings the directory back at run time (`quorumlog log-dirs online`) or restarts the broker.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jepsen.sim.cluster import SimCluster
 from jepsen.sim.machine.disk_faults import Fail, Fault, FaultPlan, Operation
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import SECOND_DATA
-from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing
 from quorumlog.errors import ApiError
 from quorumlog_storage.writer.directory_life import DirectoryLife, DirectoryState
 
@@ -51,7 +51,7 @@ def _on_one(stage: Stage[SimCluster], strike: Callable[[Stage[SimCluster], Machi
     def undo() -> None:
         end()
         sick.pop(machine.host, None)
-        bring_up(machine)
+        machine.bring_up()
         _bring_back(stage, machine, _TRIES if stage.rng.random() < 0.7 else 0)
 
     return undo
@@ -94,7 +94,7 @@ def _bring_back(stage: Stage[SimCluster], machine: Machine, tries: int) -> None:
     if life.state is DirectoryState.FAILED and tries == 0:
         stage.cluster.count(RESTARTED)
         machine.kill()
-        bring_up(machine)
+        machine.bring_up()
         return
     if life.state is DirectoryState.FAILED:
         tries -= 1

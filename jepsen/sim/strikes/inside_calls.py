@@ -13,7 +13,7 @@ from collections.abc import Callable
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.machine.disk_faults import Fail, Fault, FaultPlan, Operation, OutOfMemory, PowerCut
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.strikes.stage import Stage, Undo, bring_up, nothing
+from jepsen.sim.strikes.stage import Stage, Undo, nothing
 
 _PLACES: dict[str, tuple[tuple[str, ...], str]] = {  # kinds of calls, and what their path contains
     "truncate": (("truncate",), ".log"),
@@ -52,7 +52,7 @@ def dies_inside_a_call(stage: Stage[BaseCluster], machine: Machine) -> Undo:
         machine.doom(end)
         return PowerCut(written=rng.choice((-1, 0, rng.randrange(1, max(2, operation.size)))))
 
-    return _during(machine, plan, after=lambda: bring_up(machine))
+    return _during(machine, plan, after=machine.bring_up)
 
 
 def runs_out_of_memory(stage: Stage[BaseCluster], machine: Machine) -> Undo:
@@ -78,7 +78,7 @@ def runs_out_of_memory(stage: Stage[BaseCluster], machine: Machine) -> Undo:
     def restart() -> None:
         expected.pop(machine.host, None)
         machine.kill()
-        bring_up(machine)
+        machine.bring_up()
 
     return _during(machine, plan, after=restart)
 

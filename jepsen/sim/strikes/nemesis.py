@@ -14,7 +14,9 @@ import random
 from collections.abc import Mapping
 from functools import partial
 
+from jepsen.sim.blow import Blow
 from jepsen.sim.cluster import SimCluster
+from jepsen.sim.cuts import Cuts
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.profiles.plan import (
     KILLED_COORDINATOR,
@@ -30,17 +32,15 @@ from jepsen.sim.profiles.plan import (
     SECOND_COPY,
     Plan,
 )
-from jepsen.sim.scripts.lone_leader import lone_leader_strikes
-from jepsen.sim.scripts.sick_leaders import sick_leader_strikes
-from jepsen.sim.shrink.cuts import Cuts
-from jepsen.sim.strikes.blow import Blow
 from jepsen.sim.strikes.directories import directory_strikes
 from jepsen.sim.strikes.disks import disk_strikes
 from jepsen.sim.strikes.network import Links, network_strikes
 from jepsen.sim.strikes.pairs import Pair, draw_pair, victims_of
 from jepsen.sim.strikes.processes import process_strikes
 from jepsen.sim.strikes.scripted import scripted_strikes
-from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up, nothing, undo_all
+from jepsen.sim.strikes.scripts.lone_leader import lone_leader_strikes
+from jepsen.sim.strikes.scripts.sick_leaders import sick_leader_strikes
+from jepsen.sim.strikes.stage import Stage, Strike, Undo, nothing, undo_all
 from jepsen.sim.time.scheduler import NS_PER_MS
 
 _MAX_AT_ONCE = 4
@@ -149,5 +149,5 @@ class Nemesis:
     def _keep_up(self) -> None:
         """After healing, restart every node that still stops (because a controlled shutdown was in progress)."""
         for machine in self._everything.all:
-            bring_up(machine)
+            machine.bring_up()
         self._everything.later(500, self._keep_up)

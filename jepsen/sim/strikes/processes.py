@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 from jepsen.sim.base_cluster import BaseCluster
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.strikes.stage import Stage, Strike, Undo, bring_up
+from jepsen.sim.strikes.stage import Stage, Strike, Undo
 
 
 def process_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     cluster = stage.cluster
     return {
-        "kill-controller": lambda: _kill(stage.one(cluster.controllers)),
-        "kill-leader": lambda: _kill(cluster.active_controller() or stage.one(cluster.controllers)),
-        "kill-broker": lambda: _kill(stage.one(cluster.brokers)),
+        "kill-controller": lambda: kill(stage.one(cluster.controllers)),
+        "kill-leader": lambda: kill(cluster.active_controller() or stage.one(cluster.controllers)),
+        "kill-broker": lambda: kill(stage.one(cluster.brokers)),
         "power-one": lambda: _power([stage.one(stage.all)]),
         "power-all": lambda: _power(stage.all),
         "pause": lambda: _pause(stage.one(stage.all)),
@@ -24,9 +24,9 @@ def process_strikes(stage: Stage[BaseCluster]) -> Mapping[str, Strike]:
     }
 
 
-def _kill(machine: Machine) -> Undo:
+def kill(machine: Machine) -> Undo:
     machine.kill()
-    return lambda: bring_up(machine)
+    return machine.bring_up
 
 
 def _power(machines: list[Machine]) -> Undo:
@@ -35,7 +35,7 @@ def _power(machines: list[Machine]) -> Undo:
 
     def undo() -> None:
         for machine in machines:
-            bring_up(machine)
+            machine.bring_up()
 
     return undo
 
@@ -57,7 +57,7 @@ def _restart(machine: Machine) -> Undo:
 
     def undo() -> None:
         machine.kill()
-        bring_up(machine)
+        machine.bring_up()
 
     return undo
 
@@ -68,12 +68,12 @@ def _storm(stage: Stage[BaseCluster], machine: Machine) -> Undo:
     def again() -> None:
         if going[0]:
             machine.kill()
-            bring_up(machine)
+            machine.bring_up()
             stage.later(stage.rng.randint(50, 400), again)
 
     def undo() -> None:
         going[0] = False
-        bring_up(machine)
+        machine.bring_up()
 
     again()
     return undo

@@ -19,11 +19,11 @@ from jepsen.sim.profiles.plan import (
     OLDER_DISK,
     SECOND_COPY,
 )
-from jepsen.sim.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
-from jepsen.sim.scripts.killed_coordinator import killed_coordinator, killed_holder, killed_in_batch
-from jepsen.sim.scripts.late_deletion import late_deletion
-from jepsen.sim.scripts.late_leader import late_leader
-from jepsen.sim.scripts.late_settings import (
+from jepsen.sim.strikes.scripts.aimed import Script, fenced_joiner, run_script, stale_proposal
+from jepsen.sim.strikes.scripts.killed_coordinator import killed_coordinator, killed_holder, killed_in_batch
+from jepsen.sim.strikes.scripts.late_deletion import late_deletion
+from jepsen.sim.strikes.scripts.late_leader import late_leader
+from jepsen.sim.strikes.scripts.late_settings import (
     LATE_METADATA,
     RAISED_DURABILITY,
     RAISED_MINIMUM,
@@ -31,13 +31,13 @@ from jepsen.sim.scripts.late_settings import (
     raised_durability,
     raised_minimum,
 )
-from jepsen.sim.scripts.left_behind import left_behind
-from jepsen.sim.scripts.new_disk import new_disk
-from jepsen.sim.scripts.older_disk import older_disk
-from jepsen.sim.scripts.restarted_voter import restarted_voter
-from jepsen.sim.scripts.rivals import rival_candidates
-from jepsen.sim.scripts.second_copy import second_copy
-from jepsen.sim.scripts.whole_isr import whole_isr
+from jepsen.sim.strikes.scripts.left_behind import left_behind
+from jepsen.sim.strikes.scripts.new_disk import new_disk
+from jepsen.sim.strikes.scripts.older_disk import older_disk
+from jepsen.sim.strikes.scripts.restarted_voter import restarted_voter
+from jepsen.sim.strikes.scripts.rivals import rival_candidates
+from jepsen.sim.strikes.scripts.second_copy import second_copy
+from jepsen.sim.strikes.scripts.whole_isr import whole_isr
 from jepsen.sim.strikes.stage import Stage, Strike, Undo
 from quorumlog.messages.controller import AlterPartitionRequest
 from quorumlog.rpc.calls import BY_REQUEST

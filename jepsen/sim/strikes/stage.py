@@ -74,10 +74,5 @@ def undo_all(stage: Stage[BaseCluster]) -> None:
         machine.resume()
 
 
-def bring_up(machine: Machine) -> None:
-    if not machine.alive:
-        machine.start()
-
-
 def nothing() -> None:
     return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jepsen.sim.machine.disk import file_at
 from jepsen.sim.machine.machine import Machine
-from jepsen.sim.truth.log_mirror import file_at
 from quorumlog.ids import Uuid
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
 

@@ -25,8 +25,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from jepsen.sim.machine.disk import SimDisk
-from jepsen.sim.machine.page_cache import DirectoryNode, FileNode
+from jepsen.sim.machine.disk import SimDisk, directory_at, file_at, names_in
+from jepsen.sim.machine.page_cache import FileNode
 from jepsen.sim.truth.places import is_copy, live_name
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.records import CorruptRecords
@@ -204,7 +204,7 @@ class LogMirror:
         self._batches, self._ends, self._read, self._parsed, self._durable = [], [], [], {}, 0
         self._base, self._base_chain = 0, b""
         self.path = self._where()
-        directory = _directory(self._disk.root, self.path, durable=False)
+        directory = directory_at(self._disk.root, self.path, durable=False)
         names = [name for name in sorted(directory.current) if name.endswith(SEGMENT_SUFFIX)] if directory else []
         self._is_here = directory is not None and self._is_it(self.path, durable=False)
         if not self._is_here:
@@ -292,8 +292,8 @@ class LogMirror:
 
     def _find_durable(self) -> None:
         """Look at the batches that were not durable before, in their order, up to the first that is not."""
-        directory = _directory(self._disk.root, self.path, durable=True)
-        if directory is not _directory(self._disk.root, self.path, durable=False):
+        directory = directory_at(self._disk.root, self.path, durable=True)
+        if directory is not directory_at(self._disk.root, self.path, durable=False):
             self._find_durable_elsewhere()
             return
         names = {} if directory is None else directory.durable
@@ -309,7 +309,7 @@ class LogMirror:
     def _find_durable_elsewhere(self) -> None:
         """The directory's name is not durable: after a power cut the log lies where it lay before, or nowhere."""
         path = next(self._places(durable=True), "") if self._topic_id is not None else ""
-        directory = _directory(self._disk.root, path, durable=True) if path else None
+        directory = directory_at(self._disk.root, path, durable=True) if path else None
         files = {} if directory is None else directory.durable
         nodes = [node for name, node in sorted(files.items()) if name.endswith(SEGMENT_SUFFIX)]
         content = b"".join(bytes(node.durable) for node in nodes if isinstance(node, FileNode))
@@ -329,7 +329,7 @@ class LogMirror:
         return b"" if node is None else bytes(node.current[batch.start : batch.stop])
 
     def _node(self, file: str) -> FileNode | None:
-        directory = _directory(self._disk.root, self.path, durable=False)
+        directory = directory_at(self._disk.root, self.path, durable=False)
         node = directory.current.get(file) if directory is not None else None
         return node if isinstance(node, FileNode) else None
 
@@ -349,35 +349,6 @@ def topic_id_of(disk: SimDisk, path: str, *, durable: bool = False) -> Uuid | No
 def _base_of(file: str) -> Offset:
     """A segment's base offset, which its name says."""
     return int(file.removesuffix(SEGMENT_SUFFIX))
-
-
-def file_at(disk: SimDisk, path: str, *, durable: bool) -> bytes | None:
-    """A file's bytes as the disk shows them, or as a power cut would leave them; None if it does not exist."""
-    above, _, name = path.rpartition("/")
-    directory = _directory(disk.root, above, durable=durable)
-    if directory is None:
-        return None
-    node = (directory.durable if durable else directory.current).get(name)
-    if not isinstance(node, FileNode):
-        return None
-    return bytes(node.durable if durable else node.current)
-
-
-def names_in(disk: SimDisk, path: str, *, durable: bool = False) -> list[str]:
-    """Of the files in a directory, as the disk shows it, or as a power cut would leave it; none if there is none."""
-    directory = _directory(disk.root, path, durable=durable)
-    return [] if directory is None else sorted(directory.durable if durable else directory.current)
-
-
-def _directory(root: DirectoryNode, path: str, *, durable: bool) -> DirectoryNode | None:
-    node = root
-    for name in path.split("/"):
-        if name:
-            found = (node.durable if durable else node.current).get(name)
-            if not isinstance(found, DirectoryNode):
-                return None
-            node = found
-    return node
 
 
 def _is_sound(data: bytes) -> bool:

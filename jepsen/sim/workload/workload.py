@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,21 +18,18 @@ from jepsen.joint.recorder import JOINT
 from jepsen.sim.cluster import CLIENT_HOST, READER_HOST, SimCluster
 from jepsen.sim.network.sockets import SimSockets
 from jepsen.sim.network.transport import SimTransport
-from jepsen.sim.profiles.plan import Plan
 from jepsen.sim.settings import CLUSTER_ID, COMPACTED_TOPIC, SECRET
 from jepsen.sim.time.clock import SimClock
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.durability import Loss
-from jepsen.sim.workload.beside import Beside
-from jepsen.sim.workload.chores import MAX_PARTITIONS, Chores
-from jepsen.sim.workload.compaction import Compaction
-from jepsen.sim.workload.group_calls import UNITS_OF
-from jepsen.sim.workload.imports import IMPORTED, ImportChore
-from jepsen.sim.workload.levels import Levels
-from jepsen.sim.workload.moves import MoveChore
-from jepsen.sim.workload.operator import Operator
-from jepsen.sim.workload.reassignments import ReassignmentChore
+from jepsen.sim.truth.topics import Topic
+from jepsen.sim.workload.activity import Activity
+from jepsen.sim.workload.groups.group_calls import UNITS_OF
+from jepsen.sim.workload.operator.chores import MAX_PARTITIONS, Chores
+from jepsen.sim.workload.operator.imports import IMPORTED
+from jepsen.sim.workload.operator.moves import MoveChore
+from jepsen.sim.workload.operator.reassignments import ReassignmentChore
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
@@ -62,124 +59,84 @@ class _Reader:
 
 
 class Workload:
-    """Ends soon after `stop`."""
+    """Ends soon after `stop`. activities: what else goes on, in this order."""
 
-    def __init__(self, cluster: SimCluster, plan: Plan) -> None:
+    def __init__(
+        self,
+        cluster: SimCluster,
+        *,
+        chores: tuple[str, ...] = (),
+        bursts: bool = False,
+        late_requests: bool = False,
+        activities: Iterable[Callable[[Workload], Activity]] = (),
+    ) -> None:
+        """chores: kinds of what the operator does meanwhile. bursts: producers sometimes send more at once than a
+        broker's buffers hold. late_requests: one may arrive twice, or after its answer was given up."""
         self.history = History()
         self._stopping = False
         self.acked = 0
-        self.ended = 0  # number of producers and readers that have ended
-        self._cluster = cluster
+        self.cluster, self.late_requests = cluster, late_requests
         self._scheduler = cluster.scheduler
-        self.loop = self._client_loop(CLIENT_HOST)
-        self._reader_loop = self._client_loop(READER_HOST)
-        self._clock = SimClock(cluster.scheduler)
+        self.loops: list[SimLoop] = []
+        self.loop = self.make_loop(CLIENT_HOST)
+        self._reader_loop = self.make_loop(READER_HOST)
+        self.clock = SimClock(cluster.scheduler)
         self._chores = Chores(
             cluster,
             self.history,
-            self._rng("topics"),
-            partial(self._admin, "chores"),
-            plan.chores,
-            late_requests=plan.delays_requests,
+            self.rng("topics"),
+            partial(self.admin, "chores"),
+            chores,
+            late_requests=late_requests,
         )
-        self.levels = Levels(cluster, self._rng("levels"), partial(self._admin, "levels")) if plan.levels else None
-        if self.levels is not None:
-            self.levels.prepare()
-        self.compaction = Compaction(cluster, self._rng("compaction"), partial(self._admin, "compaction"))
-        self._compacts = plan.compacts
-        self.beside = Beside(
-            cluster,
-            plan,
-            make_loop=self._client_loop,
-            transport=self._transport,
-            trusted=self._trusted,
-            admin=self._admin,
-            rng=self._rng,
-            crashed=self._crashed,
-        )
-        self._movers: list[MoveChore | Operator | ImportChore] = []
-        if plan.moves:
-            self._movers.append(MoveChore(cluster, self._rng("moves"), partial(self._admin, "moves")))
-        if plan.reassigns:
-            self._movers.append(Operator(cluster, self._rng, lambda name: partial(self._admin, name), self._crashed))
-        if plan.imports:
-            self._movers.append(ImportChore(cluster, self._rng("imports"), partial(self._admin, "imports")))
+        self.activities = [make(self) for make in activities]
         self._take_orders()
-        self._nursery, self._readers = Nursery(self._crashed), Nursery(self._crashed)
-        self._bursts = plan.bursts
+        self.nursery, self._readers = Nursery(self.crashed), Nursery(self.crashed)
+        self._bursts = bursts
         self._next_value = 0
 
     def start(self) -> None:
         self.loop.create_task(self._start())
         self._reader_loop.create_task(self._start_readers())
-        self.beside.start()
+        for activity in self.activities:
+            activity.start()
 
     @property
     def idle(self) -> bool:
-        return len(self._nursery) == len(self._readers) == 0 and self.beside.idle
+        return len(self.nursery) == len(self._readers) == 0 and all(activity.idle for activity in self.activities)
 
-    def drop(self) -> None:
-        """The simulation is over."""
-        for loop in (self.loop, self._reader_loop, *self.beside.loops.values()):
-            loop.kill()
-
-    def _client_loop(self, host: str) -> SimLoop:
+    def make_loop(self, host: str) -> SimLoop:
         loop = SimLoop(self._scheduler, host, on_error=self._on_error)
-        SimSockets(self._cluster.network, host, loop)
-        self._cluster.clients[host] = loop
+        SimSockets(self.cluster.network, host, loop)
+        self.cluster.clients[host] = loop
+        self.loops.append(loop)
         return loop
 
     def stop(self) -> None:
-        self._stopping = self._chores.stopping = self.compaction.stopping = True
-        self.beside.stop()
-        for mover in self._movers:
-            mover.stopping = True
-        self.end_levels()
-
-    def end_throttles(self) -> None:
-        """Nothing strikes any more. A follower that is behind would stay so as long as its rate is too low."""
-        for mover in self._movers:
-            if isinstance(mover, Operator):
-                mover.end_throttles()
-
-    def end_imports(self) -> None:
-        """A topic that takes an import has no leader; the last one is finished first."""
-        for mover in self._movers:
-            if isinstance(mover, ImportChore):
-                mover.stopping = True
+        self._stopping = self._chores.stopping = True
+        for activity in self.activities:
+            activity.stop()
 
     def _take_orders(self) -> None:
         """What a script asks of the operator is done beside everything else."""
-        moves = MoveChore(self._cluster, self._rng("asked moves"), partial(self._admin, "asked moves"))
-        admin = partial(self._admin, "asked reassignments")
-        reassignments = ReassignmentChore(self._rng("asked reassignments"), admin, list)
+        moves = MoveChore(self.cluster, self.rng("asked moves"), partial(self.admin, "asked moves"))
+        admin = partial(self.admin, "asked reassignments")
+        reassignments = ReassignmentChore(self.rng("asked reassignments"), admin, list)
 
         def start(work: Coroutine[Any, Any, object]) -> None:
-            self._nursery.start(work, "for a script")
+            self.nursery.start(work, "for a script")
 
         def reassign(topic: str, index: int, replicas: Sequence[NodeId]) -> None:
             wanted = ReassignablePartition(index=index, replicas=tuple(replicas))
             self.loop.deliver(lambda: start(reassignments.ask(topic, wanted)))
 
-        chores, orders = self._chores, self._cluster.orders
+        chores, orders = self._chores, self.cluster.orders
         orders.delete_records = lambda *asked: self.loop.deliver(lambda: start(chores.delete_records(*asked)))
         orders.make_anew = lambda *asked: self.loop.deliver(lambda: start(chores.make_anew(*asked)))
-        self._cluster.orders.reassign = reassign
-        self._cluster.orders.elect = lambda: self.loop.deliver(lambda: start(reassignments.elect()))
-        self._cluster.orders.move = lambda *asked: self.loop.deliver(lambda: start(moves.ask(*asked)))
-        self._cluster.orders.alter_topic = lambda *asked: self.loop.deliver(lambda: start(self._chores.alter(*asked)))
-
-    def start_levels(self) -> None:
-        """Replace nodes and change the level, if the plan says so."""
-        if self.levels is not None:
-            self.loop.create_task(self._start_levels(self.levels))
-
-    def end_levels(self) -> None:
-        if self.levels is not None:
-            self.levels.stopping = True
-
-    async def _start_levels(self, levels: Levels) -> None:
-        self._nursery.start(levels.run(), "levels")
+        self.cluster.orders.reassign = reassign
+        self.cluster.orders.elect = lambda: self.loop.deliver(lambda: start(reassignments.elect()))
+        self.cluster.orders.move = lambda *asked: self.loop.deliver(lambda: start(moves.ask(*asked)))
+        self.cluster.orders.alter_topic = lambda *asked: self.loop.deliver(lambda: start(self._chores.alter(*asked)))
 
     @property
     def topics(self) -> list[str]:
@@ -187,21 +144,27 @@ class Workload:
         return [topic.name for topic in self._chores.open]
 
     @property
-    def chores(self) -> dict[str, int]:
-        """How often each chore was acknowledged."""
-        moved = {name: count for mover in self._movers for name, count in mover.counts.items()}
-        return {**self._chores.counts, **moved}
+    def open_topics(self) -> list[Topic]:
+        return self._chores.open
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each chore was acknowledged, and what the activities count."""
+        counts = dict(self._chores.counts)
+        for activity in self.activities:
+            counts |= activity.counts
+        return counts
+
+    def now_ns(self) -> int:
+        return self._scheduler.now_ns
 
     async def _start(self) -> None:
-        self._nursery.start(self._chores.make_topics(), "topics")
-        self._nursery.start(self._chores.do_chores(), "chores")
-        for mover in self._movers:
-            self._nursery.start(mover.run(lambda: self._chores.open), "moves")
-        if self._compacts:
-            producer = partial(self._producer, "compacted", "all")
-            self._nursery.start(self.compaction.run(producer), "compacted topic")
+        self.nursery.start(self._chores.make_topics(), "topics")
+        self.nursery.start(self._chores.do_chores(), "chores")
+        for activity in self.activities:
+            activity.start_beside(self.nursery)
         for number, acks in enumerate(PRODUCER_ACKS):
-            self._nursery.start(self._produce(f"p{number}", acks), f"producer {number}")
+            self.nursery.start(self._produce(f"p{number}", acks), f"producer {number}")
 
     async def _start_readers(self) -> None:
         for number in range(2):
@@ -210,9 +173,9 @@ class Workload:
     # --- producers ---
 
     async def _produce(self, name: str, acks: str) -> None:
-        rng = self._rng(name)
-        producer = self._producer(name, acks)
-        deliveries = Nursery(self._crashed)
+        rng = self.rng(name)
+        producer = self.producer(name, acks)
+        deliveries = Nursery(self.crashed)
         while not self._stopping:
             if self.topics:
                 is_burst = self._bursts and rng.random() < _BURST_SHARE
@@ -225,12 +188,12 @@ class Workload:
         await asyncio.sleep(0.05)  # all deliveries have ended with the producer; this lets their tasks record them
         await deliveries.close()
 
-    def _producer(self, name: str, acks: str) -> AsyncProducer:
+    def producer(self, name: str, acks: str) -> AsyncProducer:
         return AsyncProducer(
-            self._transport(),
-            clock=self._clock,
-            rng=self._rng(f"{name}/client"),
-            bootstrap_servers=self._cluster.bootstrap,
+            self.transport(),
+            clock=self.clock,
+            rng=self.rng(f"{name}/client"),
+            bootstrap_servers=self.cluster.bootstrap,
             acks=acks,
             delivery_timeout_ms=8_000,
             max_block_ms=8_000,
@@ -275,7 +238,7 @@ class Workload:
 
     def _on_acked(self, send: Send) -> None:
         topic = self._chores.topics[send.key[0]]
-        self._cluster.invariants.on_acked(send, topic)
+        self.cluster.invariants.on_acked(send, topic)
         if send.life == topic.life:
             topic.acked[send.key[1]] = max(topic.acked.get(send.key[1], 0), send.offset + 1)
 
@@ -283,7 +246,7 @@ class Workload:
 
     async def _consume(self, name: str) -> None:
         """Read everything from the start, then on from the last position, sometimes with a new client."""
-        rng = self._rng(name)
+        rng = self.rng(name)
         positions: dict[tuple[Key, int], int] = {}  # by partition and life
         assignment = 0
         while not self._stopping:
@@ -317,7 +280,7 @@ class Workload:
         ids = self._chores.topics[error.topic].ids
         if error.new_id in ids and error.topic_id in ids[ids.index(error.new_id) :]:
             what = f"{reader.name} takes life {ids.index(error.new_id) + 1} of {error.topic} for the one that followed"
-            self._cluster.findings.broken("former-topic-taken", f"{what} life {ids.index(error.topic_id) + 1}")
+            self.cluster.findings.broken("former-topic-taken", f"{what} life {ids.index(error.topic_id) + 1}")
 
     def _note(
         self,
@@ -332,13 +295,13 @@ class Workload:
             assert record.value is not None
             key, value = (record.topic, record.partition), record.value.decode()
             topic = self._chores.topics[record.topic]
-            life = self._cluster.invariants.life_of(topic, record.partition, record.offset, value)
+            life = self.cluster.invariants.life_of(topic, record.partition, record.offset, value)
             found.setdefault((key, life), []).append((record.offset, value))
         for (key, life), of_life in found.items():
             before = lives.setdefault(key, life)
             if life and before and life != before:
                 what = f"{reader.name} reads {key[0]}-{key[1]} in life {life} after life {before}, and was not told"
-                self._cluster.findings.broken("other-life-untold", what)
+                self.cluster.findings.broken("other-life-untold", what)
             positions[key, life] = of_life[-1][0] + 1
             self.history.polls.append(
                 Poll(
@@ -357,10 +320,10 @@ class Workload:
     async def probe(self) -> None:
         """Get one record acknowledged in every partition. Raises the client's errors."""
         async with AsyncProducer(
-            self._transport(),
-            clock=self._clock,
-            rng=self._rng("probe"),
-            bootstrap_servers=self._cluster.bootstrap,
+            self.transport(),
+            clock=self.clock,
+            rng=self.rng("probe"),
+            bootstrap_servers=self.cluster.bootstrap,
             **_FAST,
         ) as producer:
             for topic in self._chores.open:
@@ -378,7 +341,7 @@ class Workload:
 
     async def read_all(self) -> None:
         """Read everything from the start to the current end with a new reader."""
-        async with self._admin("final") as admin:
+        async with self.admin("final") as admin:
             found = await admin.list_topics()
             others = (COMPACTED_TOPIC, LEDGER, JOINT, UNITS_OF)
             found = [topic for topic in found if topic.name not in others and not topic.is_internal]
@@ -424,45 +387,45 @@ class Workload:
 
     # --- clients ---
 
-    def _transport(self, loop: SimLoop | None = None) -> Transport:
+    def transport(self, loop: SimLoop | None = None) -> Transport:
         loop = loop or self.loop
-        grpc = SimTransport(self._cluster.network, loop.node, loop, None, on_crash=self._crashed)
-        return RoutingTransport(on_crash=self._crashed, grpc=grpc) if self._cluster.lane else grpc
+        grpc = SimTransport(self.cluster.network, loop.node, loop, None, on_crash=self.crashed)
+        return RoutingTransport(on_crash=self.crashed, grpc=grpc) if self.cluster.lane else grpc
 
-    def _trusted(self, loop: SimLoop) -> Transport:
+    def trusted(self, loop: SimLoop) -> Transport:
         """As a node's, to its controllers' own listeners."""
         identity = Identity(
             cluster_id=CLUSTER_ID, node_id=_CLIENT_ID, incarnation_id=b"client".ljust(16), secret=SECRET.encode()
         )
-        return SimTransport(self._cluster.network, loop.node, loop, identity, on_crash=self._crashed)
+        return SimTransport(self.cluster.network, loop.node, loop, identity, on_crash=self.crashed)
 
-    def _admin(self, name: str, loop: SimLoop | None = None) -> AsyncAdmin:
+    def admin(self, name: str, loop: SimLoop | None = None) -> AsyncAdmin:
         return AsyncAdmin(
-            self._transport(loop),
-            clock=self._clock,
-            rng=self._rng(f"admin/{name}"),
-            bootstrap_servers=self._cluster.bootstrap,
+            self.transport(loop),
+            clock=self.clock,
+            rng=self.rng(f"admin/{name}"),
+            bootstrap_servers=self.cluster.bootstrap,
             default_api_timeout_ms=5_000,
             **_FAST,
         )
 
     def _consumer(self, name: str, loop: SimLoop, *, by_stream: bool = False) -> AsyncConsumer:
         return AsyncConsumer(
-            self._transport(loop),
-            clock=self._clock,
-            rng=self._rng(f"consumer/{name}"),
-            bootstrap_servers=self._cluster.bootstrap,
+            self.transport(loop),
+            clock=self.clock,
+            rng=self.rng(f"consumer/{name}"),
+            bootstrap_servers=self.cluster.bootstrap,
             default_api_timeout_ms=5_000,
             stream_chunks="auto" if by_stream else "false",
             **_FAST,
         )
 
-    def _rng(self, name: str) -> random.Random:
+    def rng(self, name: str) -> random.Random:
         return self._scheduler.rng(f"workload/{name}")
 
-    def _crashed(self, name: str, error: BaseException) -> None:
-        self._cluster.findings.broken("client-crashed", f"{name}: {error!r}")
+    def crashed(self, name: str, error: BaseException) -> None:
+        self.cluster.findings.broken("client-crashed", f"{name}: {error!r}")
 
     def _on_error(self, context: dict[str, object]) -> None:
         if "exception" in context and "handle" in context:
-            self._cluster.findings.broken("client-crashed", f"{context.get('message')}: {context.get('exception')!r}")
+            self.cluster.findings.broken("client-crashed", f"{context.get('message')}: {context.get('exception')!r}")

@@ -1,0 +1,1 @@
+"""The cluster under test: its nodes, the software that they run, the proxy between them."""

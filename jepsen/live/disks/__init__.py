@@ -1,0 +1,1 @@
+"""The ways to strike a disk of a running node."""

@@ -1,0 +1,1 @@
+"""What must hold of coordinators: their cores against their logs, groups, transactions."""

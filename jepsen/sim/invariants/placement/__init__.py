@@ -1,0 +1,1 @@
+"""What must hold of where replicas lie: brokers, racks, directories, disks, and elections among them."""

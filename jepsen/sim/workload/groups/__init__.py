@@ -1,0 +1,1 @@
+"""Consumer groups: members of both protocols, and committers that belong to none."""

@@ -1,0 +1,1 @@
+"""What an operator does meanwhile: chores at topics, brokers, levels and voters."""

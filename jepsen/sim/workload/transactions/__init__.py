@@ -1,0 +1,1 @@
+"""Transactional clients, and drivers of joint transactions."""
