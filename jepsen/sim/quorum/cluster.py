@@ -23,7 +23,6 @@ from jepsen.sim.truth.mirrors import METADATA
 from jepsen.sim.workload.operator.levels import OLD
 from quorumlog.ids import Uuid
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.raft import RaftRole
 from quorumlog_storage.directory.meta_properties import META_PROPERTIES, MetaProperties
 

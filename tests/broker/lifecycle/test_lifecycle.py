@@ -32,6 +32,7 @@ from quorumlog_broker.lifecycle.lifecycle import (
     StopWanted,
     TimerFired,
 )
+from tests.rules import rule
 
 S = LifecycleState
 INCARNATION = bytes(range(16))
@@ -262,6 +263,7 @@ def test_what_says_nothing_about_its_service_changes_nothing(event: LifecycleEve
     assert not core.is_in_service(LifecycleConfig().session_timeout_ms)
 
 
+@rule("kraft 10.5", "storage 7.9")
 def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
     offline = [b"b" * 16]
     core = running(offline)
@@ -274,6 +276,7 @@ def test_offline_directories_are_sent_at_once_and_in_every_heartbeat() -> None:
     assert sent(play(core, TimerFired(), now_ms=500)).offline_directories == (b"a" * 16, b"b" * 16)
 
 
+@rule("kraft 10.11")
 def test_cordoned_directories_are_told_once_the_metadata_is_known_that_may_change_them() -> None:
     core = make()
     core.cordoned_directories = lambda: (b"c" * 16,)
@@ -295,6 +298,7 @@ def test_a_directory_that_came_back_is_not_sent_any_more() -> None:
     assert sent(play(core, DirectoriesChanged(), now_ms=2)).offline_directories == (b"b" * 16,)
 
 
+@rule("storage 7.9")
 def test_a_broker_stops_where_the_controller_does_not_learn_of_a_failed_directory() -> None:
     offline = [b"a" * 16]
     core = running()

@@ -27,6 +27,7 @@ from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
 from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
 from quorumlog_broker.lifecycle.shell import OTHER_SESSION, LifecycleShell
+from tests.rules import rule
 
 
 class LoopClock:
@@ -199,6 +200,7 @@ def test_a_stop_that_hangs_is_cut_short() -> None:
     play(channel, scene)
 
 
+@rule("kraft 10.8")
 def test_assignments_are_sent_in_pieces_until_none_is_pending() -> None:
     pending = [DirectoryAssignment(topic_id=uuid(1), index=i, directory_id=uuid(2)) for i in range(MAX_PER_REQUEST + 1)]
     channel = FakeChannel(lost=1)
