@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from quorumlog.setting_types import BOOLEAN, DOUBLE, LIST, MAX_INT, STRING, TOLD, number_type
+
 _BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
 _UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
 
@@ -49,7 +51,7 @@ def parse_list(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
-MAX_INT = 2**31 - 1
+_TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: DOUBLE, parse_list: LIST}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,15 @@ class NodeKey:
     optional: bool = False
     minimum: float | None = None
     maximum: float | None = None
+
+
+def type_of(key: NodeKey) -> int:
+    """As DescribeConfigs tells it: Kafka's, else by how the key's text is read."""
+    if key.name in TOLD:
+        return TOLD[key.name]
+    if key.parse in (parse_int, parse_bytes):
+        return number_type(key.maximum)
+    return _TYPES.get(key.parse, STRING)
 
 
 def text(given: str) -> str:

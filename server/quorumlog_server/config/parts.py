@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.node_settings import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
-from quorumlog.setting_types import BOOLEAN, DOUBLE, INT, LIST, STRING, TOLD, number_type
+from quorumlog.node_settings import NodeKey, type_of
+from quorumlog.setting_types import INT
 from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.lifecycle.lifecycle import LifecycleConfig
@@ -29,8 +26,6 @@ from quorumlog_server.config import idle_intervals as rest
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.keys import NODE_KEYS
 from quorumlog_storage.segment.log_config import LogConfig
-
-_TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: DOUBLE, parse_list: LIST}
 
 
 def voter_set(config: NodeConfig) -> VoterSet:
@@ -164,7 +159,7 @@ def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
                 source=DEFAULT if given is None else SET_IN_FILE,
                 read_only=True,
                 documentation=key.doc,
-                config_type=TOLD.get(key.name) or _type(key),
+                config_type=type_of(key),
                 synonyms=_synonyms(key, given),
             )
         )
@@ -182,13 +177,6 @@ def _of_listener(name: str, given: str) -> DescribedConfig:
         config_type=INT,
         synonyms=(ConfigSynonym(name=name, value=given, source=SET_IN_FILE),),
     )
-
-
-def _type(key: NodeKey) -> int:
-    """By how its text is read."""
-    if key.parse in (parse_int, parse_bytes):
-        return number_type(key.maximum)
-    return _TYPES.get(key.parse, STRING)
 
 
 def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:
