@@ -20,7 +20,7 @@ from jepsen.sim.profiles.sizes import Sizes
 from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES, config_of
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE, NodeId
-from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S
+from quorumlog.settings.moves import UNLIMITED_BYTES_PER_S
 
 MOVE_RATES = ("2000", "2000", "10000", "")  # bytes a second; "": as fast as it can
 CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers

@@ -10,7 +10,6 @@ import pytest
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.expiries import DELETED, UNSTAGED, Expiries
 from jepsen.sim.invariants.static_restarts import CLASSIC, MODERN, StaticRestarts
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitTopic,
@@ -19,6 +18,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.coordinator.offsets import OffsetCommitValue
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.groups.classic.membership import Membership
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED
 from quorumlog_broker.coordinator.groups.consumer.records import rename_member

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import FeatureRange
 from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recent_images import RecentImages

@@ -22,8 +22,8 @@ from quorumlog.cleaner_settings import (
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterConfigsResource
+from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.topic_config import parse_text
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 

@@ -13,7 +13,7 @@ from functools import partial
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.live_settings import PRODUCER_EXPIRATION
-from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica

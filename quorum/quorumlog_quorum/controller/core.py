@@ -16,9 +16,9 @@ from quorumlog.idle_backoff import Rest
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog_quorum.controller.activation import abort_transaction, activate
-from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
+from quorumlog_quorum.controller.engine.limits import ControllerConfig
 from quorumlog_quorum.controller.engine.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
 from quorumlog_quorum.controller.engine.operation_queue import OperationQueue
 from quorumlog_quorum.controller.engine.sessions import Sessions

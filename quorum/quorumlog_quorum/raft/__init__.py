@@ -8,7 +8,7 @@ core knows of its log, followers, peers, file, and of the snapshot that it fetch
 
 from __future__ import annotations
 
-from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.effects import (
     AppendControl,
     AppendFetched,

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, NodeEndpoint
+from quorumlog.random_source import RandomSource
 from quorumlog.records.control import KRaftVersion, Voters
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.addresses import Addresses
-from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.effects import (
     AppendControl,
     AppendFetched,
@@ -37,7 +38,6 @@ from quorumlog_quorum.raft.log_state import EpochSpan, LogState
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.outbox import InFlightRequest, Outbox
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.random_source import RandomSource
 from quorumlog_quorum.raft.refusals import Refusals
 from quorumlog_quorum.raft.roles import (
     RESUMED,

@@ -16,9 +16,10 @@ from typing import assert_never
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
+from quorumlog.random_source import RandomSource
 from quorumlog.records.control import KRaftVersion, Voters
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.answering import on_failure, on_request, on_response
-from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.confirming import confirm_reads, on_confirmation_requested
 from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import RaftEffect
@@ -70,7 +71,6 @@ from quorumlog_quorum.raft.leading import (
 from quorumlog_quorum.raft.log_state import LogState
 from quorumlog_quorum.raft.membership import Membership
 from quorumlog_quorum.raft.quorum_state import QuorumState
-from quorumlog_quorum.raft.random_source import RandomSource
 from quorumlog_quorum.raft.reconfiguring import advance_change, on_candidate_probed, on_upgrade_requested
 from quorumlog_quorum.raft.resigning import (
     on_resigned_timer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_bool
+from quorumlog.settings.key import MAX_INT, NodeKey, number, parse_bool
 
 BALANCE_KEYS = (
     NodeKey(

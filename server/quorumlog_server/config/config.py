@@ -12,14 +12,14 @@ from typing import Any
 
 from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
 from quorumlog.errors import ApiError
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.live_settings import connections_of_listener, key_of_listener
-from quorumlog.node_settings import NodeKey, parse_bytes, parse_int, part_of
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
+from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.key import NodeKey, parse_bytes, parse_int, part_of
+from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.topic_config import parse_text, validate_all, validate_words
-from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_server.config.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from quorumlog.node_settings import parse_list
+from quorumlog.settings.key import parse_list
 from quorumlog_server.config.properties import ConfigError
 
 RELATIVE_TO = "paths.relative.to"

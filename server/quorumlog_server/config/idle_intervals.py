@@ -15,7 +15,7 @@ election, and half of that time is what a busy machine may need.
 
 from __future__ import annotations
 
-from quorumlog_broker.replicas.config import FETCH_REST_LAG_PART, FETCH_REST_MAX_MS_DEFAULT
+from quorumlog.settings.replicas import FETCH_REST_LAG_PART, FETCH_REST_MAX_MS_DEFAULT
 from quorumlog_server.config.config import NodeConfig
 
 HEARTBEAT_REST_MAX_MS = 2_000  # what Kafka's brokers always take

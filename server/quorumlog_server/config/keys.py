@@ -20,12 +20,12 @@ from quorumlog.live_settings import (
     RECOVERY_THREADS_MAX,
     key_of_listener,
 )
-from quorumlog.node_settings import MAX_INT, NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
-from quorumlog.node_settings import maybe as _maybe
-from quorumlog.node_settings import number as _number
-from quorumlog.node_settings import number_or_not as _number_or_not
-from quorumlog.node_settings import size as _bytes
-from quorumlog.node_settings import text as _text
+from quorumlog.settings.key import MAX_INT, NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
+from quorumlog.settings.key import maybe as _maybe
+from quorumlog.settings.key import number as _number
+from quorumlog.settings.key import number_or_not as _number_or_not
+from quorumlog.settings.key import size as _bytes
+from quorumlog.settings.key import text as _text
 from quorumlog.topic_config import MAX_LONG, parse_text
 from quorumlog_server.config.balance_keys import BALANCE_KEYS
 from quorumlog_server.config.directory_paths import RELATIVE_TO, TO_PROCESS

@@ -6,21 +6,21 @@ from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
-from quorumlog.node_settings import NodeKey, type_of
 from quorumlog.setting_types import INT
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.key import NodeKey, type_of
+from quorumlog.settings.metadata_log import SnapshotConfig
+from quorumlog.settings.moves import MovesConfig
+from quorumlog.settings.quorum import RaftConfig
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.api.services import HandlerLimits
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.lifecycle.lifecycle import LifecycleConfig
-from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.node import BrokerConfig
-from quorumlog_broker.replicas.config import ReplicationConfig
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.limits import ControllerConfig
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.topic_settings import DEFAULT, SET_IN_FILE
-from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.membership import Membership, MovedVoter
 from quorumlog_quorum.raft.voters import Voter, VoterSet
-from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotRetention
 from quorumlog_server.config import idle_intervals as rest
 from quorumlog_server.config.config import NodeConfig

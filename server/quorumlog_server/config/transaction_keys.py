@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.node_settings import NodeKey, keys_of, parse_bool, part_of
-from quorumlog.transaction_config import DAY_MS, JointConfig, TransactionConfig, VerificationConfig
+from quorumlog.settings.key import NodeKey, keys_of, parse_bool, part_of
+from quorumlog.settings.transactions import DAY_MS, JointConfig, TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 
 

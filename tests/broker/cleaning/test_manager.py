@@ -10,7 +10,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, decode_batch, encode_batch, headers
-from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from quorumlog_storage.cleaning.spec import UNLIMITED_BYTES_PER_S

@@ -20,7 +20,7 @@ from quorumlog.messages.controller import (
     RegisterBrokerRequest,
 )
 from quorumlog_quorum.controller.core import Controller
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.limits import ControllerConfig
 from quorumlog_quorum.controller.engine.operation import Operation
 from quorumlog_quorum.controller.shell.runner import OperationRunner
 from quorumlog_quorum.metadata.check import violations

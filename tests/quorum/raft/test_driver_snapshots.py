@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from driver_world import WORLDS, Process, World, log_path, outcome_of
 
+from quorumlog.settings.metadata_log import NEVER, SnapshotConfig
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
-from quorumlog_quorum.snapshot_service.snapshot_config import NEVER, SnapshotConfig
 from quorumlog_quorum.snapshots import (
     SnapshotRetention,
     damaged_name,

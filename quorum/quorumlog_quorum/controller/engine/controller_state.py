@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.messages.common import FeatureRange
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog_quorum.controller.engine.limits import ControllerConfig
 from quorumlog_quorum.controller.engine.pending import Pending
 from quorumlog_quorum.controller.engine.sessions import Sessions
 from quorumlog_quorum.controller.partitions.unclean_recovery import Recoveries

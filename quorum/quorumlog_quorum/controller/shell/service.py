@@ -24,8 +24,8 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
 from quorumlog_quorum.controller.activation import has_adopted
 from quorumlog_quorum.controller.core import Controller
-from quorumlog_quorum.controller.engine.config import MAX_WAITING_OPERATIONS, ControllerConfig
 from quorumlog_quorum.controller.engine.failure_detector import Target
+from quorumlog_quorum.controller.engine.limits import MAX_WAITING_OPERATIONS, ControllerConfig
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
 from quorumlog_quorum.controller.requests.kraft_version import names_kraft_version, update_kraft_version
 from quorumlog_quorum.controller.requests.requests import RULES, Deadline, Rule

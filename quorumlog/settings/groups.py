@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_list, setting
+from quorumlog.settings.key import MAX_INT, NodeKey, number, parse_list, setting
 
 DAY_MS = 24 * 3_600_000
 UNIFORM, RANGE = "uniform", "range"  # server-side assignors (KIP-848)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog_quorum.raft.random_source import RandomSource
+from quorumlog.random_source import RandomSource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
