@@ -25,8 +25,10 @@ from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Transport
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.slices import Sliced
 from quorumlog.transactions_topic import TransactionsTopicConfig
@@ -34,7 +36,7 @@ from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
-from quorumlog_broker.api.services import HandlerLimits, Services
+from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.suspected_leaders import LeaderProber, SuspectedLeaders
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
@@ -45,7 +47,7 @@ from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle
 from quorumlog_broker.lifecycle.shell import LifecycleShell
 from quorumlog_broker.lifecycle.states import LifecycleState
 from quorumlog_broker.logdirs.log_directory import LogDirectory

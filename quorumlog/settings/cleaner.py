@@ -4,22 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog_storage.cleaning.batches import IO_BUFFER_BYTES_DEFAULT
-from quorumlog_storage.cleaning.offset_map import LOAD_FACTOR_DEFAULT
-from quorumlog_storage.cleaning.spec import DEDUPE_BUFFER_BYTES_DEFAULT, DEDUPE_BUFFER_MAX_BYTES, UNLIMITED_BYTES_PER_S
+from quorumlog.settings.key import NodeKey, flag, number, parse_float, setting, size
+from quorumlog.topic_config import MAX_LONG
 
-BACKOFF_MS_DEFAULT = 15_000  # log.cleaner.backoff.ms
+DEDUPE_BUFFER_MAX_BYTES = 2 << 30  # of one thread, as in Kafka
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CleanerConfig:
-    enable: bool = True  # log.cleaner.enable
-    threads: int = 1  # log.cleaner.threads: rounds at the same time; 0: none
-    dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES_DEFAULT  # of all rounds together
-    io_buffer_bytes: int = IO_BUFFER_BYTES_DEFAULT  # of all rounds together
-    load_factor: float = LOAD_FACTOR_DEFAULT
-    bytes_per_s: float = UNLIMITED_BYTES_PER_S  # of all rounds together
-    backoff_ms: int = BACKOFF_MS_DEFAULT
+    """dedupe_buffer_bytes, io_buffer_bytes, bytes_per_s: of all rounds together."""
+
+    enable: bool = setting(flag("log.cleaner.enable", True, "Compact logs of `cleanup.policy=compact`."))
+    threads: int = setting(
+        number("log.cleaner.threads", 1, 0, "Logs that are compacted at the same time, each by a process of its own.")
+    )
+    dedupe_buffer_bytes: int = setting(
+        size(
+            "log.cleaner.dedupe.buffer.size",
+            128 << 20,
+            1 << 20,
+            "Memory for the keys of all logs that are compacted now: 24 bytes a key.",
+            MAX_LONG,
+        )
+    )
+    io_buffer_bytes: int = setting(
+        size("log.cleaner.io.buffer.size", 512 << 10, 0, "Memory for reading and writing, of all compactions together.")
+    )
+    load_factor: float = setting(
+        NodeKey(
+            name="log.cleaner.io.buffer.load.factor",
+            parse=parse_float,
+            default="0.9",
+            minimum=0.01,
+            maximum=1.0,
+            doc="How full the memory for keys may become.",
+        )
+    )
+    bytes_per_s: float = setting(
+        NodeKey(
+            name="log.cleaner.io.max.bytes.per.second",
+            parse=parse_float,
+            default="1.7976931348623157E308",
+            minimum=1.0,
+            doc="Most bytes that all compactions read and write in a second.",
+        )
+    )
+    backoff_ms: int = setting(number("log.cleaner.backoff.ms", 15_000, 0, "Pause when no log is due to be compacted."))
 
     @property
     def map_bytes(self) -> int:

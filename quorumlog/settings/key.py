@@ -1,7 +1,7 @@
 """What a setting of a node is: its key, how its text is read, its default and limits.
 
 A part of a node says each of its settings once, as a field of its dataclass of settings (`setting`). What the file
-knows (`keys_of`) and what the part gets (`part_of`) follow from that.
+knows (`keys_of`) and what the part gets (`part_of`) follow from that. Two parts that read the same key share it.
 
 Every error of a parser is a sentence about the text.
 """
@@ -9,7 +9,7 @@ Every error of a parser is a sentence about the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -56,7 +56,8 @@ _TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKey:
-    """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only."""
+    """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only. choices: the
+    words that are allowed; none: any."""
 
     name: str
     parse: Callable[[str], Any]
@@ -65,6 +66,7 @@ class NodeKey:
     optional: bool = False
     minimum: float | None = None
     maximum: float | None = None
+    choices: tuple[str, ...] = ()
 
 
 def type_of(key: NodeKey) -> int:
@@ -96,7 +98,19 @@ def maybe(name: str, parse: Callable[[str], Any], doc: str) -> NodeKey:
     return NodeKey(name=name, parse=parse, default=None, optional=True, doc=doc)
 
 
-_KEY, _TIMES = "key", "times"
+def flag(name: str, default: bool, doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse_bool, default=str(default).lower(), doc=doc)
+
+
+def word(name: str, default: str, doc: str, choices: tuple[str, ...] = ()) -> NodeKey:
+    return NodeKey(name=name, parse=text, default=default, doc=doc, choices=choices)
+
+
+def names(name: str, default: str, doc: str) -> NodeKey:
+    return NodeKey(name=name, parse=parse_list, default=default, doc=doc)
+
+
+_KEY, _MADE = "key", "made"
 
 
 class PartSettings(Protocol):
@@ -108,29 +122,49 @@ class PartSettings(Protocol):
 T = TypeVar("T", bound=PartSettings)
 
 
-def setting(key: NodeKey, *, times: int = 1) -> Any:
+def setting(key: NodeKey, made: Callable[[Any], Any] = lambda value: value) -> Any:
     """A field of a part's settings that the file sets by `key`, whose default is its own.
 
-    times: how many of the field's unit are one of the key's.
+    made: the field's value of the key's.
     """
-    default = None if key.default is None else _scaled(key.parse(key.default), times)
-    return field(default=default, metadata={_KEY: key, _TIMES: times})
+    default = None if key.default is None else made(key.parse(key.default))
+    return field(default=default, metadata={_KEY: key, _MADE: made})
 
 
-def keys_of(part: type[PartSettings]) -> tuple[NodeKey, ...]:
-    """The keys of a part's dataclass, in the order of its fields."""
-    return tuple(one.metadata[_KEY] for one in fields(part) if _KEY in one.metadata)
+def keys_of(part: type[PartSettings], first: str = "", last: str = "") -> tuple[NodeKey, ...]:
+    """The keys of a part's dataclass and of those inside it, in the order of their fields.
+
+    first, last: names of the keys to begin and to end with, inclusive; empty: all keys on that side.
+    """
+    found = tuple(_keys(part))
+    order = [key.name for key in found]
+    return found[order.index(first) if first else 0 : order.index(last) + 1 if last else None]
 
 
 def part_of(part: type[T], node: Mapping[str, Any], **others: Any) -> T:
-    """The settings of a part. node: the values of all keys by name. others: fields that are no keys, or not alone."""
-    told = {
-        one.name: _scaled(node[one.metadata[_KEY].name], one.metadata[_TIMES])
-        for one in fields(part)
-        if _KEY in one.metadata
-    }
-    return part(**{**told, **others})
+    """The settings of a part, and of the parts inside it. node: the values of all keys by name.
+
+    others: fields that are no keys, or not alone.
+    """
+    told = dict(others)
+    for one in fields(part):
+        if one.name in told:
+            continue
+        if _KEY in one.metadata:
+            told[one.name] = one.metadata[_MADE](node[one.metadata[_KEY].name])
+        elif (inner := _inner(one)) is not None:
+            told[one.name] = part_of(inner, node)
+    return part(**told)
 
 
-def _scaled(value: Any, times: int) -> Any:
-    return value if times == 1 else value * times
+def _keys(part: type[PartSettings]) -> Iterator[NodeKey]:
+    for one in fields(part):
+        if _KEY in one.metadata:
+            yield one.metadata[_KEY]
+        elif (inner := _inner(one)) is not None:
+            yield from _keys(inner)
+
+
+def _inner(one: Field[Any]) -> type[PartSettings] | None:
+    made: Any = one.default_factory
+    return made if hasattr(made, "__dataclass_fields__") else None

@@ -22,10 +22,11 @@ from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerR
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Identity, Listener, Transport
 from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.producer_ids import ProducerIds
-from quorumlog_broker.api.services import HandlerLimits, Services
+from quorumlog_broker.api.services import Services
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.transactions import Transactions

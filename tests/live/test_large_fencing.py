@@ -13,8 +13,8 @@ import pytest
 
 from bench.quorum.fencing import BROKERS, CONTROLLERS, PARTITIONS_PER_TOPIC, Fencing, run
 from quorumlog.records import headers
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD
-from quorumlog_quorum.controller.engine.limits import ControllerConfig
 
 REPLICAS = 20_000
 FETCH_TIMEOUT_MS = 3_000

@@ -37,9 +37,9 @@ def test_a_minimal_file_has_kafkas_defaults_and_ours() -> None:
     assert [listener.name for listener in node.listeners if listener.lane] == ["CLIENT", "REPLICATION"]
     assert node.internal_listener.internal
     assert node.internal_listener.address == Address("127.0.0.1", 9093)
-    assert (node.broker_heartbeat_interval_ms, node.broker_session_timeout_ms) == (500, 9_000)
-    assert (node.quorum_fetch_timeout_ms, node.quorum_election_timeout_ms) == (1_000, 500)
-    assert node.auto_create_topics_enable
+    assert (node.lifecycle.heartbeat_interval_ms, node.lifecycle.session_timeout_ms) == (500, 9_000)
+    assert (node.quorum.fetch_timeout_ms, node.quorum.election_timeout_ms) == (1_000, 500)
+    assert node.broker.auto_create_topics
     assert node.metadata_log_dir == node.log_dirs[0]
 
 
@@ -355,8 +355,9 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
 
 
 def test_records_are_looked_at_unless_the_operator_says_otherwise() -> None:
-    assert config().record_validation == "full"
+    assert config().replication.looks_inside_batches
     lowered = config(record_validation="header")
+    assert not lowered.replication.looks_inside_batches
     assert any("record.validation=header" in warning for warning in lowered.warnings)
     with pytest.raises(ConfigError, match="must be one of full, header"):
         config(record_validation="none")

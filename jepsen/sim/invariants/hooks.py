@@ -240,7 +240,7 @@ class Invariants(BaseInvariants):
         node = machine.node
         assert node is not None and node.broker is not None, f"{machine.host} has not healed"
         for replica in node.broker.data_plane.registry.replicas.values():
-            self.retention.at_the_end(machine, replica, machine.config.log_retention_check_interval_ms)
+            self.retention.at_the_end(machine, replica, machine.config.replication.retention_check_interval_ms)
 
     def _hosts_of(self, log: str) -> list[str]:
         """The brokers that are replicas of it."""

@@ -38,7 +38,7 @@ def _parse_protocols(text: str) -> tuple[str, ...]:
 CONSUMER_GROUP_KEYS = keys_of(ConsumerGroupConfig)
 _PARTITIONS, _FACTOR, _SEGMENT_BYTES = keys_of(OffsetsTopicConfig)
 GROUP_KEYS = (  # in the order in which DescribeConfigs answers
-    *keys_of(GroupConfig),
+    *keys_of(GroupConfig, last="offsets.retention.check.interval.ms"),
     _PARTITIONS,
     _FACTOR,
     NodeKey(

@@ -19,8 +19,8 @@ from quorumlog.messages.controller import (
     IsrMember,
     RegisterBrokerRequest,
 )
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.core import Controller
-from quorumlog_quorum.controller.engine.limits import ControllerConfig
 from quorumlog_quorum.controller.engine.operation import Operation
 from quorumlog_quorum.controller.shell.runner import OperationRunner
 from quorumlog_quorum.metadata.check import violations

@@ -10,6 +10,7 @@ from quorumlog.ids import NodeId
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Context, Transport
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.failure_detector import (
     DetectorEffect,
     FailureDetector,
@@ -17,7 +18,6 @@ from quorumlog_quorum.controller.engine.failure_detector import (
     ProvenDead,
     Target,
 )
-from quorumlog_quorum.controller.engine.limits import ControllerConfig
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import BrokerRegistration
