@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.live_settings import IN_FORCE, RECOVERY_THREADS, RECOVERY_THREADS_MAX
 from quorumlog.settings.key import number, number_or_not, setting, size
+
+RECOVERY_THREADS = "num.recovery.threads.per.data.dir"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,13 @@ class DiskConfig:
         )
     )
     recovery_threads: int = setting(
-        number(RECOVERY_THREADS, 2, 1, IN_FORCE[RECOVERY_THREADS].doc, maximum=RECOVERY_THREADS_MAX)
+        number(
+            RECOVERY_THREADS,
+            2,
+            1,
+            "Logs that are opened or closed at the same time in each of `log.dirs`, and other jobs beside its writer.",
+            maximum=64,
+        )
     )
     open_files_max: int | None = setting(
         number_or_not(

@@ -141,6 +141,16 @@ def keys_of(part: type[PartSettings], first: str = "", last: str = "") -> tuple[
     return found[order.index(first) if first else 0 : order.index(last) + 1 if last else None]
 
 
+def key_of(part: type[PartSettings], name: str) -> NodeKey:
+    """The key of this name."""
+    return keys_of(part, name, name)[0]
+
+
+def fields_of(part: type[PartSettings]) -> dict[str, str]:
+    """The names of a part's own fields by the names of their keys."""
+    return {one.metadata[_KEY].name: one.name for one in fields(part) if _KEY in one.metadata}
+
+
 def part_of(part: type[T], node: Mapping[str, Any], **others: Any) -> T:
     """The settings of a part, and of the parts inside it. node: the values of all keys by name.
 

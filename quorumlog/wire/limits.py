@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT, Listener
+from quorumlog.settings.connections import OF_LISTENER
 from quorumlog.settings.key import number, setting, size
 
 GRANTED_PART = 4  # one fetch is granted at most one in so many of the free bytes
@@ -48,9 +49,7 @@ class WireLimits:
             "Most bytes held for followers, beside those of clients. Not in Kafka.",
         )
     )
-    max_connections: int = setting(
-        number("max.connections", 10_000, 1, "Connections per listener for clients; a further one is closed at once.")
-    )
+    max_connections: int = setting(OF_LISTENER)
     max_idle_ms: int = setting(
         number("connections.max.idle.ms", 600_000, 100, "A connection that is unused for this long is closed.")
     )

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from quorumlog.errors import ErrorCode
-from quorumlog.live_settings import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, RECOVERY_THREADS
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener
-from quorumlog.settings.connections import ConnectionSettings
+from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, ConnectionSettings
+from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.wire.limits import ConnectionLimits
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import NamedAddresses

@@ -13,17 +13,13 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from quorumlog.live_settings import (
-    ADDRESSES,
-    CONNECTIONS,
-    CONNECTIONS_OF_ADDRESS,
-    RECOVERY_THREADS,
-    connections_of_listener,
-)
+from quorumlog.live_settings import connections_of_listener
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Listener, Transport
+from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS
+from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
 from quorumlog.wire.limits import UNLIMITED, ConnectionLimits
