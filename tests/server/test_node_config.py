@@ -16,7 +16,7 @@ from quorumlog.settings.key import parse_bytes
 from quorumlog.settings.transactions import JointConfig
 from quorumlog.topic_config import TOPIC_CONFIGS
 from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
-from quorumlog_server.config.config import NodeConfig, from_values, load
+from quorumlog_server.config.config import NodeConfig, from_values, load, shown
 from quorumlog_server.config.foreign_keys import idle_of
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_server.config.listeners import parse_address
@@ -41,6 +41,14 @@ def test_a_minimal_file_has_kafkas_defaults_and_ours() -> None:
     assert (node.quorum.fetch_timeout_ms, node.quorum.election_timeout_ms) == (1_000, 500)
     assert node.broker.auto_create_topics
     assert node.metadata_log_dir == node.log_dirs[0]
+
+
+def test_what_people_see_has_one_line_for_each_key_of_a_part() -> None:
+    found = shown(config(controller_quorum_fetch_timeout_ms="100", broker_rack="r", record_validation="header"))
+    assert (found["node_id"], found["quorum_fetch_timeout_ms"], found["rack"]) == (1, 100, "r")
+    assert found["record_validation"] == "header" and found["log_tail_bytes"] == 64 << 20
+    assert found["groups"]["consumer"]["max_size"] == 2**31 - 1
+    assert not {"values", "replication", "controller", "wire"} & found.keys()
 
 
 PROPERTIES = r"""

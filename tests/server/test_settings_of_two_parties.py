@@ -42,7 +42,7 @@ def read_by(functions: tuple[str, ...], parts: tuple[type[PartSettings], ...]) -
     attributes = [node for one in found for node in ast.walk(one) if isinstance(node, ast.Attribute)]
     read = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "config"}
     of_parts = {field.name: field for field in fields(NodeConfig) if field.type in {part.__name__ for part in parts}}
-    assert read >= of_parts.keys() - {"quorum", "metadata_log"}, "a part that nobody passes on"
+    assert read >= of_parts.keys() - {"metadata_log"}, "a part that nobody passes on"
     return (read - of_parts.keys()) | {key.name for part in parts for key in keys_of(part)}
 
 

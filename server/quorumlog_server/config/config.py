@@ -22,7 +22,7 @@ from quorumlog.settings.connections import ConnectionSettings
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.settings.disks import DiskConfig
 from quorumlog.settings.groups import GroupConfig
-from quorumlog.settings.key import NodeKey, keys_of, parse_bytes, parse_int, part_of
+from quorumlog.settings.key import NodeKey, PartSettings, keys_of, parse_bytes, parse_int, part_of
 from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
@@ -89,7 +89,6 @@ class NodeConfig:
     broker: BrokerSettings
     disks: DiskConfig
     metadata_log: SnapshotConfig
-    quorum: RaftConfig
     controller: ControllerConfig
     lifecycle: LifecycleConfig
     replication: ReplicationConfig
@@ -107,6 +106,15 @@ class NodeConfig:
     values: Mapping[str, Any]
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def quorum(self) -> RaftConfig:
+        """Made when a node needs it, since it asserts what only a node has to hold.
+
+        A leader holds a fetch for at most half of the fetch timeout, so that it is not taken for dead.
+        """
+        fetch_timeout_ms: int = self.values["controller.quorum.fetch.timeout.ms"]
+        return part_of(RaftConfig, self.values, fetch_max_wait_ms=max(1, fetch_timeout_ms // 2))
 
     @property
     def is_broker(self) -> bool:
@@ -151,15 +159,16 @@ def shown(config: NodeConfig) -> dict[str, Any]:
         if name in ("groups", "offsets_topic", "transactions", "transactions_topic", "verification"):
             found[name] = value
         elif hasattr(part, "__dataclass_fields__"):
-            found |= {_shown_name(key): config.values[key.name] for key in keys_of(type(part))}
+            found |= _shown_keys(config, type(part))
         elif name != "values":
             found[name] = value
-    return found
+    return found | _shown_keys(config, RaftConfig)
 
 
-def _shown_name(key: NodeKey) -> str:
-    short = {"broker.rack": "rack"}.get(key.name, key.name.replace("controller.quorum.", "quorum."))
-    return short.replace(".", "_")
+def _shown_keys(config: NodeConfig, part: type[PartSettings]) -> dict[str, Any]:
+    values = {key.name: config.values[key.name] for key in keys_of(part)}
+    short = {name: name.replace("controller.quorum.", "quorum.").replace("broker.rack", "rack") for name in values}
+    return {short[name].replace(".", "_"): value for name, value in values.items()}
 
 
 def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
@@ -200,11 +209,9 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         cordoned_log_dirs=checked_cordoned(paths.cordoned, log_dirs),
         metadata_log_dir=paths.metadata_log_dir or log_dirs[0],
         topic_defaults=_topic_defaults(values, where),
-        listener_max_connections=_of_listeners(values, where),
         broker=part_of(BrokerSettings, node),
         disks=part_of(DiskConfig, node),
         metadata_log=part_of(SnapshotConfig, node),
-        quorum=_quorum(node),
         controller=part_of(ControllerConfig, node),
         lifecycle=part_of(LifecycleConfig, node),
         replication=part_of(ReplicationConfig, node),
@@ -219,6 +226,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         transactions=transaction_config(node),
         transactions_topic=part_of(TransactionsTopicConfig, node),
         verification=part_of(VerificationConfig, node),
+        listener_max_connections=_of_listeners(values, where),
         values=node,
         given=dict(values),
         warnings=_warnings(values, listeners, is_controller="controller" in roles),
@@ -268,12 +276,6 @@ def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ..
         given = with_grpc(given, (internal, replication))
     listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
     return listeners, resolve_advertised(listeners, given)
-
-
-def _quorum(node: Mapping[str, Any]) -> RaftConfig:
-    """A leader holds a fetch for at most half of the fetch timeout, so that it is not taken for dead."""
-    fetch_timeout_ms = node["controller.quorum.fetch.timeout.ms"]
-    return part_of(RaftConfig, node, fetch_max_wait_ms=max(1, fetch_timeout_ms // 2))
 
 
 def _topic_defaults(values: Mapping[str, str], where: str) -> dict[str, str]:
