@@ -41,7 +41,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionValue,
 )
 from quorumlog.rpc.convert.services import CODECS
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State
 from quorumlog_broker.coordinator.runtime.loading import Portion

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from itertools import chain, count
 
 from bench.measuring.report import Row
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
     GroupProtocol,
@@ -34,6 +33,7 @@ from quorumlog.records.coordinator.offsets import (
     MemberMetadata,
     OffsetCommitValue,
 )
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.group_turn import Call
 from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic

@@ -30,7 +30,7 @@ OURS = frozenset((
 OLDER_NAMES = frozenset((
     "log.retention.hours", "log.retention.minutes", "log.roll.hours", "log.roll.jitter.hours",
 ))  # fmt: skip
-# Other values: addresses and directories of each side's own file, and defaults of ours (docs/configuration.md).
+# Other values: addresses and directories of each side's own file, and defaults of ours (docs/settings.md).
 OTHER_VALUES = frozenset((
     "broker.heartbeat.interval.ms", "broker.id", "broker.session.timeout.ms", "controller.listener.names",
     "controller.quorum.election.timeout.ms", "controller.quorum.fetch.timeout.ms", "controller.quorum.voters",
@@ -58,7 +58,7 @@ _LISTED = {
 
 
 def is_brokers_own(found: Difference) -> bool:
-    """Of the settings of a broker, and listed here or, as a key of Kafka without effect, in docs/configuration.md."""
+    """Of the settings of a broker, and listed here or, as a key of Kafka without effect, in docs/settings.md."""
     match = _OF_A_BROKER.fullmatch(found.path)
     if match is None:
         return False

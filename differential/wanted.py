@@ -703,7 +703,7 @@ WANTED: tuple[Wanted, ...] = (
         api="describe_configs",
         path=r"results\[4:.*\]\.configs\[.*\].*",
         if_=lambda _step, found: is_brokers_own(found),
-        reason="a broker describes its own settings; docs/configuration.md tells what becomes of each key of Kafka's",
+        reason="a broker describes its own settings; docs/settings.md tells what becomes of each key of Kafka's",
     ),
     Wanted(
         name="synonyms",

@@ -1,7 +1,7 @@
 """Settings of a broker's log directories that can be changed while brokers run.
 
 They are set for one broker, never for all: they name paths of its `log.dirs` (KIP-1066; so is it in Kafka's
-`DynamicBrokerConfig.PerBrokerConfigs`). Stored under the names of a broker's file (`quorumlog_server/config/keys.py`).
+`DynamicBrokerConfig.PerBrokerConfigs`). Stored under the names of a broker's file (`quorumlog/settings/node.py`).
 """
 
 from __future__ import annotations
@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.topic_config import ConfigKey, Kind, words
+from quorumlog.settings.changeable import changeable
+from quorumlog.settings.key import key_of
+from quorumlog.settings.node import DirectorySettings
+from quorumlog.topic_config import ConfigKey, words
 
 CORDONED = "cordoned.log.dirs"
 ALL = "*"
 
-_KEYS = (
-    ConfigKey(
-        name=CORDONED, kind=Kind.LIST, default="",
-        doc="Those of `log.dirs`, or * for all, that get new partitions only where no other directory is online.",
-    ),
-)  # fmt: skip
-DIRECTORY_SETTINGS: Mapping[str, ConfigKey] = {key.name: key for key in _KEYS}
+DIRECTORY_SETTINGS: Mapping[str, ConfigKey] = {CORDONED: changeable(key_of(DirectorySettings, CORDONED))}
 
 
 def cordoned_paths(text: str, log_dirs: Collection[str]) -> frozenset[str]:

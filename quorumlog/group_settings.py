@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import ConsumerGroupConfig, ConsumerSettings
+from quorumlog.settings.groups import ConsumerGroupConfig, ConsumerSettings
 from quorumlog.topic_config import MAX_INT, ConfigKey, Kind, parse_text
 
 SESSION_TIMEOUT = "consumer.session.timeout.ms"

@@ -1,6 +1,6 @@
 """Settings of a broker that can be changed while it runs, beside those of its cleaner, directories and throttles.
 
-Stored under the names of a broker's file (`quorumlog_server/config/keys.py`), for one broker or for all. `IDLE` are
+Stored under the names of a broker's file (`quorumlog/settings`), for one broker or for all. `IDLE` are
 taken because Kafka takes them at run time and its tools set them: nothing here reads them, nor their keys in a file
 (`quorumlog_server/config/foreign_keys.py`). Source: Kafka's `DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS`.
 """
@@ -11,50 +11,41 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from quorumlog.settings.changeable import changeable
+from quorumlog.settings.connections import (
+    CONNECTIONS,
+    CONNECTIONS_OF_ADDRESS,
+    OF_LISTENER,
+    OVERRIDES,
+    ConnectionSettings,
+)
+from quorumlog.settings.disks import RECOVERY_THREADS, DiskConfig
+from quorumlog.settings.groups import ConsumerGroupConfig
+from quorumlog.settings.key import key_of
+from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.transactions import VerificationConfig
 from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind, words
 
-CONNECTIONS, CONNECTIONS_OF_ADDRESS = "max.connections", "max.connections.per.ip"
-ADDRESSES = "max.connections.per.ip.overrides"
-RECOVERY_THREADS, RECOVERY_THREADS_MAX = "num.recovery.threads.per.data.dir", 64
 ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
 PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 VERIFICATION = "transaction.partition.verification.enable"
-HOST_WORDS = r"[0-9a-zA-Z._%:-]+:[0-9]{1,9}"
 _OF_LISTENER = re.compile(r"listener\.name\.([a-z0-9_.-]+)\." + re.escape(CONNECTIONS))
 
 _IN_FORCE = (
-    ConfigKey(
-        name=ASSIGNMENT_INTERVAL, kind=Kind.WHOLE, default="1000", maximum=MAX_INT,
-        doc="Least time between two assignments of a group that has no such time of its own.",
+    changeable(
+        key_of(ConsumerGroupConfig, ASSIGNMENT_INTERVAL),
+        "Least time between two assignments of a group that has no such time of its own.",
     ),
-    ConfigKey(
-        name=CONNECTIONS, kind=Kind.WHOLE, default="10000", minimum=1, maximum=MAX_INT,
-        doc="Connections per listener for clients; a further one is closed at once.",
+    changeable(OF_LISTENER),
+    changeable(key_of(ConnectionSettings, CONNECTIONS_OF_ADDRESS)),
+    OVERRIDES,
+    changeable(key_of(DiskConfig, RECOVERY_THREADS)),
+    changeable(key_of(ReplicationConfig, PRODUCER_EXPIRATION)),
+    changeable(
+        key_of(VerificationConfig, VERIFICATION),
+        "A leader asks the coordinator before it begins a transaction for a producer that adds its partitions itself.",
     ),
-    ConfigKey(
-        name=CONNECTIONS_OF_ADDRESS, kind=Kind.WHOLE, default=str(MAX_INT), minimum=1, maximum=MAX_INT,
-        doc="Connections from one address to all listeners for clients; a further one is closed at once.",
-    ),
-    ConfigKey(
-        name=ADDRESSES, kind=Kind.LIST, default="", pattern=HOST_WORDS,
-        hint=" of HOST:CONNECTIONS, as in 10.0.0.7:100",
-        doc="Other maxima than `max.connections.per.ip`, as HOST:CONNECTIONS,...; 0 lets nobody in. All addresses of a "
-        "name have its maximum, each by itself.",
-    ),
-    ConfigKey(
-        name=RECOVERY_THREADS, kind=Kind.WHOLE, default="2", minimum=1, maximum=RECOVERY_THREADS_MAX,
-        doc="Logs that are opened or closed at the same time in each of `log.dirs`, and other jobs beside its writer.",
-    ),
-    ConfigKey(
-        name=PRODUCER_EXPIRATION, kind=Kind.WHOLE, default="86400000", minimum=1, maximum=MAX_INT,
-        doc="A partition forgets a producer that is silent for this long.",
-    ),
-    ConfigKey(
-        name=VERIFICATION, kind=Kind.BOOLEAN, default="true",
-        doc="A leader asks the coordinator before it begins a transaction for a producer that adds its partitions "
-        "itself.",
-    ),
-)  # fmt: skip
+)
 
 
 class ListenersToo(Mapping[str, ConfigKey]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
-from quorumlog.node_settings import number, setting, size
+from quorumlog.settings.key import number, setting, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

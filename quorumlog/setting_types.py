@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS = 1, 2, 3, 4, 5, 6, 7, 8
+NAMES = {
+    BOOLEAN: "boolean", STRING: "string", INT: "int", SHORT: "short", LONG: "long", DOUBLE: "double", LIST: "list",
+    CLASS: "class",
+}  # fmt: skip
 MAX_SHORT, MAX_INT = 2**15 - 1, 2**31 - 1
 
 TOLD: Mapping[str, int] = {

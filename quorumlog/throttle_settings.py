@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from quorumlog.ids import NodeId
+from quorumlog.settings.changeable import changeable
+from quorumlog.settings.key import key_of
+from quorumlog.settings.moves import MovesConfig
 from quorumlog.topic_config import (
     EVERY_REPLICA,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -36,10 +39,7 @@ _REPLICATION = (
         doc="Bytes per second that this broker fetches for its throttled replicas that are not in sync.",
     ),
 )  # fmt: skip
-_MOVES = ConfigKey(
-    name=MOVE_RATE, kind=Kind.WHOLE, default=str(NO_RATE), minimum=1, maximum=MAX_LONG,
-    doc="Most bytes that moves between log directories copy in a second, all together.",
-)  # fmt: skip
+_MOVES = changeable(key_of(MovesConfig, MOVE_RATE))
 THROTTLE_SETTINGS: Mapping[str, ConfigKey] = {key.name: key for key in (*_REPLICATION, _MOVES)}
 NOT_IN_A_FILE: Mapping[str, ConfigKey] = {key.name: key for key in _REPLICATION}
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
-from quorumlog.node_settings import MAX_INT, number, setting, size
+from quorumlog.setting_types import MAX_INT
+from quorumlog.settings.key import number, setting, size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

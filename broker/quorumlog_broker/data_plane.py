@@ -14,9 +14,11 @@ from quorumlog.clock import Clock
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.moves import MovesConfig
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.throttle_settings import MOVE_RATE
 from quorumlog.turn import Turn
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.cleaning.live_config import LiveConfig
 from quorumlog_broker.cleaning.manager import CleanerManager
@@ -30,7 +32,6 @@ from quorumlog_broker.logdirs.cordoned import LiveCordoned
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
 from quorumlog_broker.logdirs.space_checks import check_free_space_for_ever
-from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.moves.manager import Moves
 from quorumlog_broker.partition.events import (
     Follow,
@@ -49,7 +50,6 @@ from quorumlog_broker.produce.produce_path import ProducePath
 from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
 from quorumlog_broker.replicas.broker_incarnation import BrokerIncarnation
 from quorumlog_broker.replicas.checkpoints import checkpoint_for_ever
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.directory_report import DirectoryReport
 from quorumlog_broker.replicas.directory_returns import DirectoryReturns
 from quorumlog_broker.replicas.leadership_listeners import LeadershipListeners

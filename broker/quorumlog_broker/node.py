@@ -15,7 +15,6 @@ from typing import Any
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
@@ -24,16 +23,21 @@ from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.lifecycle import LifecycleConfig
+from quorumlog.settings.moves import MovesConfig
+from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.slices import Sliced
-from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
-from quorumlog_broker.api.services import HandlerLimits, Services
+from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.suspected_leaders import LeaderProber, SuspectedLeaders
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.transactions import Transactions
@@ -43,13 +47,11 @@ from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleConfig, LifecycleState
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleState
 from quorumlog_broker.lifecycle.shell import LifecycleShell
 from quorumlog_broker.logdirs.log_directory import LogDirectory, offline_ids
-from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.partition.events import HighWatermarkMoved
 from quorumlog_broker.produce.own_appends import OwnAppends
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field

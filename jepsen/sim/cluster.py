@@ -20,7 +20,7 @@ from jepsen.sim.settings import BOOTSTRAP, CLIENT_PORT, CONTROLLERS, DIRECTORIES
 from jepsen.sim.sizes import Sizes
 from jepsen.sim.trace import Trace
 from quorumlog.ids import NO_NODE, NodeId
-from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S
+from quorumlog.settings.moves import UNLIMITED_BYTES_PER_S
 
 CLIENT_HOST, READER_HOST = "client", "reader"  # producers and the operator; readers
 

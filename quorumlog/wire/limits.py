@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT, Listener
+from quorumlog.settings.connections import OF_LISTENER
+from quorumlog.settings.key import number, setting, size
 
 GRANTED_PART = 4  # one fetch is granted at most one in so many of the free bytes
 UNFINISHED_PART = 2  # frames that their peers have not sent whole hold at most one in so many of all bytes, together
@@ -16,12 +18,11 @@ UNFINISHED_PART = 2  # frames that their peers have not sent whole hold at most 
 class WireLimits:
     """Sizes in bytes.
 
-    max_frame_bytes: socket.request.max.bytes. max_idle_ms: connections.max.idle.ms.
     max_connections: of one listener, where no `ConnectionLimits` are given.
     max_handled_requests, max_handled_bytes: of one connection, handled at a time; one larger request is still begun.
-    max_node_bytes: queued.max.request.bytes: of all connections to client listeners: frames being received, requests
+    max_node_bytes: of all connections to client listeners: frames being received, requests
     being handled, and answers not yet taken by the peer.
-    max_internal_bytes: queued.max.internal.request.bytes: the same for connections to internal listeners. Produce
+    max_internal_bytes: the same for connections to internal listeners. Produce
     requests hold the clients' bytes until followers have fetched their records, so a follower's fetch must not wait for
     those bytes.
     max_unproven_frame_bytes: of a frame to an internal listener from a peer that has not proven itself.
@@ -34,13 +35,26 @@ class WireLimits:
     max_unsent_calls: of a calling connection.
     """
 
-    max_frame_bytes: int = MAX_MESSAGE_BYTES_DEFAULT
-    max_connections: int = 10_000
-    max_idle_ms: int = 600_000
+    max_frame_bytes: int = setting(
+        size("socket.request.max.bytes", MAX_MESSAGE_BYTES_DEFAULT, 1, "Largest request that is read.")
+    )
+    max_node_bytes: int = setting(
+        size("queued.max.request.bytes", 512 << 20, 1 << 20, "Most bytes held for clients; then reading pauses.")
+    )
+    max_internal_bytes: int = setting(
+        size(
+            "queued.max.internal.request.bytes",
+            128 << 20,
+            1 << 20,
+            "Most bytes held for followers, beside those of clients. Not in Kafka.",
+        )
+    )
+    max_connections: int = setting(OF_LISTENER)
+    max_idle_ms: int = setting(
+        number("connections.max.idle.ms", 600_000, 100, "A connection that is unused for this long is closed.")
+    )
     max_handled_requests: int = 256
     max_handled_bytes: int = 64 * 1024 * 1024
-    max_node_bytes: int = 512 * 1024 * 1024
-    max_internal_bytes: int = 128 * 1024 * 1024
     max_unproven_frame_bytes: int = 8 * 1024
     max_unproven_ms: int = 10_000
     min_grant_bytes: int = 256 * 1024

@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, cast
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import AlterConfigsResource, LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.common import Endpoint
@@ -22,10 +21,12 @@ from quorumlog.messages.fetch import (
 from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Identity, Listener, Transport
-from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.producer_ids import ProducerIds
-from quorumlog_broker.api.services import HandlerLimits, Services
+from quorumlog_broker.api.services import Services
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.coordinator.runtime.group_coordinators import GroupCoordinators
 from quorumlog_broker.coordinator.runtime.transactions import Transactions

@@ -43,8 +43,9 @@ from quorumlog.messages.metadata_records import (
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, decode_batch, encode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.slices import Sliced
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.cleaning.sliced import SlicedRunner
 from quorumlog_broker.data_plane import DataPlane
 from quorumlog_broker.fetch.context import FetchContext
@@ -53,7 +54,6 @@ from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.fetch.targets import FetchTarget
 from quorumlog_broker.logdirs.log_directory import LogDirectory
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord

@@ -129,9 +129,9 @@ def test_a_created_cluster_has_the_decided_defaults(tmp_path: Path) -> None:
     """Three replicas, two in sync, auto-creation, a session of 3 s, loopback only."""
     nodes = layout_in(tmp_path).nodes
     config = load("server.properties", properties_of(nodes[0], nodes, {"num.partitions": "4"}), {})
-    assert (config.default_replication_factor, config.num_partitions) == (3, 4)
+    assert (config.controller.default_replication_factor, config.controller.num_partitions) == (3, 4)
     assert config.topic_defaults["min.insync.replicas"] == "2"
-    assert (config.broker_session_timeout_ms, config.auto_create_topics_enable) == (3_000, True)
+    assert (config.lifecycle.session_timeout_ms, config.broker.auto_create_topics) == (3_000, True)
     assert {listener.address.host for listener in config.listeners} == {HOST}
     assert config.warnings == ()
 

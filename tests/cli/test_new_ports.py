@@ -57,10 +57,10 @@ def the_files_agree(nodes: LocalNodes, ports: list[NodePorts]) -> None:
     assert [node.ports for node in layout.nodes] == ports
     for node in layout.nodes:
         config = read_config(str(node.config), (), {})
-        found = {listener.address.port for listener in config.listeners} | {config.metrics_port}
+        found = {listener.address.port for listener in config.listeners} | {config.process.metrics_port}
         assert found == set(node.ports.all)
         assert [voter.address.port for voter in config.voters] == [one.internal for one in ports]
-        assert config.num_partitions == 9092
+        assert config.controller.num_partitions == 9092
 
 
 def test_every_file_gets_the_new_ports(nodes: LocalNodes) -> None:

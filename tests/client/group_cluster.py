@@ -9,7 +9,6 @@ from typing import Any
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.admin import (
     Coordinator,
     FindCoordinatorRequest,
@@ -42,6 +41,7 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from tests.broker.coordinator.group_world import replay

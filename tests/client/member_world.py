@@ -25,7 +25,6 @@ from quorumlog.client.group.effects import (
 from quorumlog.client.group.membership import Membership
 from quorumlog.client.group.session import Core
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
     GroupHeartbeatRequest,
@@ -33,6 +32,7 @@ from quorumlog.messages.groups import (
     LeaveGroupRequest,
     SyncGroupRequest,
 )
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
 from tests.broker.coordinator.consumer_world import ConsumerWorld, topics
 from tests.broker.coordinator.group_world import G, GroupWorld
 

@@ -30,7 +30,7 @@ from quorumlog.messages.transactions import (
     EndTxnResponse,
     TxnOffsetCommitResponse,
 )
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from tests.broker.coordinator.transaction_partitions import PartitionModel
 from tests.broker.coordinator.transaction_world import TransactionWorld, X
 

@@ -13,7 +13,7 @@ import pytest
 
 from bench.quorum.fencing import BROKERS, CONTROLLERS, PARTITIONS_PER_TOPIC, Fencing, run
 from quorumlog.records import headers
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD
 
 REPLICAS = 20_000

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quorumlog.client.blocking import Cluster
+from quorumlog.settings.node import MOVED_VOTERS
 from quorumlog.testing.layout import read_layout
 from quorumlog.testing.ports import HOST, STEP, NodePorts
 from quorumlog.testing.waiting import wait_until
-from quorumlog_server.config.keys import MOVED_VOTERS
 from tests.live.free_ports import free_port
 from tests.live.person import Person
 

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from quorumlog.errors import ErrorCode
-from quorumlog.live_settings import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, RECOVERY_THREADS
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener
+from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, ConnectionSettings
+from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.wire.limits import ConnectionLimits
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import NamedAddresses
@@ -57,11 +58,12 @@ def alter(at: RealNode, broker: str, settings: dict[str, str | None]) -> None:
 
 
 def test_connections_and_threads(at: RealNode) -> None:
-    own, config = at.node.edges.own, dataclasses.replace(at.config, max_connections_per_ip_overrides="10.0.0.9:3")
+    own = at.node.edges.own
+    config = dataclasses.replace(at.config, connections=ConnectionSettings(overrides="10.0.0.9:3"))
     limits = limits_of(config, own)
-    of_file = min(config.max_connections, OF_DESCRIPTORS)
+    of_file = min(config.wire.max_connections, OF_DESCRIPTORS)
     assert (limits.of_listener(CLIENT), limits.of_address("10.0.0.9")) == (of_file, 3)
-    assert limits.of_address("10.0.0.8") == config.max_connections_per_ip
+    assert limits.of_address("10.0.0.8") == config.connections.of_address
     alter(at, "", {CONNECTIONS: "7", CONNECTIONS_OF_ADDRESS: "5", RECOVERY_THREADS: "9"})
     alter(at, str(at.config.node_id), {ADDRESSES: "10.0.0.8:2,::1:1", RECOVERY_THREADS: "4"})
     assert (limits.of_listener(CLIENT), limits.of_listener(NODES)) == (7, of_file)
@@ -69,13 +71,13 @@ def test_connections_and_threads(at: RealNode) -> None:
     assert own.number(RECOVERY_THREADS, 2) == 4
     alter(at, "", {CONNECTIONS: "9999999", CONNECTIONS_OF_ADDRESS: None})
     assert limits.of_listener(CLIENT) == OF_DESCRIPTORS, "no more than there are descriptors"
-    assert limits.of_address("10.0.0.9") == config.max_connections_per_ip
+    assert limits.of_address("10.0.0.9") == config.connections.of_address
 
 
 def test_before_there_is_a_node_the_file_counts(at: RealNode) -> None:
     limits = limits_of(at.config, OwnNotice())
-    assert limits.of_listener(CLIENT) == min(at.config.max_connections, OF_DESCRIPTORS)
-    assert limits.of_address("10.0.0.9") == at.config.max_connections_per_ip
+    assert limits.of_listener(CLIENT) == min(at.config.wire.max_connections, OF_DESCRIPTORS)
+    assert limits.of_address("10.0.0.9") == at.config.connections.of_address
 
 
 def test_a_listener_has_a_maximum_of_its_own_beside_that_of_all(at: RealNode) -> None:
@@ -83,7 +85,7 @@ def test_a_listener_has_a_maximum_of_its_own_beside_that_of_all(at: RealNode) ->
     own = at.node.edges.own
     config = dataclasses.replace(at.config, listener_max_connections={OF_CLIENT: 40, OF_NODES: 30})
     limits = limits_of(config, own)
-    of_file = min(config.max_connections, OF_DESCRIPTORS)
+    of_file = min(config.wire.max_connections, OF_DESCRIPTORS)
     assert [limits.of_listener(one) for one in (CLIENT, OTHER, NODES)] == [40, of_file, 30]
     alter(at, "", {OF_CLIENT: "9", OF_NODES: "1"})
     assert [limits.of_listener(one) for one in (CLIENT, OTHER, NODES)] == [9, of_file, 30]

@@ -1,29 +1,24 @@
-"""Every key of a broker of Kafka's is in force, has no effect for a reason, or is refused; the page shows which."""
+"""Every key of a broker of Kafka's is in force, has no effect for a reason, or is refused."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from quorumlog.broker_config import BROKER_CONFIGS, TOPIC_SYNONYMS
+from quorumlog.broker_config import TOPIC_SYNONYMS
 from quorumlog_server.config.config import from_values, load
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, PREFIXES, foreign
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_server.config.properties import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "configuration.md"
 SAMPLE = ROOT / "docs" / "server.properties"
-WRITE = "QUORUMLOG_WRITE_CONFIGURATION"  # environment variable: write the page's table instead of checking it
-BEGIN = "<!-- keys: written by tests/server/test_foreign_keys.py -->\n"
 IDS = {"node.id": "1", "controller.quorum.voters": "1@127.0.0.1:9093"}
 
 # Name, default, whether it is internal, and the type, of every key that the configuration of a broker of Kafka 4.3.1
 # defines. No type: its DescribeConfigs does not tell of it.
 KAFKA = [line.split("\t") for line in (Path(__file__).parent / "kafka_broker_keys.tsv").read_text().splitlines()]
-OF_LISTENER = "listener.name.NAME.max.connections"
 NAMES = [name for name, *_ in KAFKA]
 FOREIGN = [(name, default) for name, default, *_ in KAFKA if name != "broker.id" and foreign(name) is not None]
 
@@ -75,27 +70,3 @@ def test_the_sample_is_valid_and_says_the_defaults() -> None:
         if found and not line.startswith(" "):
             assert key in NODE_KEYS or key in TOPIC_SYNONYMS or key in COARSER, f"{key} is no key"
             load(str(SAMPLE), f"{SAMPLE.read_text()}\n{key}={value}\n", {})
-
-
-def test_the_page_shows_every_key() -> None:
-    before, found, shown = PAGE.read_text().partition(BEGIN)
-    assert found, f"{PAGE.name} has lost the line that begins its table"
-    if WRITE in os.environ:
-        PAGE.write_text(before + BEGIN + table())
-    assert shown == table(), f"rewrite it with {WRITE}=1"
-
-
-def table() -> str:
-    """Rows in the order of their names; what Kafka does not have is marked."""
-    rows = {name: f"in force. {key.doc.removesuffix(' Not in Kafka.')}" for name, key in NODE_KEYS.items()}
-    rows |= {name: f"in force: the default of the topic setting `{topic}`" for name, topic in TOPIC_SYNONYMS.items()}
-    rows |= {name: f"in force: `{topic}`, in a coarser unit" for name, (topic, _) in COARSER.items()}
-    rows |= {name: f"{one.effect}. {one.reason}" for name, one in (*IDLE.items(), *ONLY.items())}
-    rows |= {OF_LISTENER: f"in force. {BROKER_CONFIGS[OF_LISTENER.lower()].doc}"}
-    rows |= {f"{prefix}*": f"{one.effect}. {one.reason}" for prefix, one in PREFIXES.items()}
-    lines = [f"| `{name}` | {'' if is_kafkas(name) else 'no'} | {text} |\n" for name, text in sorted(rows.items())]
-    return "".join(["\n| key | in Kafka | here |\n|---|---|---|\n", *lines])
-
-
-def is_kafkas(name: str) -> bool:
-    return name in (*NAMES, OF_LISTENER) or name.endswith("*") or name in IDLE or name in ONLY

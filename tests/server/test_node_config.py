@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.broker_config import TOPIC_SYNONYMS
-from quorumlog.group_config import ConsumerGroupConfig
-from quorumlog.node_settings import parse_bytes
 from quorumlog.rpc.transport import Address
 from quorumlog.setting_types import INT
+from quorumlog.settings.groups import ConsumerGroupConfig
+from quorumlog.settings.key import parse_bytes
+from quorumlog.settings.transactions import JointConfig
 from quorumlog.topic_config import TOPIC_CONFIGS
-from quorumlog.transaction_config import JointConfig
 from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
-from quorumlog_server.config.config import NodeConfig, from_values, load
+from quorumlog_server.config.config import NodeConfig, from_values, load, shown
 from quorumlog_server.config.foreign_keys import idle_of
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys
 from quorumlog_server.config.listeners import parse_address
@@ -38,10 +38,18 @@ def test_a_minimal_file_has_kafkas_defaults_and_ours() -> None:
     assert [listener.name for listener in node.listeners if listener.lane] == ["CLIENT", "REPLICATION"]
     assert node.internal_listener.internal
     assert node.internal_listener.address == Address("127.0.0.1", 9093)
-    assert (node.broker_heartbeat_interval_ms, node.broker_session_timeout_ms) == (500, 9_000)
-    assert (node.quorum_fetch_timeout_ms, node.quorum_election_timeout_ms) == (1_000, 500)
-    assert node.auto_create_topics_enable
+    assert (node.lifecycle.heartbeat_interval_ms, node.lifecycle.session_timeout_ms) == (500, 9_000)
+    assert (node.quorum.fetch_timeout_ms, node.quorum.election_timeout_ms) == (1_000, 500)
+    assert node.broker.auto_create_topics
     assert node.metadata_log_dir == node.log_dirs[0]
+
+
+def test_what_people_see_has_one_line_for_each_key_of_a_part() -> None:
+    found = shown(config(controller_quorum_fetch_timeout_ms="100", broker_rack="r", record_validation="header"))
+    assert (found["node_id"], found["quorum_fetch_timeout_ms"], found["rack"]) == (1, 100, "r")
+    assert found["record_validation"] == "header" and found["log_tail_bytes"] == 64 << 20
+    assert found["groups"]["consumer"]["max_size"] == 2**31 - 1
+    assert not {"values", "replication", "controller", "wire"} & found.keys()
 
 
 PROPERTIES = r"""
@@ -358,8 +366,9 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
 
 
 def test_records_are_looked_at_unless_the_operator_says_otherwise() -> None:
-    assert config().record_validation == "full"
+    assert config().replication.looks_inside_batches
     lowered = config(record_validation="header")
+    assert not lowered.replication.looks_inside_batches
     assert any("record.validation=header" in warning for warning in lowered.warnings)
     with pytest.raises(ConfigError, match="must be one of full, header"):
         config(record_validation="none")

@@ -42,6 +42,6 @@ CASES = [
 def test_intervals_at_rest(values: dict[str, str], want: tuple[int, int, int]) -> None:
     found = config(**values)
     assert (rest.heartbeats_ms(found), rest.fetch_waits_ms(found), rest.no_ops_ms(found)) == want
-    session_ms, usual_ms = found.broker_session_timeout_ms, found.broker_heartbeat_interval_ms
+    session_ms, usual_ms = found.lifecycle.session_timeout_ms, found.lifecycle.heartbeat_interval_ms
     assert rest.heartbeats_ms(found) <= max(usual_ms, session_ms // 3)
-    assert rest.fetch_waits_ms(found) * 2 <= found.replica_lag_time_max_ms
+    assert rest.fetch_waits_ms(found) * 2 <= found.replication.replica_lag_time_max_ms

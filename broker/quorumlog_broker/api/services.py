@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribedConfig
 from quorumlog.messages.common import FeatureRange
 from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.settings.groups import ConsumerGroupConfig
+from quorumlog.settings.requests import HandlerLimits
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recent_images import RecentImages
@@ -23,7 +24,6 @@ from quorumlog_broker.coordinator.runtime.transactions import Transactions
 from quorumlog_broker.fetch.chunk_stream import ChunkStreams
 from quorumlog_broker.fetch.fetch_path import FetchPath
 from quorumlog_broker.fetch.offset_queries import OffsetQueries
-from quorumlog_broker.fetch.session_cache import MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.moves.manager import Moves
@@ -37,19 +37,6 @@ from quorumlog_broker.replicas.upcoming import UpcomingLeaderships
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandlerLimits:
-    """Limits of one request. A longer wait or a larger response is cut to the limit; anything else is refused."""
-
-    max_topics_per_request: int = 10_000
-    max_wait_ms: int = 300_000
-    max_fetch_bytes: int = 55 << 20  # fetch.max.bytes
-    max_auto_created_topics: int = 100  # of one metadata request
-    max_described_ranges: int = 10_000  # of one answer of DescribeRanges
-    fetch_session_slots: int = SLOTS_DEFAULT  # max.incremental.fetch.session.cache.slots
-    fetch_session_partitions: int = MAX_PARTITIONS_DEFAULT  # of all sessions together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

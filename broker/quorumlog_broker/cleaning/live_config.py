@@ -9,33 +9,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from quorumlog.cleaner_settings import (
-    BACKOFF,
-    BYTES_PER_S,
-    CLEANER_SETTINGS,
-    DEDUPE_BUFFER,
-    IO_BUFFER,
-    LOAD_FACTOR,
-    THREADS,
-    check_change,
-)
+from quorumlog.cleaner_settings import CLEANER_SETTINGS, check_change
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterConfigsResource
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.key import fields_of
 from quorumlog.topic_config import parse_text
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT
 
-_FIELDS = {
-    THREADS: "threads",
-    DEDUPE_BUFFER: "dedupe_buffer_bytes",
-    IO_BUFFER: "io_buffer_bytes",
-    LOAD_FACTOR: "load_factor",
-    BYTES_PER_S: "bytes_per_s",
-    BACKOFF: "backoff_ms",
-}
-assert _FIELDS.keys() == CLEANER_SETTINGS.keys()
+_FIELDS = {name: field for name, field in fields_of(CleanerConfig).items() if name in CLEANER_SETTINGS}
 _SET = 0  # an operation of IncrementalAlterConfigs
 
 

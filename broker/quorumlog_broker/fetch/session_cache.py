@@ -13,8 +13,6 @@ from collections.abc import Iterator
 
 from quorumlog_broker.fetch.session import FetchSession
 
-SLOTS_DEFAULT = 1_000  # max.incremental.fetch.session.cache.slots
-MAX_PARTITIONS_DEFAULT = 500_000  # of all sessions together: 160 to 380 MB
 EVICT_MS = 120_000  # a session that was used within this time is evicted only for a larger one
 IDLE_MS = 600_000  # longer than a request may wait (`limits.max_wait_ms`): it uses its session when it arrives
 

@@ -24,15 +24,17 @@ from typing import TYPE_CHECKING
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, ReplicaState
+from quorumlog.settings.requests import HandlerLimits
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.session import FINAL_EPOCH, FULL_EPOCH, MAX_PARTITIONS, NO_SESSION, FetchSession, next_epoch
-from quorumlog_broker.fetch.session_cache import EVICT_MS, MAX_PARTITIONS_DEFAULT, SLOTS_DEFAULT, FetchSessionCache
+from quorumlog_broker.fetch.session_cache import EVICT_MS, FetchSessionCache
 from quorumlog_broker.fetch.targets import Key, TopicResponse, forgotten_of, targets_of
 
 if TYPE_CHECKING:
     from random import Random
 
 MAX_SESSION_ID = 2**31 - 1
+_LIMITS = HandlerLimits()
 
 
 class FetchSessions:
@@ -40,8 +42,8 @@ class FetchSessions:
         self,
         rng: Random,
         *,
-        slots: int = SLOTS_DEFAULT,
-        max_partitions: int = MAX_PARTITIONS_DEFAULT,
+        slots: int = _LIMITS.fetch_session_slots,
+        max_partitions: int = _LIMITS.fetch_session_partitions,
         evict_ms: int = EVICT_MS,
     ) -> None:
         self._rng = rng

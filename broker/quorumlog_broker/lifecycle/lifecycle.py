@@ -24,6 +24,7 @@ from typing import assert_never
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
+from quorumlog.settings.lifecycle import LifecycleConfig
 
 
 class LifecycleState(Enum):
@@ -78,19 +79,6 @@ class UnreportedFailures:
 RETRY_MIN_MS = 50
 URGENT_INTERVAL_MS = 100  # between heartbeats while a stop waits for the controller's consent
 RETRY_MAX_MS = 1_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LifecycleConfig:
-    """heartbeat_rest_ms: between two heartbeats at rest; the same as heartbeat_interval_ms: it never rests."""
-
-    heartbeat_interval_ms: int = 500
-    heartbeat_rest_ms: int = 500
-    session_timeout_ms: int = 9_000  # after such a silence the controller gives its leaderships away
-    registration_timeout_ms: int = 60_000
-    controlled_shutdown_timeout_ms: int = 30_000
-    directory_failure_timeout_ms: int = 30_000  # log.dir.failure.timeout.ms
-    controlled_shutdown_silence_ms: int = 2_000  # without any response for so long, stop waiting for the controller
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,13 @@ from quorumlog.directory_settings import CORDONED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
+from quorumlog.settings.moves import MovesConfig
 from quorumlog_broker.cleaning.manager import is_compacted
 from quorumlog_broker.cleaning.states import CleaningStates
 from quorumlog_broker.logdirs.failures import offline_error
 from quorumlog_broker.logdirs.found_futures import FoundFuture
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane, LogDirectory
 from quorumlog_broker.logdirs.partition_store import PartitionStore
-from quorumlog_broker.moves.config import MovesConfig
 from quorumlog_broker.moves.mover import OVER, Mover
 from quorumlog_broker.moves.progress import MoveProgress, Phase
 from quorumlog_broker.partition.key import PartitionKey

@@ -14,8 +14,8 @@ from functools import partial
 from quorumlog.clock import Clock
 from quorumlog.ids import NodeId, Uuid
 from quorumlog.live_settings import PRODUCER_EXPIRATION
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 
 from quorumlog.clock import Clock
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.partition_store import PartitionStore
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 
 

@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.controller import DirectoryAssignment
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.slices import Sliced
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.logdirs.partition_store import PartitionStore
@@ -31,7 +32,6 @@ from quorumlog_broker.partition.events import BrokersChanged, LogFailed, Metadat
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.tail import Tail, TailBudget
 from quorumlog_broker.replicas.broker_incarnation import BrokerIncarnation
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.logs_to_open import LogsToOpen
 from quorumlog_broker.replicas.reconciler import Placed, changes_of, strays
 from quorumlog_broker.replicas.registry import Registry

@@ -38,9 +38,9 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.rpc.transport import Cancel, RpcError
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
 from quorumlog_broker.replication.fetch_position import FetchPosition
 from quorumlog_broker.replication.leader_end_point import RemoteLeaderEndPoint

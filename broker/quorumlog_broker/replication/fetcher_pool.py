@@ -8,9 +8,9 @@ from quorumlog.clock import Clock
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_broker.replicas.throttle import ReplicationThrottle

@@ -29,9 +29,9 @@ from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartitionResponse
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import headers, verify_crc
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import LeaderHighWatermark, LogAdvanced, LogStartMoved, LogTruncated
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica, Step, log_config
 from quorumlog_broker.replication.fetch_position import FetchPosition

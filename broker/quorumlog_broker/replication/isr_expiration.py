@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.partition.events import Tick, UnnamedFetch
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Step
 

@@ -10,7 +10,7 @@ from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.begun_call import already_ended
 from quorumlog.rpc.transport import Address, Cancel, Connection, NotDelivered, RpcError, Transport
-from quorumlog_broker.replicas.config import ReplicationConfig
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 
 if TYPE_CHECKING:

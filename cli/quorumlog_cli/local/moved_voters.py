@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from quorumlog.settings.node import MOVED_VOTERS
 from quorumlog.testing.layout import Layout
 from quorumlog.testing.ports import HOST
 from quorumlog_cli.local.whole_file import write_whole
 from quorumlog_cli.terminal.errors import CliError, Exit
-from quorumlog_server.config.keys import MOVED_VOTERS
 
 _LINE = re.compile(rf"^\s*{re.escape(MOVED_VOTERS)}\s*[=:].*\n?", re.MULTILINE)
 

@@ -88,4 +88,4 @@ def _changed(path: Path, changes: Mapping[int, int]) -> str:
 def _ports_of(config: NodeConfig) -> list[int]:
     addresses = [*(one.address for one in config.listeners), *(voter.address for voter in config.voters)]
     ports = [address.port for address in (*addresses, *config.bootstrap_servers)]
-    return [*ports, *([config.metrics_port] if config.metrics_port is not None else [])]
+    return [*ports, *([config.process.metrics_port] if config.process.metrics_port is not None else [])]

@@ -27,13 +27,13 @@ from jepsen.soak.year.topics import CLEANER_BACKOFF_MS, HOUR_MS, RETENTION_CHECK
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Identity
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.slices import Sliced
-from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.data_plane import DataPlane
 from quorumlog_broker.fetch.sessions import FetchSessions
 from quorumlog_broker.lifecycle.directory_assigner import DirectoryAssigner
 from quorumlog_broker.logdirs.log_directory import LogDirectory
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.image_diff import delta_from_empty

@@ -9,7 +9,7 @@ from jepsen.sim.time.scheduler import NS_PER_MS
 from jepsen.soak.year.machine import PATHS, Machine, Process
 from jepsen.soak.year.model import PartitionModel, require
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.moves.config import UNLIMITED_BYTES_PER_S
+from quorumlog.settings.moves import UNLIMITED_BYTES_PER_S
 
 SLOW_BYTES_PER_S = 1.0  # the broker pauses for a minute (quorumlog_storage/cleaning/throttle.py) before the exchange
 MIDDLE_NS_MAX = 60 * NS_PER_MS  # of a move at full speed, from its copy to its end

@@ -31,8 +31,7 @@ def activate(draft: Draft) -> None:
     held afterwards.
     """
     if _is_new(draft.image):
-        config = draft.state.config
-        for name, level in first_levels(config.supported, config.first_level).items():
+        for name, level in first_levels(draft.state.supported, draft.state.config.first_level).items():
             draft.add(FeatureLevelRecord(name=name, level=level))
     incarnation = draft.state.incarnation
     if incarnation.number > draft.image.incarnation.number and draft.level >= INCARNATION_LEVEL:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.idle_backoff import Rest
 from quorumlog.ids import Epoch, NodeId, Offset
+from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import abort_transaction, activate
-from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import Caller, Lane, Operation, Slice, broker_lane, in_one_slice
@@ -31,6 +32,7 @@ from quorumlog_quorum.controller.sweeps.balance import BalanceTimer, balance_lea
 from quorumlog_quorum.controller.sweeps.fencing import elect_missing_leaders, fence_lost_broker
 from quorumlog_quorum.controller.sweeps.unclean_elections import UncleanElections, elect_longest
 from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import EMPTY, Image
 
 if TYPE_CHECKING:
@@ -47,7 +49,13 @@ class Controller:
     """
 
     def __init__(
-        self, *, cluster_id: str, config: ControllerConfig, rng: Random, incarnation: ClusterIncarnation = FIRST
+        self,
+        *,
+        cluster_id: str,
+        config: ControllerConfig,
+        rng: Random,
+        incarnation: ClusterIncarnation = FIRST,
+        supported: tuple[FeatureRange, ...] = SUPPORTED,
     ) -> None:
         self.config = config
         self.epoch: Epoch | None = None  # of the quorum; None: not active
@@ -56,7 +64,12 @@ class Controller:
         self.sessions = Sessions(config.broker_session_timeout_ms)
         self.idle = Idle(Rest(config.metadata_max_idle_interval_ms, config.metadata_rest_interval_ms))
         self.state = ControllerState(
-            cluster_id=cluster_id, config=config, rng=rng, sessions=self.sessions, incarnation=incarnation
+            cluster_id=cluster_id,
+            config=config,
+            rng=rng,
+            sessions=self.sessions,
+            incarnation=incarnation,
+            supported=supported,
         )
         self.balance = BalanceTimer.of(config)
         self.unclean = UncleanElections()

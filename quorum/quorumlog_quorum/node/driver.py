@@ -30,6 +30,7 @@ from quorumlog.messages.quorum import (
 from quorumlog.nursery import Nursery
 from quorumlog.records.control import KRaftVersion, Voters
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog_quorum.disk.metadata_directory import METADATA_LOG, MetadataDirectory, OpenedMetadata, settle
 from quorumlog_quorum.disk.metadata_log import NOTE_INTERVAL_MS, MetadataLog
 from quorumlog_quorum.metadata.listener import RaftListener
@@ -60,7 +61,6 @@ from quorumlog_quorum.raft import (
     VoterSet,
 )
 from quorumlog_quorum.snapshot_service.own_snapshots import OwnSnapshots
-from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_service.snapshot_taker import Slices
 from quorumlog_storage.directory.offset_files import OffsetFile

@@ -9,7 +9,7 @@ fetches).
 
 from __future__ import annotations
 
-from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import (
     AppendControl,

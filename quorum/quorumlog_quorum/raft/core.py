@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint, NodeEndpoint
 from quorumlog.records.control import KRaftVersion, Voters
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.addresses import Addresses
-from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.effects import (
     AppendControl,
     AppendFetched,

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.answering import on_failure, on_request, on_response
-from quorumlog_quorum.raft.config import RaftConfig
 from quorumlog_quorum.raft.confirming import confirm_reads, on_confirmation_requested
 from quorumlog_quorum.raft.core import Core
 from quorumlog_quorum.raft.effects import RaftEffect

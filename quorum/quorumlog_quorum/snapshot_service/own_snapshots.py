@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
+from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog_quorum.disk.metadata_log import MetadataLog, OnError
 from quorumlog_quorum.raft import LogStartRaised, RaftEvent, SnapshotLost, SnapshotTaken
 from quorumlog_quorum.snapshot_service.served_snapshots import ServedSnapshots
-from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshot_service.snapshot_keeper import SnapshotKeeper
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_service.snapshot_taker import Slices, SnapshotTaker, VotersAt

@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from quorumlog.clock import Clock
 from quorumlog.ids import Offset
+from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog_quorum.disk.metadata_log import MetadataLog
-from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import SnapshotId, StoredSnapshot, snapshots_to_drop
 from quorumlog_quorum.snapshots.retention import free_deleted, set_deleted

@@ -17,7 +17,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import headers
 from quorumlog.records.control import KRaftVersion, Voters
-from quorumlog_quorum.snapshot_service.snapshot_config import NEVER, SnapshotConfig
+from quorumlog.settings.metadata_log import NEVER, SnapshotConfig
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshots import PartFile, SnapshotEncoder, SnapshotHeading, SnapshotId, StoredSnapshot
 

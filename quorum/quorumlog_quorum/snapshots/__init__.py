@@ -27,7 +27,7 @@ from quorumlog_quorum.snapshots.reader import (
     snapshot_path,
     verify_snapshot,
 )
-from quorumlog_quorum.snapshots.retention import SnapshotRetention, StoredSnapshot, snapshots_to_drop
+from quorumlog_quorum.snapshots.retention import StoredSnapshot, snapshots_to_drop
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "SnapshotHeading",
     "SnapshotId",
     "SnapshotReader",
-    "SnapshotRetention",
     "SnapshotSummary",
     "StoredSnapshot",
     "damaged_name",

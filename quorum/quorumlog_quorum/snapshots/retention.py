@@ -15,6 +15,7 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from quorumlog.settings.metadata_log import SnapshotRetention
 from quorumlog_quorum.snapshots.names import deleted_name, list_snapshots
 from quorumlog_quorum.snapshots.reader import snapshot_path
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
@@ -22,17 +23,7 @@ from quorumlog_storage.directory.offset_files import OffsetFile
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
-DEFAULT_RETENTION_BYTES = 100 << 20
-DEFAULT_RETENTION_MS = 7 * 24 * 3_600_000
 NO_LIMIT = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotRetention:
-    """bytes: of the log and all snapshots together. ms: age of a snapshot's last record. -1: no limit."""
-
-    bytes: int = DEFAULT_RETENTION_BYTES
-    ms: int = DEFAULT_RETENTION_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,24 +7,38 @@ loads no part of a node.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
 from quorumlog.errors import ApiError
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
 from quorumlog.live_settings import connections_of_listener, key_of_listener
-from quorumlog.node_settings import NodeKey, parse_bytes, parse_int, part_of
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
+from quorumlog.settings.broker import BrokerSettings
+from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.connections import ConnectionSettings
+from quorumlog.settings.controller import ControllerConfig
+from quorumlog.settings.disks import DiskConfig
+from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.key import NodeKey, PartSettings, keys_of, parse_bytes, parse_int, part_of
+from quorumlog.settings.lifecycle import LifecycleConfig
+from quorumlog.settings.metadata_log import SnapshotConfig
+from quorumlog.settings.moves import MovesConfig
+from quorumlog.settings.node import DirectorySettings, ListenerSettings, VoterSettings
+from quorumlog.settings.process import ProcessSettings
+from quorumlog.settings.quorum import RaftConfig
+from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.topic_config import parse_text, validate_all, validate_words
-from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
+from quorumlog.wire.limits import WireLimits
 from quorumlog_server.config.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of
 from quorumlog_server.config.group_keys import group_config
-from quorumlog_server.config.keys import COARSER, MOVED_VOTERS, NODE_KEYS, SIZES, all_keys, check_known
+from quorumlog_server.config.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
 from quorumlog_server.config.listeners import (
     GRPC,
     MovedVoter,
@@ -43,18 +57,18 @@ from quorumlog_server.config.properties import ConfigError, from_environment, pa
 from quorumlog_server.config.transaction_keys import transaction_config
 
 ROLES = ("broker", "controller")
-LOG_FORMATS = ("console", "json")
-RECORD_VALIDATIONS = ("full", "header")
-LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeConfig:
-    """A node's whole configuration. Times in ms, sizes in bytes; fields are named like Kafka's keys.
+    """A node's whole configuration. Times in ms, sizes in bytes.
+
+    Each part has what the keys say; what follows from several keys together, `parts.py` adds.
 
     listeners: client listeners first, then internal ones; the last one serves the calls of all nodes.
     advertised: by listener name; port 0: the actual port.
     topic_defaults: by the topic's config names; only those that the file sets.
+    values: of all keys by name, as they are read.
     given: the flat keys that were set, as text.
     warnings: messages for the operator at the start.
     """
@@ -70,87 +84,37 @@ class NodeConfig:
     log_dirs: tuple[str, ...]
     cordoned_log_dirs: tuple[str, ...]
     metadata_log_dir: str
-    log_dir_stall_ms: int
-    num_recovery_threads_per_data_dir: int
-    log_open_files_max: int | None
-    log_index_bytes_max: int
-    log_dir_free_space_reserve_bytes: int | None
-    metadata_log_segment_bytes: int
-    metadata_log_segment_ms: int
-    metadata_log_max_record_bytes_between_snapshots: int
-    metadata_log_max_snapshot_interval_ms: int
-    metadata_max_retention_bytes: int
-    metadata_max_retention_ms: int
-    metadata_retention_check_interval_ms: int
-    rack: str | None
-    auto_create_topics_enable: bool
-    num_partitions: int
-    default_replication_factor: int
     topic_defaults: Mapping[str, str]
-    broker_heartbeat_interval_ms: int
-    broker_session_timeout_ms: int
-    initial_broker_registration_timeout_ms: int
-    controlled_shutdown_enable: bool
-    controlled_shutdown_timeout_ms: int
-    quorum_fetch_timeout_ms: int
-    quorum_election_timeout_ms: int
-    quorum_fetch_snapshot_max_bytes: int
-    metadata_max_idle_interval_ms: int
-    auto_leader_rebalance_enable: bool
-    leader_imbalance_check_interval_seconds: int
-    leader_imbalance_per_broker_percentage: int
-    unclean_recovery_timeout_ms: int
-    controller_max_slice_work: int
-    controller_max_batch_records: int
-    broker_max_slice_work: int
-    replica_lag_time_max_ms: int
-    replica_fetch_wait_max_ms: int
-    replica_fetch_min_bytes: int
-    replica_fetch_max_bytes: int
-    max_incremental_fetch_session_cache_slots: int
-    replica_fetch_response_max_bytes: int
-    replica_high_watermark_checkpoint_interval_ms: int
-    log_flush_offset_checkpoint_interval_ms: int
-    log_cleaner_enable: bool
-    log_cleaner_threads: int
-    log_cleaner_dedupe_buffer_size: int
-    log_cleaner_io_buffer_size: int
-    log_cleaner_io_buffer_load_factor: float
-    log_cleaner_io_max_bytes_per_second: float
-    log_cleaner_backoff_ms: int
-    replica_alter_log_dirs_io_max_bytes_per_second: int
-    num_replica_alter_log_dirs_threads: int | None
-    log_retention_check_interval_ms: int
-    log_initial_task_delay_ms: int
-    log_dir_failure_timeout_ms: int
-    log_index_check_interval_ms: int
-    log_index_check_max_bytes_per_second: int
-    log_tail_bytes: int
-    producer_id_expiration_ms: int
-    producer_id_expiration_check_interval_ms: int
-    record_validation: str
-    fetch_max_bytes: int
-    socket_request_max_bytes: int
-    queued_max_request_bytes: int
-    queued_max_internal_request_bytes: int
-    max_connections: int
-    max_connections_per_ip: int
     listener_max_connections: Mapping[str, int]  # by the names of keys: of those listeners that have one
-    max_connections_per_ip_overrides: str
-    connections_max_idle_ms: int
-    metrics_port: int | None
-    metrics_host: str
-    log_format: str
-    log_level: str
-    cluster_secret_in_clear: bool
-    rpc_reflection: bool
+    broker: BrokerSettings
+    disks: DiskConfig
+    metadata_log: SnapshotConfig
+    controller: ControllerConfig
+    lifecycle: LifecycleConfig
+    replication: ReplicationConfig
+    cleaner: CleanerConfig
+    moves: MovesConfig
+    requests: HandlerLimits
+    wire: WireLimits
+    connections: ConnectionSettings
+    process: ProcessSettings
     groups: GroupConfig
     offsets_topic: OffsetsTopicConfig
     transactions: TransactionConfig
     transactions_topic: TransactionsTopicConfig
     verification: VerificationConfig
+    values: Mapping[str, Any]
     given: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def quorum(self) -> RaftConfig:
+        """Made when a node needs it, since it asserts what only a node has to hold.
+
+        A leader holds a fetch for at most half of the fetch timeout, so that it is not taken for dead.
+        """
+        fetch_timeout_ms: int = self.values["controller.quorum.fetch.timeout.ms"]
+        return part_of(RaftConfig, self.values, fetch_max_wait_ms=max(1, fetch_timeout_ms // 2))
 
     @property
     def is_broker(self) -> bool:
@@ -187,6 +151,26 @@ class NodeConfig:
         return tuple(dict.fromkeys((*of_broker, self.metadata_log_dir)))
 
 
+def shown(config: NodeConfig) -> dict[str, Any]:
+    """What people see of it, as plain values: what was made of several keys, and the keys of most parts."""
+    found: dict[str, Any] = {}
+    for name, value in asdict(config).items():
+        part: Any = getattr(config, name)
+        if name in ("groups", "offsets_topic", "transactions", "transactions_topic", "verification"):
+            found[name] = value
+        elif hasattr(part, "__dataclass_fields__"):
+            found |= _shown_keys(config, type(part))
+        elif name != "values":
+            found[name] = value
+    return found | _shown_keys(config, RaftConfig)
+
+
+def _shown_keys(config: NodeConfig, part: type[PartSettings]) -> dict[str, Any]:
+    values = {key.name: config.values[key.name] for key in keys_of(part)}
+    short = {name: name.replace("controller.quorum.", "quorum.").replace("broker.rack", "rack") for name in values}
+    return {short[name].replace(".", "_"): value for name, value in values.items()}
+
+
 def load(path: str, text: str, environment: Mapping[str, str]) -> NodeConfig:
     """The configuration in `text`, which was read from `path`, changed by the environment. Raises ConfigError."""
     return from_values(flat_values(path, text, environment), path)
@@ -209,36 +193,44 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
     if node["broker.id"] not in (-1, node["node.id"]):
         raise ConfigError(f"{where}: broker.id={node['broker.id']}, but node.id={node['node.id']}; remove the former")
     roles = _roles(node["process.roles"])
-    listeners, advertised = _listeners(node, broker="broker" in roles)
-    log_dirs = node["log.dir"] if "log.dir" in values and "log.dirs" not in values else node["log.dirs"]
-    as_they_are = {one.name: node[key] for one in fields(NodeConfig) if (key := one.name.replace("_", ".")) in node}
-    found = {
-        "node_id": node["node.id"],
-        "roles": roles,
-        "listeners": listeners,
-        "advertised": advertised,
-        "voters": parse_voters(node["controller.quorum.voters"]),
-        "bootstrap_servers": parse_servers(node["controller.quorum.bootstrap.servers"]),
-        "moved_voters": parse_moved(node[MOVED_VOTERS]),
-        "auto_join": node["controller.quorum.auto.join.enable"],
-        "log_dirs": checked_directories(log_dirs),
-        "cordoned_log_dirs": checked_cordoned(node["cordoned.log.dirs"], log_dirs),
-        "metadata_log_dir": node["metadata.log.dir"] or log_dirs[0],
-        "rack": node["broker.rack"],
-        "topic_defaults": _topic_defaults(values, where),
-        "quorum_fetch_timeout_ms": node["controller.quorum.fetch.timeout.ms"],
-        "quorum_election_timeout_ms": node["controller.quorum.election.timeout.ms"],
-        "quorum_fetch_snapshot_max_bytes": node["controller.quorum.fetch.snapshot.max.bytes"],
-        "groups": group_config(node),
-        "offsets_topic": part_of(OffsetsTopicConfig, node),
-        "transactions": transaction_config(node),
-        "transactions_topic": part_of(TransactionsTopicConfig, node),
-        "verification": part_of(VerificationConfig, node),
-        "listener_max_connections": _of_listeners(values, where),
-        "given": dict(values),
-        "warnings": _warnings(values, listeners, is_controller="controller" in roles),
-    }
-    config = NodeConfig(**{**as_they_are, **found})
+    listeners, advertised = _listeners(part_of(ListenerSettings, node), broker="broker" in roles)
+    paths, voters = part_of(DirectorySettings, node), part_of(VoterSettings, node)
+    log_dirs = paths.log_dirs if paths.log_dir is None or "log.dirs" in values else paths.log_dir
+    config = NodeConfig(
+        node_id=node["node.id"],
+        roles=roles,
+        listeners=listeners,
+        advertised=advertised,
+        voters=parse_voters(voters.voters),
+        bootstrap_servers=parse_servers(voters.bootstrap_servers),
+        moved_voters=parse_moved(voters.moved),
+        auto_join=voters.auto_join,
+        log_dirs=checked_directories(log_dirs),
+        cordoned_log_dirs=checked_cordoned(paths.cordoned, log_dirs),
+        metadata_log_dir=paths.metadata_log_dir or log_dirs[0],
+        topic_defaults=_topic_defaults(values, where),
+        broker=part_of(BrokerSettings, node),
+        disks=part_of(DiskConfig, node),
+        metadata_log=part_of(SnapshotConfig, node),
+        controller=part_of(ControllerConfig, node),
+        lifecycle=part_of(LifecycleConfig, node),
+        replication=part_of(ReplicationConfig, node),
+        cleaner=part_of(CleanerConfig, node),
+        moves=part_of(MovesConfig, node),
+        requests=part_of(HandlerLimits, node),
+        wire=part_of(WireLimits, node),
+        connections=part_of(ConnectionSettings, node),
+        process=part_of(ProcessSettings, node),
+        groups=group_config(node),
+        offsets_topic=part_of(OffsetsTopicConfig, node),
+        transactions=transaction_config(node),
+        transactions_topic=part_of(TransactionsTopicConfig, node),
+        verification=part_of(VerificationConfig, node),
+        listener_max_connections=_of_listeners(values, where),
+        values=node,
+        given=dict(values),
+        warnings=_warnings(values, listeners, is_controller="controller" in roles),
+    )
     _check(config)
     return config
 
@@ -269,17 +261,17 @@ def _roles(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(role for role in ROLES if role in given)
 
 
-def _listeners(node: Mapping[str, Any], broker: bool) -> tuple[tuple[Listener, ...], dict[str, Address]]:
-    addresses = parse_named("listeners", node["listeners"])
-    internal = internal_name(node["controller.listener.names"] or (), node["inter.broker.listener.name"])
-    check_protocols(node["listener.security.protocol.map"] or (), addresses)
-    replication = node["replication.listener.name"].upper()
-    if node["lane.listeners"] is not None:
-        lanes = tuple(name.upper() for name in node["lane.listeners"])
+def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ...], dict[str, Address]]:
+    addresses = parse_named("listeners", said.listeners)
+    internal = internal_name(said.of_controllers or (), said.between_brokers)
+    check_protocols(said.protocols or (), addresses)
+    replication = said.replication.upper()
+    if said.lanes is not None:
+        lanes = tuple(name.upper() for name in said.lanes)
     else:
         addresses = with_grpc(addresses, (internal, replication)) if broker else addresses
         lanes = tuple(name for name in addresses if name != internal and not name.startswith(GRPC))
-    given = parse_named("advertised.listeners", node["advertised.listeners"] or ())
+    given = parse_named("advertised.listeners", said.advertised or ())
     if GRPC in addresses and GRPC not in given and addresses[GRPC].port == 0:
         given = with_grpc(given, (internal, replication))
     listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
@@ -351,23 +343,20 @@ def _check(config: NodeConfig) -> None:
         raise ConfigError(
             f"node.id={config.node_id} is in controller.quorum.voters, but process.roles has no controller"
         )
-    if config.broker_session_timeout_ms <= config.broker_heartbeat_interval_ms:
+    lifecycle, cleaner = config.lifecycle, config.cleaner
+    if lifecycle.session_timeout_ms <= lifecycle.heartbeat_interval_ms:
         raise ConfigError(
-            f"broker.session.timeout.ms={config.broker_session_timeout_ms} must be above "
-            f"broker.heartbeat.interval.ms={config.broker_heartbeat_interval_ms}"
+            f"broker.session.timeout.ms={lifecycle.session_timeout_ms} must be above "
+            f"broker.heartbeat.interval.ms={lifecycle.heartbeat_interval_ms}"
         )
-    if config.log_cleaner_threads and config.log_cleaner_dedupe_buffer_size // config.log_cleaner_threads < 1 << 20:
+    if cleaner.threads and cleaner.dedupe_buffer_bytes // cleaner.threads < 1 << 20:
         raise ConfigError(
-            f"log.cleaner.dedupe.buffer.size={config.log_cleaner_dedupe_buffer_size} is less than 1 MiB for each of "
-            f"log.cleaner.threads={config.log_cleaner_threads}; raise it, or lower the threads"
+            f"log.cleaner.dedupe.buffer.size={cleaner.dedupe_buffer_bytes} is less than 1 MiB for each of "
+            f"log.cleaner.threads={cleaner.threads}; raise it, or lower the threads"
         )
-    if config.record_validation not in RECORD_VALIDATIONS:
-        choices = ", ".join(RECORD_VALIDATIONS)
-        raise ConfigError(f"record.validation={config.record_validation}: must be one of {choices}")
-    if config.log_format not in LOG_FORMATS:
-        raise ConfigError(f"log.format={config.log_format}: must be one of {', '.join(LOG_FORMATS)}")
-    if config.log_level not in LOG_LEVELS:
-        raise ConfigError(f"log.level={config.log_level}: must be one of {', '.join(LOG_LEVELS)}")
+    for name, key in NODE_KEYS.items():
+        if key.choices and config.values[name] not in key.choices:
+            raise ConfigError(f"{name}={config.values[name]}: must be one of {', '.join(key.choices)}")
 
 
 def read_config(path: str, changes: Sequence[str], environment: Mapping[str, str]) -> NodeConfig:

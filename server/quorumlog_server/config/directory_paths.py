@@ -9,11 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from quorumlog.node_settings import parse_list
+from quorumlog.settings.key import parse_list
+from quorumlog.settings.node import RELATIVE_TO, TO_FILE, TO_PROCESS
 from quorumlog_server.config.properties import ConfigError
 
-RELATIVE_TO = "paths.relative.to"
-TO_FILE, TO_PROCESS = "file", "process"
 _PATHS = ("log.dirs", "log.dir", "metadata.log.dir", "cordoned.log.dirs")
 
 

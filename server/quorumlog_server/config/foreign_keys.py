@@ -3,7 +3,7 @@
 `IDLE` are accepted at any value, with a warning that says why they have no effect: nothing that their user counts on is
 lost, or it is told elsewhere. `ONLY` are accepted at the values that say what is true here, and refused otherwise,
 because silence would be dangerous: somebody who forbids the deletion of topics must not find out later. A key that
-begins with one of `PREFIXES` is like a key of its table. docs/configuration.md shows all of them.
+begins with one of `PREFIXES` is like a key of its table. docs/settings.md shows all of them.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
-from quorumlog.node_settings import NodeKey, keys_of, parse_int, parse_list, part_of
 from quorumlog.offsets_topic import OffsetsTopicConfig
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
+from quorumlog.settings.key import NodeKey, keys_of, parse_int, parse_list, part_of
 from quorumlog_server.config.properties import ConfigError
 
 _NO_CODEC = 0  # Kafka's number
@@ -38,7 +38,7 @@ def _parse_protocols(text: str) -> tuple[str, ...]:
 CONSUMER_GROUP_KEYS = keys_of(ConsumerGroupConfig)
 _PARTITIONS, _FACTOR, _SEGMENT_BYTES = keys_of(OffsetsTopicConfig)
 GROUP_KEYS = (  # in the order in which DescribeConfigs answers
-    *keys_of(GroupConfig),
+    *keys_of(GroupConfig, last="offsets.retention.check.interval.ms"),
     _PARTITIONS,
     _FACTOR,
     NodeKey(

@@ -15,7 +15,7 @@ election, and half of that time is what a busy machine may need.
 
 from __future__ import annotations
 
-from quorumlog_broker.replicas.config import FETCH_REST_LAG_PART, FETCH_REST_MAX_MS_DEFAULT
+from quorumlog.settings.replicas import FETCH_REST_LAG_PART, FETCH_REST_MAX_MS_DEFAULT
 from quorumlog_server.config.config import NodeConfig
 
 HEARTBEAT_REST_MAX_MS = 2_000  # what Kafka's brokers always take
@@ -25,20 +25,20 @@ NO_OP_REST_MAX_MS = 5_000
 
 def heartbeats_ms(config: NodeConfig) -> int:
     """Between two heartbeats."""
-    longest_ms = min(HEARTBEAT_REST_MAX_MS, config.broker_session_timeout_ms // HEARTBEATS_PER_SESSION)
-    return _unless_set(config, "broker.heartbeat.interval.ms", config.broker_heartbeat_interval_ms, longest_ms)
+    longest_ms = min(HEARTBEAT_REST_MAX_MS, config.lifecycle.session_timeout_ms // HEARTBEATS_PER_SESSION)
+    return _unless_set(config, "broker.heartbeat.interval.ms", config.lifecycle.heartbeat_interval_ms, longest_ms)
 
 
 def fetch_waits_ms(config: NodeConfig) -> int:
     """The longest wait of a follower's fetch."""
-    longest_ms = min(FETCH_REST_MAX_MS_DEFAULT, config.replica_lag_time_max_ms // FETCH_REST_LAG_PART)
-    return _unless_set(config, "replica.fetch.wait.max.ms", config.replica_fetch_wait_max_ms, longest_ms)
+    longest_ms = min(FETCH_REST_MAX_MS_DEFAULT, config.replication.replica_lag_time_max_ms // FETCH_REST_LAG_PART)
+    return _unless_set(config, "replica.fetch.wait.max.ms", config.replication.fetch_wait_max_ms, longest_ms)
 
 
 def no_ops_ms(config: NodeConfig) -> int:
     """The longest time without a record in the metadata log."""
     key = "metadata.max.idle.interval.ms"
-    return _unless_set(config, key, config.metadata_max_idle_interval_ms, NO_OP_REST_MAX_MS)
+    return _unless_set(config, key, config.controller.metadata_max_idle_interval_ms, NO_OP_REST_MAX_MS)
 
 
 def _unless_set(config: NodeConfig, key: str, usual_ms: int, longest_ms: int) -> int:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog_server.config.keys import MAX_PORT, MOVED_VOTERS
+from quorumlog.settings.node import MOVED_VOTERS
 from quorumlog_server.config.properties import ConfigError
 
 GRPC = "GRPC"  # how the name of a listener for gRPC clients begins, where `lane.listeners` does not say which speak it
+MAX_PORT = 65_535
 PLAINTEXT = "PLAINTEXT"  # the one security protocol
 _ENCRYPTED = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")  # names that mean these protocols to Kafka, without a map
 _NAMED = re.compile(r"([A-Za-z0-9_.-]+)://(.*)")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.node_settings import NodeKey, keys_of, parse_bool, part_of
-from quorumlog.transaction_config import DAY_MS, JointConfig, TransactionConfig, VerificationConfig
+from quorumlog.settings.key import NodeKey, keys_of, parse_bool, part_of
+from quorumlog.settings.transactions import DAY_MS, JointConfig, TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 
 
@@ -18,9 +18,8 @@ def _parse_two_phase(text: str) -> bool:
     return False
 
 
-_of_coordinator = keys_of(TransactionConfig)
 TRANSACTION_KEYS = (  # in the order in which DescribeConfigs answers
-    *_of_coordinator[:4],
+    *keys_of(TransactionConfig, last="transaction.remove.expired.transaction.cleanup.interval.ms"),
     *keys_of(VerificationConfig),
     NodeKey(
         name="transaction.two.phase.commit.enable",
@@ -28,8 +27,7 @@ TRANSACTION_KEYS = (  # in the order in which DescribeConfigs answers
         default="false",
         doc="Transactions that a coordinator outside of the cluster decides (KIP-939): false, they are not served.",
     ),
-    *_of_coordinator[4:],
-    *keys_of(JointConfig),
+    *keys_of(TransactionConfig, "transaction.coordinator.max.ids"),
     *keys_of(TransactionsTopicConfig),
 )
 

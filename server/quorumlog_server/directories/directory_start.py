@@ -120,9 +120,9 @@ class DirectoryStart:
         """Returns once each has been answered, or has failed because it hangs: those are left out."""
         answers: dict[str, Outcome] = {}
         for path, fn in work.items():
-            asked = self._asked[path] = _Asked(path, self._config.log_dir_stall_ms)
+            asked = self._asked[path] = _Asked(path, self._config.disks.stall_ms)
             self._workers[path].submit(CallJob(fn), None, partial(self._answered, asked, answers))
-        tick_s = max(1, self._config.log_dir_stall_ms // 20) / 1_000
+        tick_s = max(1, self._config.disks.stall_ms // 20) / 1_000
         while self._asked:
             self._woken.clear()
             with suppress(TimeoutError):
@@ -140,7 +140,7 @@ class DirectoryStart:
             life.fail(stalled, life.generation)
         elif asked.watch.longest_ms >= TOLD_AFTER_MS and not asked.is_told:
             asked.is_told = True
-            limit_ms = self._config.log_dir_stall_ms
+            limit_ms = self._config.disks.stall_ms
             _log.warning(
                 "log directory %s has not answered for %d ms; the start goes on without it after %d ms "
                 "(log.dir.stall.ms)", path, asked.watch.longest_ms, limit_ms,

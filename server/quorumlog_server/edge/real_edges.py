@@ -11,21 +11,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
-from quorumlog.live_settings import (
-    ADDRESSES,
-    CONNECTIONS,
-    CONNECTIONS_OF_ADDRESS,
-    RECOVERY_THREADS,
-    connections_of_listener,
-)
+from quorumlog.live_settings import connections_of_listener
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Listener, Transport
+from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS
+from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.turn import Turn
 from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import UNLIMITED, ConnectionLimits, WireLimits
+from quorumlog.wire.limits import UNLIMITED, ConnectionLimits
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig
@@ -63,30 +60,22 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     """Call it on the node's event loop. health: the source of grpc.health.v1."""
     loop, turn = asyncio.get_running_loop(), Turn()
     limit = descriptor_limit()
-    open_files = config.log_open_files_max or open_files_of(limit)
+    open_files = config.disks.open_files_max or open_files_of(limit)
     of_descriptors = connections_of(limit, open_files)
-    connections = min(config.max_connections, of_descriptors)
-    if connections < config.max_connections:
+    connections = min(config.wire.max_connections, of_descriptors)
+    if connections < config.wire.max_connections:
         _log.info(
             "%d descriptors (ulimit -n): at most %d connections to each listener, and %d open segment files",
             limit, connections, open_files,
         )  # fmt: skip
     clock = SystemClock()
     rolls = RollSources(clock.wall_ms, random.random)
-    disk = WatchedDisk(RealDisk(LogResources(open_files, config.log_index_bytes_max, rolls)))
-    options = GrpcOptions(max_message_bytes=config.socket_request_max_bytes, reflection=config.rpc_reflection)
-    limits = WireLimits(
-        max_frame_bytes=config.socket_request_max_bytes,
-        max_connections=connections,
-        max_idle_ms=config.connections_max_idle_ms,
-        max_node_bytes=config.queued_max_request_bytes,
-        max_internal_bytes=config.queued_max_internal_request_bytes,
-    )
+    disk = WatchedDisk(RealDisk(LogResources(open_files, config.disks.index_bytes_max, rolls)))
+    options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
+    limits = replace(config.wire, max_connections=connections)
 
     own, features = OwnNotice(), FeatureNotice()
-    worker_limits = WorkerLimits(
-        beside_threads=lambda: own.number(RECOVERY_THREADS, config.num_recovery_threads_per_data_dir)
-    )
+    worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
@@ -132,18 +121,18 @@ def connection_limits(
     lowered for clients does not stop the cluster. named: of this node."""
 
     def others() -> Mapping[str, int]:
-        return named.of(own.text(ADDRESSES, config.max_connections_per_ip_overrides))
+        return named.of(own.text(ADDRESSES, config.connections.overrides))
 
     def of_listener(listener: Listener) -> int:
         key = connections_of_listener(listener.name)
-        of_all, of_this = config.max_connections, config.listener_max_connections.get(key, UNLIMITED)
+        of_all, of_this = config.wire.max_connections, config.listener_max_connections.get(key, UNLIMITED)
         if not listener.internal:
             of_all, of_this = own.number(CONNECTIONS, of_all), own.number(key, of_this)
             others()  # asked from time to time, so that names are known before their hosts come
         return min(of_all, of_this, of_descriptors)
 
     def of_address(host: str) -> int:
-        most = own.number(CONNECTIONS_OF_ADDRESS, config.max_connections_per_ip)
+        most = own.number(CONNECTIONS_OF_ADDRESS, config.connections.of_address)
         return others().get(host.removeprefix(_IPV4_IN_IPV6), most)
 
     return ConnectionLimits(of_listener, of_address)

@@ -43,8 +43,6 @@ from quorumlog_server.config.parts import (
     controller_config,
     membership,
     metadata_log_config,
-    raft_config,
-    snapshot_config,
     voter_set,
 )
 from quorumlog_server.directories.clean_shutdown import left_clean
@@ -158,7 +156,7 @@ class Node:
         self._workers = DirectoryWorkers(self.config, self.edges, self._directories)
         self._watch_disks(self._workers)
         transport = self.edges.transport(self._identity(self._directories))
-        if self.config.cluster_secret_in_clear:
+        if self.config.process.secret_in_clear:
             _log.warning("cluster.secret.in.clear is on: whoever reads the network learns the cluster's secret")
         self._make_quorum(transport, self._directories, self._workers)
         if self.config.is_broker:
@@ -188,7 +186,7 @@ class Node:
             task.cancel()
 
     def _watch_disks(self, workers: DirectoryWorkers) -> None:
-        watch = DiskWatch(self.lives, workers, self.config.log_dir_stall_ms, self.edges.clock)
+        watch = DiskWatch(self.lives, workers, self.config.disks.stall_ms, self.edges.clock)
         self._nursery.start(watch.run(), "disk watch")
         self._nursery.start(probe_for_ever(workers.probed), "directory probes")
 
@@ -200,7 +198,7 @@ class Node:
             secret=directories.secret,
             cluster_incarnation=directories.incarnation,
             # Software that shows the secret knows no incarnation, so it is of the earlier life of a recovered cluster.
-            secret_in_clear=self.config.cluster_secret_in_clear and directories.incarnation.is_first,
+            secret_in_clear=self.config.process.secret_in_clear and directories.incarnation.is_first,
         )
 
     def _make_quorum(self, transport: Transport, directories: NodeDirectories, workers: DirectoryWorkers) -> None:
@@ -216,7 +214,7 @@ class Node:
             cluster_id=directories.cluster_id,
             voters=voter_set(self.config),
             membership=membership(self.config),
-            config=raft_config(self.config),
+            config=self.config.quorum,
             transport=transport,
             worker=workers.quorum,
             disk=self.edges.disk,
@@ -226,9 +224,9 @@ class Node:
             on_fatal=self._fail,
             listeners=listeners,
             log_config=metadata_log_config(self.config),
-            snapshots=snapshot_config(self.config),
+            snapshots=self.config.metadata_log,
             slices=lambda: None if self.loader.in_transaction else slices_of(self.loader.committed_image),
-            note_interval_ms=self.config.log_flush_offset_checkpoint_interval_ms,
+            note_interval_ms=self.config.replication.recovery_checkpoint_interval_ms,
             older_points=workers.older_points,
             clean=directories.metadata.clean_shutdown is not None,
         )
@@ -240,7 +238,8 @@ class Node:
             node_id=self.config.node_id,
             cluster_id=directories.cluster_id,
             cluster_incarnation=directories.incarnation,
-            config=replace(controller_config(self.config, self.supported), first_level=directories.first_level),
+            config=replace(controller_config(self.config), first_level=directories.first_level),
+            supported=self.supported,
             clock=self.edges.clock,
             rng=self.edges.rng("controller"),
             transport=transport,

@@ -63,7 +63,7 @@ def main(
         return EXIT_USAGE
     keep_freed_memory()
     load_newest()
-    configure_logs(config.log_format, config.log_level, config.node_id)
+    configure_logs(config.process.log_format, config.process.log_level, config.node_id)
     for warning in config.warnings:
         _log.warning(warning)
     loaded()
@@ -109,8 +109,8 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     reason = await _until_stopped(stop, node)
     _log.info("stopping: %s", reason)
     leave_at_the_next_signal()
-    with deadline(stop_timeout_s(config.controlled_shutdown_timeout_ms)):
-        await node.stop(controlled=config.controlled_shutdown_enable)
+    with deadline(stop_timeout_s(config.lifecycle.controlled_shutdown_timeout_ms)):
+        await node.stop(controlled=config.lifecycle.controlled_shutdown_enable)
         await admin.close()
         await nursery.close()
     _log.info("stopped")
@@ -146,9 +146,9 @@ async def _start(config: NodeConfig, node: Node, admin: HttpAdmin) -> None:
 
 async def _listen_for_admin(config: NodeConfig, admin: HttpAdmin) -> dict[str, Address]:
     """The admin address by name; empty if metrics.port is not set."""
-    if config.metrics_port is None:
+    if config.process.metrics_port is None:
         return {}
-    wanted = Address(config.metrics_host, config.metrics_port)
+    wanted = Address(config.process.metrics_host, config.process.metrics_port)
     try:
         return {"metrics": await admin.start(wanted.host, wanted.port)}
     except OSError as error:

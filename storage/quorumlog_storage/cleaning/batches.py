@@ -17,8 +17,6 @@ from quorumlog_storage.files.disk import Disk, File
 from quorumlog_storage.files.names import log_name
 from quorumlog_storage.segment.log_file import WALK_BYTES, CorruptBatch, LogFile
 
-IO_BUFFER_BYTES_DEFAULT = 512 << 10  # log.cleaner.io.buffer.size
-
 
 class Scanned(Protocol):
     """The batches of a piece as one table (`compiled_keys.py`). There is at least one.

@@ -13,7 +13,6 @@ from struct import Struct
 from quorumlog.ids import Offset
 
 SLOT_BYTES = 24
-LOAD_FACTOR_DEFAULT = 0.9  # log.cleaner.io.buffer.load.factor
 NOT_FOUND: Offset = -1
 NO_ROOM: Offset = -2
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog_storage.cleaning.batches import IO_BUFFER_BYTES_DEFAULT
-from quorumlog_storage.cleaning.offset_map import LOAD_FACTOR_DEFAULT
+from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_storage.segment.offset_index import MAX_POSITION
 
-DEDUPE_BUFFER_BYTES_DEFAULT = 128 << 20  # log.cleaner.dedupe.buffer.size, of all threads together
-DEDUPE_BUFFER_MAX_BYTES = 2 << 30  # of one thread, as in Kafka
 MARKS_BYTES_DEFAULT = 32 << 20  # for 33 million records; of the others pass 2 asks the map
-UNLIMITED_BYTES_PER_S = float(2**63)  # log.cleaner.io.max.bytes.per.second
+_ALONE = CleanerConfig()  # the memory and the rate of a round that is alone
 
 
 class RoundSpec(NamedTuple):
@@ -36,11 +33,11 @@ class RoundSpec(NamedTuple):
     segment_bytes: int
     index_interval_bytes: int
     segment_index_bytes: int
-    map_bytes: int = DEDUPE_BUFFER_BYTES_DEFAULT
+    map_bytes: int = _ALONE.map_bytes
     marks_bytes: int = MARKS_BYTES_DEFAULT  # of `Marks`, at most
-    load_factor: float = LOAD_FACTOR_DEFAULT
-    io_buffer_bytes: int = IO_BUFFER_BYTES_DEFAULT
-    bytes_per_s: float = UNLIMITED_BYTES_PER_S
+    load_factor: float = _ALONE.load_factor
+    io_buffer_bytes: int = _ALONE.io_buffer_bytes
+    bytes_per_s: float = _ALONE.bytes_per_s
     max_output_bytes: int = MAX_POSITION  # of one output; lower in tests
 
 

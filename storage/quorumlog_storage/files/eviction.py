@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from quorumlog.settings.disks import DiskConfig
 from quorumlog_storage.files.clock_and_jitter import RollSources
 
+_DISKS = DiskConfig()
 OPEN_FILES_DEFAULT = 1_000  # log.open.files.max, where no limit of the machine is lower
-INDEX_BYTES_DEFAULT = 128 << 20  # log.index.bytes.max
 
 
 class Resident(Protocol):
@@ -122,7 +123,7 @@ class LogResources:
     def __init__(
         self,
         open_files_max: int = OPEN_FILES_DEFAULT,
-        index_bytes_max: int = INDEX_BYTES_DEFAULT,
+        index_bytes_max: int = _DISKS.index_bytes_max,
         rolls: RollSources | None = None,
     ) -> None:
         self.open_files = Bounded(open_files_max, are_alike=True)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from quorumlog.settings.disks import DiskConfig
 from quorumlog_storage.files.kept_errors import release_frames
 from quorumlog_storage.writer.stall_watch import OpenCall
 from quorumlog_storage.writer.writer import Job, Outcome
@@ -33,7 +34,7 @@ MAX_TURN_BYTES = 8 << 20  # of one write phase; further jobs wait for the next t
 MAX_QUEUED_READS = 1_000
 READ_THREADS = 4
 MAX_QUEUED_BESIDE = 1_000
-BESIDE_THREADS = 2  # num.recovery.threads.per.data.dir
+_BESIDE_THREADS = DiskConfig().recovery_threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class WorkerLimits:
     queued_reads: int = MAX_QUEUED_READS
     read_threads: int = READ_THREADS
     queued_beside: int = MAX_QUEUED_BESIDE
-    beside_threads: Callable[[], int] = lambda: BESIDE_THREADS
+    beside_threads: Callable[[], int] = lambda: _BESIDE_THREADS
 
 
 class WorkerFull(Exception):

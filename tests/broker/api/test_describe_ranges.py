@@ -16,8 +16,8 @@ from quorumlog.messages.fetch import (
     DescribeRangesTopic,
     OffsetRange,
 )
+from quorumlog.settings.requests import HandlerLimits
 from quorumlog_broker.api.handlers import HANDLERS
-from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.fetch.range_search import WantedRanges
 
 

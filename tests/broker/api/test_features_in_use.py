@@ -10,7 +10,6 @@ import pytest
 from broker_fakes import FakeContext, FakeController, Fakes, image_of, topic_records, usual_image, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.admin import (
     FeatureUpdate,
     ListedGroup,
@@ -23,6 +22,7 @@ from quorumlog.messages.joint import ListedJointGroup, ListJointRequest, ListJoi
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import ListedTransaction, ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import NotDelivered
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.coordinator.groups.shard import GroupShard

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import ConsumerGroupConfig, ConsumerSettings
 from quorumlog.group_settings import GROUP_SETTINGS, check, in_file, settings_of
 from quorumlog.messages.admin import (
     AlterableConfig,
@@ -23,6 +22,7 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog.settings.groups import ConsumerGroupConfig, ConsumerSettings
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.services import Services
 from tests.rules import rule

@@ -37,9 +37,9 @@ from quorumlog.rpc.transport import (
     Refused,
     Transport,
 )
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.api.handlers import HANDLERS, metadata
 from quorumlog_broker.api.suspected_leaders import DETECTION_MS, SUSPICION_MS, LeaderProber, SuspectedLeaders
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replication.leader_end_point import RemoteLeaderEndPoint
 from quorumlog_quorum.metadata.image import Image

@@ -8,7 +8,7 @@ from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchPartition
 from quorumlog.records import Record, decode_batch, encode_batch
 from quorumlog.records.batch import headers, parse_header
-from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.targets import FetchTarget

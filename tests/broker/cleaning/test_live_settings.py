@@ -10,7 +10,7 @@ from quorumlog.cleaner_settings import CLEANER_SETTINGS, check_change
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord
-from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 from quorumlog_server.config.keys import NODE_KEYS
 from tests.rules import rule

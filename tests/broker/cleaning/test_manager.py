@@ -10,10 +10,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, decode_batch, encode_batch, headers
-from quorumlog_broker.cleaning.config import CleanerConfig
+from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
-from quorumlog_storage.cleaning.spec import UNLIMITED_BYTES_PER_S
 from quorumlog_storage.directory.offset_files import CLEANER_OFFSETS, parse_offsets
 from quorumlog_storage.log.log import Log
 from tests.rules import rule
@@ -34,7 +33,7 @@ def compacted(
     backoff_ms: int = 200,
     tail_bytes: int = 1 << 20,
     threads: int = 1,
-    bytes_per_s: float = UNLIMITED_BYTES_PER_S,
+    bytes_per_s: float = CleanerConfig().bytes_per_s,
     **settings: str,
 ) -> ReplicaCluster:
     cleaner = CleanerConfig(backoff_ms=backoff_ms, threads=threads, bytes_per_s=bytes_per_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -14,6 +13,7 @@ from quorumlog.messages.groups import (
     SubscribedTopicNames,
     TopicIdPartitions,
 )
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
 from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup
 from tests.broker.coordinator.group_world import G, GroupWorld

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     GroupHeartbeatRequest,
     GroupProtocol,
@@ -27,6 +26,7 @@ from quorumlog.messages.groups import (
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import at_once
 from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard

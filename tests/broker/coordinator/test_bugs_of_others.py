@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import DAY_MS, GroupConfig
 from quorumlog.records import iter_headers, lay_out_rows
+from quorumlog.settings.groups import DAY_MS, GroupConfig
 from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.runtime import loading
 from quorumlog_broker.coordinator.runtime.pending_appends import RECORD_OVERHEAD, batches_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import GroupConfig
+from quorumlog.settings.groups import GroupConfig
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, GroupWorld
 from tests.rules import rule
 

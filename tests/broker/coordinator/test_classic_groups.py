@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import LeavingMember
+from quorumlog.settings.groups import GroupConfig
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G, GroupWorld
 from tests.rules import rule
 

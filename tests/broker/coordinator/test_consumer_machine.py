@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
 from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.groups.consumer.describe import state_of
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED, MemberState, owned_by

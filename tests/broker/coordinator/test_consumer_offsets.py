@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import DAY_MS
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitRequest,
@@ -15,6 +14,7 @@ from quorumlog.messages.groups import (
     OffsetDeleteTopic,
     OffsetFetchGroup,
 )
+from quorumlog.settings.groups import DAY_MS
 from tests.broker.coordinator.consumer_world import ConsumerWorld
 from tests.broker.coordinator.group_world import G
 from tests.broker.coordinator.test_consumer_migration import MixedWorld, mixed

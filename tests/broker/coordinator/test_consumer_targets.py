@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
 from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.groups.consumer.assignors import SLICE
 from quorumlog_broker.coordinator.groups.consumer.reconcile import PAUSED

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.groups import GroupConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.group_turn import Write
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime.group_coordinator import State

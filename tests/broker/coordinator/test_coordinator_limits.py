@@ -9,9 +9,9 @@ import pytest
 
 from quorumlog.errors import ApiError
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, OffsetFetchGroup
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime import coordinators
 from quorumlog_server.config.group_keys import CONSUMER_GROUP_KEYS, GROUP_KEYS

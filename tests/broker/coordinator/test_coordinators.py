@@ -7,9 +7,9 @@ from coordinator_cluster import CALLER, TOPIC_ID, CoordinatorCluster, commit, jo
 from replica_cluster import fail_writes_of
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import OffsetFetchGroup
 from quorumlog.records import headers
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime import coordinators
 from quorumlog_broker.coordinator.runtime.coordinators import LOAD_WAIT_MS

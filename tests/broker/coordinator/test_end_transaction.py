@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, A, B, TransactionWorld
 from tests.rules import rule
 

@@ -7,7 +7,6 @@ import struct
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import DAY_MS, GroupConfig
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitRequest,
@@ -21,6 +20,7 @@ from quorumlog.messages.groups import (
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.offsets import OffsetKey
+from quorumlog.settings.groups import DAY_MS, GroupConfig
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from tests.broker.coordinator.group_world import SESSION_MS, G, GroupWorld
 from tests.rules import rule

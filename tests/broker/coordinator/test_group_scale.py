@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic, OffsetFetchGroup
 from quorumlog.records.coordinator import consumer_groups as modern
 from quorumlog.records.coordinator import encode_key
@@ -28,6 +27,7 @@ from quorumlog.records.coordinator.offsets import (
     OffsetCommitValue,
     OffsetKey,
 )
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once, begin
 from quorumlog_broker.coordinator.group_turn import Call, ConsumerSessionEnds
 from quorumlog_broker.coordinator.groups.consumer.state import MAX_KNOWN, Interner

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import GroupConfig
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from tests.broker.coordinator.group_world import REBALANCE_MS, SESSION_MS, G, GroupWorld, replay
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.transaction_config import MAX_ID_BYTES, TransactionConfig
+from quorumlog.settings.transactions import MAX_ID_BYTES, TransactionConfig
 from quorumlog_broker.coordinator.transactions.state.table import LAST_EPOCH
 from tests.broker.coordinator.transaction_world import FIRST_ID, TIMEOUT_MS, A, TransactionWorld
 from tests.rules import rule

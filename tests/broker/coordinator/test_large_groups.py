@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import MemberAssignment, SyncGroupRequest
 from quorumlog.records.coordinator import consumer_groups as modern
 from quorumlog.records.coordinator import encode_key
@@ -18,6 +17,7 @@ from quorumlog.records.coordinator.offsets import (
     GroupMetadataValue,
     MemberMetadata,
 )
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once
 from quorumlog_broker.coordinator.group_turn import Call, Write
 from quorumlog_broker.coordinator.groups.consumer.state import ConsumerGroup

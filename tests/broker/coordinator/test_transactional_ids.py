@@ -12,8 +12,8 @@ from quorumlog.messages.transactions import ListTransactionsRequest, Transaction
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey, TransactionStatus, TransactionValue
 from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.settings.transactions import DAY_MS, TransactionConfig
 from quorumlog.slices import at_once
-from quorumlog.transaction_config import DAY_MS, TransactionConfig
 from quorumlog_broker.coordinator.transactions import expiry
 from quorumlog_broker.coordinator.transactions.describe import unknown_states
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard

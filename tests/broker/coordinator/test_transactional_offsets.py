@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.group_config import DAY_MS
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitRequest,
@@ -18,6 +17,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
 from quorumlog.records.control import COMMIT
+from quorumlog.settings.groups import DAY_MS
 from quorumlog_broker.coordinator.group_turn import Producer
 from quorumlog_broker.coordinator.groups.consumer.settings import FixedCluster, Topic
 from quorumlog_broker.coordinator.groups.shard import GroupShard

@@ -25,7 +25,7 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.transactions import TransactionStatus
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.transactions.marker_lanes import Owner
 from quorumlog_broker.coordinator.transactions.markers import MarkerQueues, MarkerRequest
 from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction

@@ -14,7 +14,7 @@ from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.records.batch import TRANSACTIONAL, BatchHeader, parse_header
 from quorumlog.records.rows import lay_out_rows
-from quorumlog.transaction_config import VerificationConfig
+from quorumlog.settings.transactions import VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.verified_appends import Sender, VerifiedAppends
 from quorumlog_broker.coordinator.runtime.verifier import Producer, Verifier

@@ -14,8 +14,8 @@ from quorumlog.messages.transactions import (
     ListTransactionsRequest,
     TransactionToExtend,
 )
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.slices import at_once
-from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
 from quorumlog_broker.coordinator.transactions.state.completion import DecidedTransaction
 from quorumlog_broker.coordinator.transactions.state.table import Partition, by_topic

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, RegisterBrokerResponse
+from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog_broker.lifecycle.lifecycle import (
     NEXT,
     RETRY_MAX_MS,
@@ -19,7 +20,6 @@ from quorumlog_broker.lifecycle.lifecycle import (
     Fatal,
     HeartbeatAnswered,
     Lifecycle,
-    LifecycleConfig,
     LifecycleEffect,
     LifecycleEvent,
     LifecycleState,
@@ -343,11 +343,11 @@ def test_a_controlled_stop_waits_for_the_controllers_consent() -> None:
 def test_a_controlled_stop_ends_at_its_time_out_or_by_a_second_stop() -> None:
     core = running()
     play(core, StopWanted(controlled=True))
-    for now_ms in range(500, 30_000, 500):
+    for now_ms in range(500, 20_000, 500):
         play(core, UNFENCED, now_ms=now_ms)
         play(core, TimerFired(), now_ms=now_ms)
         assert core.state is S.PENDING_CONTROLLED_SHUTDOWN
-    assert play(core, TimerFired(), now_ms=30_000) == [StateChanged(S.SHUTTING_DOWN)]
+    assert play(core, TimerFired(), now_ms=20_000) == [StateChanged(S.SHUTTING_DOWN)]
     core = running()
     play(core, StopWanted(controlled=True))
     assert play(core, StopWanted(controlled=False)) == [StateChanged(S.SHUTTING_DOWN)]

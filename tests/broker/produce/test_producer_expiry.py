@@ -8,9 +8,9 @@ import pytest
 from replica_cluster import Node, ReplicaCluster
 
 from quorumlog.clock import Clock
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY
 from quorumlog_broker.produce.producer_expiry import expire_producers_for_ever
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_storage.log.log import Log
 from tests.rules import rule

@@ -19,8 +19,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.controller import AlterPartitionRequest
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog.slices import Sliced
-from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.sessions import Sessions

@@ -11,9 +11,9 @@ from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.records import headers
+from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.partition.key import PartitionKey
-from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replication.fetch_position import FetchPosition
 from quorumlog_broker.replication.fetcher import Fetcher
 from quorumlog_broker.replication.follower import verified_batches

@@ -21,7 +21,7 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbea
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.shell.service import ControllerService
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.raft.events import NotLeader

@@ -19,7 +19,8 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog.records import decode_batch, headers
-from quorumlog_quorum.controller.engine.config import MAX_TRANSACTION_BYTES, ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
+from quorumlog_quorum.controller.engine.limits import MAX_TRANSACTION_BYTES
 from quorumlog_quorum.controller.engine.transaction import in_batches
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, TRANSACTION_LEVEL
 from quorumlog_quorum.metadata.frame import decode_record

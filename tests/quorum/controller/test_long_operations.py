@@ -24,7 +24,7 @@ from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest
 from quorumlog.records import Record
 from quorumlog.rpc.transport import Refused
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD
 from quorumlog_quorum.controller.shell.runner import MAX_RECORDS_AHEAD
 from quorumlog_quorum.metadata.delta import Delta

@@ -17,13 +17,13 @@ from quorumlog.messages.controller import ProbeRequest, ProbeResponse
 from quorumlog.nursery import Nursery
 from quorumlog.records import decode_batch, headers
 from quorumlog.rpc.transport import Address, Context, Identity, Listener
+from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog_quorum.disk.metadata_directory import METADATA_LOG
 from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY
 from quorumlog_quorum.metadata.snapshot_records import WrongState
 from quorumlog_quorum.metadata.unsupported import UnsupportedMetadata
 from quorumlog_quorum.node.driver import Driver
 from quorumlog_quorum.raft import Membership, Voter, VoterSet
-from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
 from quorumlog_quorum.snapshots import SnapshotHeading, values_of
 from quorumlog_storage.segment.log_config import LogConfig
 from quorumlog_storage.writer.writer import DirectoryWriter

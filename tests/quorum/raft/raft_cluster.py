@@ -16,7 +16,7 @@ from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse, VoteRequest, VoteResponse
-from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.effects import (
     AppendFetched,
     AppendLeaderChange,

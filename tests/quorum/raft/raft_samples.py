@@ -15,7 +15,7 @@ from quorumlog.messages.quorum import (
     VoteRequest,
     VoteResponse,
 )
-from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.effects import PersistQuorumState, RaftEffect, Reply, Send
 from quorumlog_quorum.raft.events import LogSynced, LogWritten, RequestReceived, ResponseReceived, Started, TimerFired
 from quorumlog_quorum.raft.log_state import LogState

@@ -8,16 +8,9 @@ from typing import Any
 import pytest
 from driver_world import WORLDS, Process, World, log_path, outcome_of
 
+from quorumlog.settings.metadata_log import NEVER, SnapshotConfig, SnapshotRetention
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
-from quorumlog_quorum.snapshot_service.snapshot_config import NEVER, SnapshotConfig
-from quorumlog_quorum.snapshots import (
-    SnapshotRetention,
-    damaged_name,
-    list_snapshots,
-    parse_snapshot_name,
-    snapshot_path,
-    verify_snapshot,
-)
+from quorumlog_quorum.snapshots import damaged_name, list_snapshots, parse_snapshot_name, snapshot_path, verify_snapshot
 from quorumlog_quorum.snapshots.log_aside import set_log_aside
 from quorumlog_quorum.snapshots.opening import SnapshotMissing
 from quorumlog_storage.directory.offset_files import LOST_OFFSETS, OffsetFile

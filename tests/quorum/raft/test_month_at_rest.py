@@ -12,7 +12,7 @@ import driver_world
 import pytest
 from driver_world import Recorder, World, log_path
 
-from quorumlog_quorum.snapshot_service.snapshot_config import SnapshotConfig
+from quorumlog.settings.metadata_log import SnapshotConfig
 
 CONFIG = SnapshotConfig()
 GAP_MS = 900_000

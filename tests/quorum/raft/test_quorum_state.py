@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog_quorum.raft.config import RaftConfig
+from quorumlog.settings.quorum import RaftConfig
 from quorumlog_quorum.raft.quorum_state import (
     CorruptQuorumState,
     QuorumState,

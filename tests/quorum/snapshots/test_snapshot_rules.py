@@ -8,14 +8,8 @@ from hypothesis import strategies as st
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog_quorum.snapshots import (
-    SnapshotId,
-    SnapshotRetention,
-    StoredSnapshot,
-    list_snapshots,
-    outdated,
-    snapshots_to_drop,
-)
+from quorumlog.settings.metadata_log import SnapshotRetention
+from quorumlog_quorum.snapshots import SnapshotId, StoredSnapshot, list_snapshots, outdated, snapshots_to_drop
 from quorumlog_quorum.snapshots.opening import is_beyond
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.batch import stamped_batches

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog_broker.api.services import HandlerLimits
+from quorumlog.settings.requests import HandlerLimits
 
 
 def check_topic_count(topics: Sequence[Any], limits: HandlerLimits) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import BIDIRECTIONAL, DOWNGRADE, UPGRADE
 from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator.consumer_groups import (
     ClassicMemberMetadata,
@@ -26,6 +25,7 @@ from quorumlog.records.coordinator.consumer_groups import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
+from quorumlog.settings.groups import BIDIRECTIONAL, DOWNGRADE, UPGRADE
 from quorumlog.slices import Pace, at_once
 from quorumlog_broker.coordinator.group_turn import DelayEnds, JoinEnds, SessionEnds, SyncEnds, Turn
 from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (

@@ -12,7 +12,6 @@ from dataclasses import replace
 from itertools import islice
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.groups import (
@@ -37,6 +36,7 @@ from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode
 from quorumlog.records.coordinator.consumer_groups import ConsumerGroupTargetAssignmentMemberKey
 from quorumlog.records.coordinator.offset_bytes import offset_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey, OffsetKey
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Pace, Sliced, begin
 from quorumlog_broker.coordinator.group_turn import (
     GROUP_UNITS,

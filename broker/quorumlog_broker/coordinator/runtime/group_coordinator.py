@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Sliced
 from quorumlog_broker.coordinator.groups.consumer.settings import Cluster
 from quorumlog_broker.coordinator.groups.shard import GroupShard

@@ -7,10 +7,10 @@ from random import Random
 from uuid import UUID
 
 from quorumlog.clock import Clock
-from quorumlog.group_config import GroupConfig
 from quorumlog.ids import Epoch, NodeId, Uuid
 from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.nursery import Nursery
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinators import Coordinators
 from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator

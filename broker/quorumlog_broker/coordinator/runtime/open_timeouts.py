@@ -17,7 +17,7 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.messages.transactions import ListedTransaction
 from quorumlog.nursery import Nursery
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren, joint_may_be_used
 from quorumlog_broker.coordinator.transactions.state.table import NAMES, ONGOING, PREPARED
 from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS, Opener, open_for_long

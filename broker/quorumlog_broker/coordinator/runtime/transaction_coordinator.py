@@ -13,8 +13,8 @@ from quorumlog.messages.joint import ListedJointGroup
 from quorumlog.messages.transactions import AddOffsetsToTxnRequest, ListedTransaction, ListTransactionsRequest
 from quorumlog.records import CorruptRecords
 from quorumlog.records.batch import NO_PRODUCER
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.slices import Sliced
-from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import in_turns
 from quorumlog_broker.coordinator.runtime.coordinator import Coordinator, Node, State
 from quorumlog_broker.coordinator.runtime.loading import Portion

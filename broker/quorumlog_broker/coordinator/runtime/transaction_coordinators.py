@@ -8,7 +8,7 @@ from quorumlog.clock import Clock
 from quorumlog.ids import Epoch, NodeId
 from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.nursery import Nursery
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State
 from quorumlog_broker.coordinator.runtime.coordinators import Coordinators

@@ -16,7 +16,7 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
-from quorumlog.transaction_config import TransactionConfig, VerificationConfig
+from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.add_partitions import add_partitions_to_transactions
 from quorumlog_broker.coordinator.runtime.coordinator import Caller

@@ -20,7 +20,7 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords, parse_header
 from quorumlog.records.batch import BatchHeader
-from quorumlog.transaction_config import VerificationConfig
+from quorumlog.settings.transactions import VerificationConfig
 from quorumlog.turn import Signal, Turn
 from quorumlog_broker.coordinator.runtime.verifier import Producer, Verifier
 from quorumlog_broker.produce.pending_append import AppendResult, PendingAppend

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from quorumlog.records.coordinator.transactions import TransactionKey, TransactionValue
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.transactions.state.states import SweepGoesOn, TransactionTurn
 from quorumlog_broker.coordinator.transactions.state.table import IDLE, TransactionTable
 

@@ -22,7 +22,7 @@ from quorumlog.records.coordinator.transactions import (
     NO_TIMESTAMP,
     TransactionValue,
 )
-from quorumlog.transaction_config import MAX_ID_BYTES, TransactionConfig
+from quorumlog.settings.transactions import MAX_ID_BYTES, TransactionConfig
 from quorumlog_broker.coordinator.transactions.end import Ending
 from quorumlog_broker.coordinator.transactions.state.states import States, TransactionTurn, told
 from quorumlog_broker.coordinator.transactions.state.table import EMPTY, LAST_EPOCH, ONGOING, PREPARED, TransactionTable

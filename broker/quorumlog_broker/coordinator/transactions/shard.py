@@ -30,8 +30,8 @@ from quorumlog.messages.transactions import (
 from quorumlog.records.coordinator import TRANSACTION_TYPES, CoordinatorRecord, decode
 from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointKey
 from quorumlog.records.coordinator.transactions import TransactionKey
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.slices import Sliced
-from quorumlog.transaction_config import TransactionConfig
 from quorumlog_broker.coordinator.transactions.describe import Describe
 from quorumlog_broker.coordinator.transactions.end import Ending
 from quorumlog_broker.coordinator.transactions.expiry import Expiry

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,10 +61,10 @@ def lint(config: FileOption, output_format: OutputOption = Format.TABLE) -> None
 @config_app.command("show")
 def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) -> None:
     """Show every setting as the node would read it from file, environment and defaults."""
-    from quorumlog_server.config.config import read_config
+    from quorumlog_server.config.config import read_config, shown
 
     output.use(output_format)
-    values = {name: _plain(value) for name, value in asdict(read_config(str(config), (), os.environ)).items()}
+    values = {name: _plain(value) for name, value in shown(read_config(str(config), (), os.environ)).items()}
     output.show(("SETTING", "VALUE"), list(values.items()), values)
 
 

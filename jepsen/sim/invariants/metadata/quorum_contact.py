@@ -83,7 +83,7 @@ class QuorumContact(Invariant):
         if machine.resumed_ns >= 0 and now_ns - machine.resumed_ns <= GRACE_MS * NS_PER_MS:
             return
         silence_ms = (now_ns - self._heard_majority_ns(machine, known)) // NS_PER_MS
-        if silence_ms > machine.config.quorum_fetch_timeout_ms * _TIMEOUTS + _SLACK_MS:
+        if silence_ms > machine.config.quorum.fetch_timeout_ms * _TIMEOUTS + _SLACK_MS:
             what = f"{machine.host}, which leads {known.epoch}, takes a change up to {known.end}"
             self._findings.broken("write-without-a-quorum", f"{what}; no majority was heard for {silence_ms} ms")
 

@@ -104,7 +104,7 @@ class RetentionInvariants(Invariant):
             plane = data_plane_of(machine)
             assert plane is not None, f"{machine.host} has not healed"
             for replica in plane.registry.replicas.values():
-                self._check_expired(machine, replica, machine.config.log_retention_check_interval_ms)
+                self._check_expired(machine, replica, machine.config.replication.retention_check_interval_ms)
 
     def _check_expired(self, machine: Machine, replica: Replica, interval_ms: int) -> None:
         """interval_ms: `log.retention.check.interval.ms`. The settings have not changed for so long."""

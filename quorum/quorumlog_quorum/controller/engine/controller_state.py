@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.messages.common import FeatureRange
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.pending import Pending
 from quorumlog_quorum.controller.engine.sessions import Sessions
 from quorumlog_quorum.controller.partitions.unclean_recovery import Recoveries
+from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.registration import BrokerRegistration, ControllerRegistration, is_reserved_directory
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class Announced:
 class ControllerState:
     """elections_wanted: a partition without a leader may be given one now; an operation of its own will look.
 
-    incarnation: of the cluster, as this node's directories say. voter_ids: of the quorum now.
+    incarnation: of the cluster, as this node's directories say. voter_ids: of the quorum now. supported: the levels of
+    features that this software supports; a new cluster begins at the highest.
     announced: what nodes support, as they have told this active controller.
     recoveries: partitions whose replicas are asked for their logs.
     minimum_raised_end: exclusive end of the newest record that raised a min.insync.replicas. What was committed before
@@ -61,6 +63,7 @@ class ControllerState:
     rng: Random
     sessions: Sessions
     incarnation: ClusterIncarnation = FIRST
+    supported: tuple[FeatureRange, ...] = SUPPORTED
     voter_ids: Callable[[], Iterable[NodeId]] = tuple
     recoveries: Recoveries = field(init=False)
     announced: Announced = field(default_factory=Announced)

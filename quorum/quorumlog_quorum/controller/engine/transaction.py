@@ -14,7 +14,8 @@ from collections.abc import Sequence
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import BeginTransactionRecord, EndTransactionRecord
-from quorumlog_quorum.controller.engine.config import MAX_TRANSACTION_BYTES, ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
+from quorumlog_quorum.controller.engine.limits import MAX_TRANSACTION_BYTES
 from quorumlog_quorum.controller.engine.operation import Operation, Slice
 from quorumlog_quorum.metadata.features import TRANSACTION_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record

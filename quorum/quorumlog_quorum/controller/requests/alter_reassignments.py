@@ -21,8 +21,8 @@ from quorumlog.messages.reassignments import (
     ReassignableTopicResult,
 )
 from quorumlog.slices import Sliced
-from quorumlog_quorum.controller.engine.config import MAX_REASSIGNED_PER_REQUEST
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
+from quorumlog_quorum.controller.engine.limits import MAX_REASSIGNED_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Brokers, TopicRules, Wish, copies, partition_change
 from quorumlog_quorum.controller.partitions.placement import bad_assignment
 from quorumlog_quorum.controller.partitions.reassignment import Assignment, cancelled, merged, present, without

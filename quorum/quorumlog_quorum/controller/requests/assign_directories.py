@@ -19,8 +19,8 @@ from quorumlog.messages.controller import (
     DirectoryAssignmentResult,
 )
 from quorumlog.slices import Sliced
-from quorumlog_quorum.controller.engine.config import MAX_ASSIGNMENTS_PER_REQUEST
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
+from quorumlog_quorum.controller.engine.limits import MAX_ASSIGNMENTS_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Wish, partition_change
 from quorumlog_quorum.controller.requests.broker_epoch import registered
 from quorumlog_quorum.controller.sweeps.change_partitions import want_recovery

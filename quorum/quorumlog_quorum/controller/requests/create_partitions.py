@@ -17,8 +17,8 @@ from quorumlog.messages.admin import (
     CreatePartitionsResult,
     PartitionsOfTopic,
 )
-from quorumlog_quorum.controller.engine.config import MAX_PARTITIONS_PER_REQUEST
 from quorumlog_quorum.controller.engine.draft import Draft
+from quorumlog_quorum.controller.engine.limits import MAX_PARTITIONS_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Brokers
 from quorumlog_quorum.controller.partitions.placement import (
     bad_assignment,

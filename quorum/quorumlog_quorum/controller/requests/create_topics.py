@@ -20,12 +20,13 @@ from quorumlog.messages.cluster import (
     DescribedConfig,
 )
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog.slices import Sliced
 from quorumlog.topic_config import validate_all, validate_words
 from quorumlog.topic_name import collision_key, validate_topic_name
-from quorumlog_quorum.controller.engine.config import MAX_PARTITIONS_PER_REQUEST, ControllerConfig
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft
+from quorumlog_quorum.controller.engine.limits import MAX_PARTITIONS_PER_REQUEST
 from quorumlog_quorum.controller.partitions.election import Brokers
 from quorumlog_quorum.controller.partitions.placement import (
     bad_assignment,

@@ -160,7 +160,7 @@ def _turn(update: FeatureUpdate) -> int:
 
 
 def _check_support(draft: Draft, update: FeatureUpdate) -> None:
-    own = draft.state.config.supported
+    own = draft.state.supported
     if update.name == KAFKAS_OWN:
         text = (
             "that numbering is Kafka's own, and this cluster does not use it; its level is quorumlog.metadata.version"

@@ -10,7 +10,7 @@ from quorumlog.ids import NodeId
 from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Context, Transport
-from quorumlog_quorum.controller.engine.config import ControllerConfig
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.engine.failure_detector import (
     DetectorEffect,
     FailureDetector,

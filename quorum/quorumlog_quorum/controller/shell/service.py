@@ -18,14 +18,15 @@ from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset
 from quorumlog.messages.admin import UpdateFeaturesRequest
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest, GetReplicaLogInfoResponse, RegisterBrokerRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Context, Transport
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.activation import has_adopted
 from quorumlog_quorum.controller.core import Controller
-from quorumlog_quorum.controller.engine.config import MAX_WAITING_OPERATIONS, ControllerConfig
 from quorumlog_quorum.controller.engine.failure_detector import Target
+from quorumlog_quorum.controller.engine.limits import MAX_WAITING_OPERATIONS
 from quorumlog_quorum.controller.partitions.unclean_recovery import Ask
 from quorumlog_quorum.controller.requests.requests import RULES, Deadline, Rule
 from quorumlog_quorum.controller.shell.activation_wait import ActivationWait
@@ -35,6 +36,7 @@ from quorumlog_quorum.controller.shell.kraft_version import names_kraft_version,
 from quorumlog_quorum.controller.shell.log_end_calls import LogEndCalls
 from quorumlog_quorum.controller.shell.runner import MetadataDriver, OperationRunner
 from quorumlog_quorum.metadata.delta import Delta
+from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.topic_settings import IGNORED, ignored
@@ -66,12 +68,16 @@ class ControllerService:
         nursery: Nursery,
         loader: MetadataLoader,
         cluster_incarnation: ClusterIncarnation = FIRST,
+        supported: tuple[FeatureRange, ...] = SUPPORTED,
     ) -> None:
+        """supported: the levels of features that this software supports."""
         self.node_id = node_id
         self.config = config
         self._clock = clock
         self._loader = loader
-        self._core = Controller(cluster_id=cluster_id, config=config, rng=rng, incarnation=cluster_incarnation)
+        self._core = Controller(
+            cluster_id=cluster_id, config=config, rng=rng, incarnation=cluster_incarnation, supported=supported
+        )
         self._runner = OperationRunner(self._core, clock, on_not_leader=self._resign, on_later_end=self._arm_anew)
         self._waiters = CommitWaiters()
         self._reads = ConfirmedReads(lambda: self._runner.high_watermark, self._not_controller)

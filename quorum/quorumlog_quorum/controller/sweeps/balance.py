@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from immutables import Map
 
 from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.settings.controller import ControllerConfig
 from quorumlog.slices import Sliced
-from quorumlog_quorum.controller.engine.config import ControllerConfig
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import Election, TopicRules, Wish
 from quorumlog_quorum.controller.sweeps.change_partitions import change_partitions

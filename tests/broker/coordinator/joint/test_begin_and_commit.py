@@ -10,7 +10,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import CommitJointResponse, JointChildRef
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JointKey, unpack
-from quorumlog.transaction_config import JointConfig, TransactionConfig
+from quorumlog.settings.transactions import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.placement import partition_of
 from quorumlog_broker.coordinator.transactions.joint import begin, checks
 from quorumlog_broker.coordinator.transactions.joint.begin import child_id

@@ -10,7 +10,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.joint import AbortJointResponse
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JointKey
-from quorumlog.transaction_config import JointConfig, TransactionConfig
+from quorumlog.settings.transactions import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.transactions.joint import abort, expiry, given_up
 from tests.broker.coordinator.joint.joint_world import HERE, R1, R2, THERE, G, JointWorld
 from tests.broker.coordinator.transaction_world import FIRST_ID, A

@@ -21,7 +21,7 @@ from quorumlog.messages.joint import JointChildRef, JointFact
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import GivenUpKey, JointChild, JointKey, JointValue, unpack
 from quorumlog.records.coordinator.transactions import TransactionStatus as S
-from quorumlog.transaction_config import JointConfig, TransactionConfig
+from quorumlog.settings.transactions import JointConfig, TransactionConfig
 from quorumlog_broker.coordinator.turn import Write
 from tests.broker.coordinator.joint.joint_world import HERE, THERE, Child, JointWorld
 from tests.broker.coordinator.transaction_world import A, B

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog.transaction_config import DAY_MS
+from quorumlog.settings.transactions import DAY_MS
 from quorumlog_broker.coordinator.turn import Write
 from tests.broker.coordinator.joint.joint_world import Child, JointWorld
 from tests.broker.coordinator.transaction_world import A, B

@@ -15,7 +15,7 @@ from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import ListedTransaction
 from quorumlog.nursery import Nursery
-from quorumlog.transaction_config import DAY_MS, TransactionConfig
+from quorumlog.settings.transactions import DAY_MS, TransactionConfig
 from quorumlog_broker.coordinator.runtime import open_timeouts
 from quorumlog_broker.coordinator.runtime.open_timeouts import OpenTimeouts
 from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS

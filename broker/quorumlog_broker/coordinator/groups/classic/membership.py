@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import JoinGroupRequest, JoinGroupResponse
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.group_turn import Call, SessionEnds, Turn
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member, Protocols, State
 from quorumlog_broker.coordinator.groups.classic.rebalance import GROUP_VERSION, Rebalance

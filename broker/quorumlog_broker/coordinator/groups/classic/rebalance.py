@@ -6,9 +6,9 @@ The states and the order of the steps are Kafka's GroupMetadataManager, the part
 from __future__ import annotations
 
 from quorumlog.errors import ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import JoinGroupResponse, SyncGroupResponse
 from quorumlog.records.coordinator.offsets import GroupMetadataKey
+from quorumlog.settings.groups import GroupConfig
 from quorumlog_broker.coordinator.group_turn import DelayEnds, JoinEnds, SessionEnds, SyncEnds, Turn
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member, State
 

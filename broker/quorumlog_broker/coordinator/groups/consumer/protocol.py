@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_config import GroupConfig
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     DescribedConsumerGroup,
 )
+from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Pace, Sliced
 from quorumlog_broker.coordinator.group_turn import GROUP_UNITS, Call, Turn
 from quorumlog_broker.coordinator.groups.consumer.classic_members import ClassicMembers

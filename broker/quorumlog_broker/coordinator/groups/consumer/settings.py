@@ -12,8 +12,8 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
-from quorumlog.group_config import ConsumerGroupConfig, GroupConfig
 from quorumlog.ids import Uuid
+from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
 
 HASHES = 8_192  # of topics that are remembered
 

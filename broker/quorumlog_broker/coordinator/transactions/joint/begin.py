@@ -12,7 +12,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import BeginJointRequest, BeginJointResponse
 from quorumlog.records.coordinator.joint import Cause, GivenUpKey, JointChild
 from quorumlog.records.coordinator.transactions import TransactionValue
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.placement import java_hash, kafka_abs, partition_of
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     Refusal,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import CommitJointRequest, CommitJointResponse, JointChildRef
 from quorumlog.records.coordinator.joint import CHILD, Fact, JointKey, JointValue, pack
+from quorumlog.settings.transactions import JointConfig
 from quorumlog.slices import Sliced, begin
-from quorumlog.transaction_config import JointConfig
 from quorumlog_broker.coordinator.transactions.joint.begin import not_open
 from quorumlog_broker.coordinator.transactions.joint.checks import (
     MAX_CHILDREN,

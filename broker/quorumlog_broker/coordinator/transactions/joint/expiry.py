@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from quorumlog.records.coordinator.joint import GivenUpKey, JointKey, JointKind
-from quorumlog.transaction_config import JointConfig
+from quorumlog.settings.transactions import JointConfig
 from quorumlog_broker.coordinator.transactions.joint.given_up import GivenUp
 from quorumlog_broker.coordinator.transactions.joint.preparing import Preparing
 from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup

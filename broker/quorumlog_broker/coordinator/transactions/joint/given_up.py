@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 
 from quorumlog.records.coordinator.joint import GivenUpKey, GivenUpValue
-from quorumlog.transaction_config import JointConfig
+from quorumlog.settings.transactions import JointConfig
 from quorumlog_broker.coordinator.transactions.state.states import TransactionTurn
 from quorumlog_broker.coordinator.transactions.state.table import TransactionTable
 

@@ -14,7 +14,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionStatus,
     TransactionValue,
 )
-from quorumlog.transaction_config import TransactionConfig
+from quorumlog.settings.transactions import TransactionConfig
 from quorumlog_broker.coordinator.transactions.state.table import LAST_EPOCH, MOVES, ONGOING, PREPARED, TransactionTable
 from quorumlog_broker.coordinator.turn import Turn
 from quorumlog_storage.producers.producer_state import EPOCH_PER_TRANSACTION

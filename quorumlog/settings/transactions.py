@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from quorumlog.node_settings import NodeKey, number, parse_bool, setting
+from quorumlog.settings.key import NodeKey, number, parse_bool, setting
 from quorumlog.topic_config import MAX_LONG
 
 DAY_MS = 24 * 3_600_000

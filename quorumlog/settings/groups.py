@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quorumlog.node_settings import MAX_INT, NodeKey, number, parse_list, setting
+from quorumlog.setting_types import MAX_INT
+from quorumlog.settings.key import NodeKey, number, parse_list, setting
 
 DAY_MS = 24 * 3_600_000
 UNIFORM, RANGE = "uniform", "range"  # server-side assignors (KIP-848)
@@ -174,7 +175,7 @@ class GroupConfig:
     )
     offsets_retention_ms: int = setting(
         number("offsets.retention.minutes", 10_080, 1, "How long the offsets of an empty group are kept."),
-        times=_MINUTE_MS,
+        made=lambda minutes: minutes * _MINUTE_MS,
     )
     offsets_retention_check_interval_ms: int = setting(
         number("offsets.retention.check.interval.ms", 600_000, 1, "Time between two looks for offsets to forget.")

@@ -5,17 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from quorumlog.settings.key import number, setting, size
+
 if TYPE_CHECKING:
     from random import Random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaftConfig:
-    election_timeout_ms: int = 500  # a voter without a leader waits this plus rand(0..this) before an election
-    fetch_timeout_ms: int = 1_000  # a follower without a good answer for so long starts an election
+    fetch_timeout_ms: int = setting(
+        number("controller.quorum.fetch.timeout.ms", 1_000, 10, "Silence of the quorum's leader before an election.")
+    )
+    election_timeout_ms: int = setting(  # a voter without a leader waits this plus rand(0..this) before an election
+        number(
+            "controller.quorum.election.timeout.ms", 500, 10, "How long a candidate waits, plus up to as much again."
+        )
+    )
+    fetch_snapshot_max_bytes: int = setting(
+        size("controller.quorum.fetch.snapshot.max.bytes", 1 << 20, 1, "Most bytes of a snapshot in one answer.")
+    )
     fetch_max_wait_ms: int = 500  # the longest time for which a leader parks a fetch
     fetch_max_bytes: int = 1024 * 1024  # of records in one response; a single batch may be larger
-    fetch_snapshot_max_bytes: int = 1024 * 1024  # of a snapshot in one response
     high_watermark_hold_ms: int = 10  # the longest time for which a high watermark waits for records that carry it
     observer_pause_ms: int = 1  # between two rounds of answers to observers, for each of them: an answer is a message
     observer_round_max_ms: int = 250  # the longest time between two rounds

@@ -1,0 +1,50 @@
+"""How many connections there may be: of a listener, and of one address to all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.errors import ApiError
+from quorumlog.setting_types import MAX_INT
+from quorumlog.settings.key import NodeKey, number, setting
+from quorumlog.topic_config import ConfigKey, Kind, parse_text
+
+CONNECTIONS, CONNECTIONS_OF_ADDRESS = "max.connections", "max.connections.per.ip"
+ADDRESSES = "max.connections.per.ip.overrides"
+
+OF_LISTENER = number(
+    CONNECTIONS, 10_000, 1, "Connections per listener for clients; a further one is closed at once."
+)  # the wire obeys it (`quorumlog.wire.limits`)
+OVERRIDES = ConfigKey(
+    name=ADDRESSES,
+    kind=Kind.LIST,
+    default="",
+    pattern=r"[0-9a-zA-Z._%:-]+:[0-9]{1,9}",
+    hint=" of HOST:CONNECTIONS, as in 10.0.0.7:100",
+    doc="Other maxima than `max.connections.per.ip`, as HOST:CONNECTIONS,...; 0 lets nobody in. All addresses of a "
+    "name have its maximum, each by itself.",
+)
+
+
+def _addresses(text: str) -> str:
+    """Raises ValueError."""
+    try:
+        parse_text(OVERRIDES, text)
+    except ApiError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionSettings:
+    of_address: int = setting(
+        number(
+            CONNECTIONS_OF_ADDRESS,
+            MAX_INT,
+            1,
+            "Connections from one address to all listeners for clients; a further one is closed at once.",
+        )
+    )
+    overrides: str = setting(
+        NodeKey(name=OVERRIDES.name, parse=_addresses, default=OVERRIDES.default, doc=OVERRIDES.doc)
+    )

@@ -1,0 +1,40 @@
+"""How a node's process is watched, and what it shows to peers that ask for more than they need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.settings.key import flag, maybe, parse_int, setting, word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSettings:
+    metrics_port: int | None = setting(
+        maybe("metrics.port", parse_int, "Port of /healthz, /readyz and /metrics; 0 takes a free port. Not in Kafka.")
+    )
+    metrics_host: str = setting(word("metrics.host", "127.0.0.1", "Address for metrics.port. Not in Kafka."))
+    log_format: str = setting(
+        word(
+            "log.format",
+            "console",
+            "Format of the log: console or json. Not in Kafka.",
+            choices=("console", "json"),
+        )
+    )
+    log_level: str = setting(
+        word(
+            "log.level",
+            "info",
+            "debug, info, warning or error. Not in Kafka.",
+            choices=("debug", "info", "warning", "error"),
+        )
+    )
+    secret_in_clear: bool = setting(
+        flag(
+            "cluster.secret.in.clear",
+            False,
+            "Take the secret itself from nodes of software that proves nothing, and show it to them. Only while such "
+            "nodes are upgraded. Not in Kafka.",
+        )
+    )
+    rpc_reflection: bool = setting(flag("rpc.reflection", False, "Serve gRPC reflection. Not in Kafka."))
