@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorumlog.client.admin_transactions import TransactionCoordinator
-from quorumlog.client.errors import NoProtocol
-from quorumlog.client.joint_errors import NOT_OURS, NotOurs
+from quorumlog.client.errors import NOT_OURS, NoProtocol, NotOurs
 from quorumlog.client.link import Link, check
 from quorumlog.ids import NodeId
 from quorumlog.messages.joint import (

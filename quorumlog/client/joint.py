@@ -14,8 +14,16 @@ from typing import Any
 
 from quorumlog.client.admin_joint import joint_groups
 from quorumlog.client.admin_transactions import TransactionCoordinator
-from quorumlog.client.errors import NoProtocol, RequestFailed, Unavailable
-from quorumlog.client.joint_errors import NO_JOINT, NOT_OURS, NoJointTransactions, NotOurs, refused
+from quorumlog.client.errors import (
+    NO_JOINT,
+    NOT_OURS,
+    NoJointTransactions,
+    NoProtocol,
+    NotOurs,
+    RequestFailed,
+    Unavailable,
+    refused,
+)
 from quorumlog.client.linked import Linked
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
