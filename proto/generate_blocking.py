@@ -92,7 +92,7 @@ def generated(client: Client) -> str:
                     homes[name] = home
     lines = [f'"""Written by `proto/generate_blocking.py` from `{client.asynchronous}`; change that one."""', ""]
     lines += ["from __future__ import annotations", "", "from quorumlog.client import real_edges as edge"]
-    lines += ["from quorumlog.client.blocking_base import Blocking"]
+    lines += ["from quorumlog.client.handover.loop import Blocking"]
     lines += [f"from {home} import {name}" for name, home in sorted(homes.items())]
     lines += ["", "", f"class {client.name}(Blocking):", f'    """`{client.asynchronous}` without `await`."""', ""]
     lines += [f"    _client: {client.asynchronous}", "", _indented(client.init)]

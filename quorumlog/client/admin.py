@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quorumlog.client.admin_cluster import ClusterAdmin
-from quorumlog.client.admin_groups import GroupAdmin
-from quorumlog.client.admin_joint import JointAdmin
-from quorumlog.client.admin_logs import LogAdmin
-from quorumlog.client.admin_partitions import PartitionAdmin
-from quorumlog.client.admin_transactions import TransactionAdmin
-from quorumlog.client.config_batches import ConfigBatches
-from quorumlog.client.config_change import ConfigChange, alterable
+from quorumlog.client.administration.cluster import ClusterAdmin
+from quorumlog.client.administration.config_batches import ConfigBatches
+from quorumlog.client.administration.config_change import ConfigChange, alterable
+from quorumlog.client.administration.groups import GroupAdmin
+from quorumlog.client.administration.joint import JointAdmin
+from quorumlog.client.administration.logs import LogAdmin
+from quorumlog.client.administration.partitions import PartitionAdmin
+from quorumlog.client.administration.transactions import TransactionAdmin
+from quorumlog.client.cluster.link import check
+from quorumlog.client.cluster.linked import Linked
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.cluster.retried_change import Change
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import check
-from quorumlog.client.linked import Linked
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.retried_change import Change
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset, Uuid

@@ -22,19 +22,19 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.client import real_edges as edge
 from quorumlog.client.blocking_admin import Admin
-from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.blocking_consumer import Consumer
-from quorumlog.client.blocking_transaction import BlockingTransaction
+from quorumlog.client.handover.loop import Blocking
+from quorumlog.client.handover.transaction import BlockingTransaction
 
 if TYPE_CHECKING:
+    from quorumlog.client.batches.delivery import ArrowDelivery, DeliveredRange, Delivery, RecordMetadata
+    from quorumlog.client.batches.numbering import Identity
+    from quorumlog.client.batches.record_parts import HeadersLike
     from quorumlog.client.blocking_consumer import BlockingCallback
-    from quorumlog.client.delivery import ArrowDelivery, DeliveredRange, Delivery, RecordMetadata
+    from quorumlog.client.cluster.topic_limit import BatchLimit
     from quorumlog.client.group.subscribed import Start
     from quorumlog.client.group_metadata import GroupMetadata
-    from quorumlog.client.numbering import Identity
     from quorumlog.client.producer import AsyncProducer, ProducerStats
-    from quorumlog.client.record_parts import HeadersLike
-    from quorumlog.client.topic_limit import BatchLimit
     from quorumlog.ids import Uuid
 
 HANDOVER_LIMIT = 20_000  # records between the callers' threads and the loop

@@ -7,25 +7,25 @@ from typing import Any
 
 from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE, AsyncAdmin, NewTopic
-from quorumlog.client.admin_groups import GroupDescription
-from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
-from quorumlog.client.admin_transactions import (
+from quorumlog.client.administration.config_change import ConfigChange
+from quorumlog.client.administration.export_partition import ExportedPart
+from quorumlog.client.administration.groups import GroupDescription
+from quorumlog.client.administration.hanging import HangingTransaction
+from quorumlog.client.administration.import_topic import Source
+from quorumlog.client.administration.partitions import ElectionType, PartitionOutcome, Reassignment
+from quorumlog.client.administration.ranges import RangeQuery
+from quorumlog.client.administration.transactions import (
     OpenProducer,
     Outcome,
     TransactionDescription,
     TransactionListing,
     TransactionPlace,
 )
-from quorumlog.client.blocking_base import Blocking
-from quorumlog.client.config_change import ConfigChange
-from quorumlog.client.export_partition import ExportedPart
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.client.hanging import HangingTransaction
-from quorumlog.client.import_topic import Source
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.client.group.offsets import CommittedOffset
+from quorumlog.client.handover.loop import Blocking
 from quorumlog.client.offsets import FoundOffset
-from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
 from quorumlog.messages.admin import (

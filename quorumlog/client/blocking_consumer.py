@@ -16,17 +16,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.blocking_base import Blocking
 from quorumlog.client.errors import CalledBack
+from quorumlog.client.handover.loop import Blocking
 
 if TYPE_CHECKING:
+    from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
     from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
-    from quorumlog.client.fetch_position import Chunk, TopicPartition
+    from quorumlog.client.fetching.position import Chunk, TopicPartition
     from quorumlog.client.group.listener import Callback
+    from quorumlog.client.group.offsets import CommittedOffset
     from quorumlog.client.group.subscribed import Offsets, Start
     from quorumlog.client.group_metadata import GroupMetadata
-    from quorumlog.client.group_offsets import CommittedOffset
-    from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
     from quorumlog.ids import Epoch
 
     BlockingCallback = Callable[[list[TopicPartition]], None]

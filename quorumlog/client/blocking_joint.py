@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.blocking_base import Blocking
+from quorumlog.client.handover.loop import Blocking
 from quorumlog.client.joint import AsyncJoint
 from quorumlog.messages.joint import (
     AbortJointRequest,

@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from quorumlog.client.cluster.link import Link
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.errors import ClientClosed, ConfigError, TopicReplaced, WokenUp
 from quorumlog.client.extras import importing_arrow
-from quorumlog.client.fetch_loop import FetchLoop
-from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.loop import FetchLoop
+from quorumlog.client.fetching.position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.progress import Progress
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group.subscribed import GroupMember, Start
-from quorumlog.client.link import Link
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
-from quorumlog.client.progress import Progress
 from quorumlog.clock import Clock
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.nursery import Nursery

@@ -132,9 +132,9 @@ class NotOurs(NoJointTransactions):
 
 
 class JointRefused(RequestFailed):
-    """The coordinator has refused a BeginJoint, a CommitJoint or a ForgetJoint (decision 112). Nothing was decided by it.
+    """The coordinator has refused a BeginJoint, a CommitJoint or a ForgetJoint. Nothing was decided by it.
 
-    The class says which rule has spoken; the text is the coordinator's, with the names of Spark's options.
+    The class says which rule has spoken (decision 112); the text is the coordinator's, and names Spark's options.
     """
 
 

@@ -12,8 +12,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.client.admin_joint import joint_groups
-from quorumlog.client.admin_transactions import TransactionCoordinator
+from quorumlog.client.administration.joint import joint_groups
+from quorumlog.client.administration.transactions import TransactionCoordinator
+from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.errors import (
     NO_JOINT,
     NOT_OURS,
@@ -24,7 +25,6 @@ from quorumlog.client.errors import (
     Unavailable,
     refused,
 )
-from quorumlog.client.linked import Linked
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import (

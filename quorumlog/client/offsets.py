@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from quorumlog.client.cluster.link import Link, check
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.link import Link, check
-from quorumlog.client.metadata_cache import NO_ID
+from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid

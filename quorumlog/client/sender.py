@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
+from quorumlog.client.batches.accumulator import Accumulator, Batch, TopicPartition
+from quorumlog.client.batches.numbering import Identity
+from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, SilenceWatch
+from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
-from quorumlog.client.hung_leaders import PATIENCE_MS, SilenceWatch
-from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
-from quorumlog.client.metadata_cache import NO_ID
-from quorumlog.client.numbering import Identity
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.transactions.driver import SOON_MS, TransactionDriver
 from quorumlog.errors import ErrorCode

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.delivery import DeliveredRange
+from quorumlog.client.batches.delivery import DeliveredRange
 from quorumlog.client.errors import (
     CheckpointRolledBack,
     ChildNotOpen,

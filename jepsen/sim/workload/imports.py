@@ -18,8 +18,8 @@ from jepsen.sim.invariants.level_states import TAKES_AN_IMPORT
 from jepsen.sim.workload.levels import SAFE_DOWNGRADE
 from jepsen.sim.workload.topics import Topic
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.administration.import_topic import TopicImport
 from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.import_topic import TopicImport
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.admin import FeatureUpdate

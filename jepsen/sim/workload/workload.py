@@ -35,8 +35,8 @@ from jepsen.sim.workload.operator import Operator
 from jepsen.sim.workload.reassignments import ReassignmentChore
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.batches.delivery import Delivery
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
-from quorumlog.client.delivery import Delivery
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.ids import NodeId, Offset

@@ -6,19 +6,19 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
 
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import ConfigError, NotAssigned, TopicReplaced
-from quorumlog.client.fetch_loop import FetchLoop
-from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.fetching.loop import FetchLoop
+from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.client.fetching.progress import Progress, ReadTo
 from quorumlog.client.group.commits import end_turn
 from quorumlog.client.group.effects import State
 from quorumlog.client.group.listener import Callback, Listener
+from quorumlog.client.group.offsets import CommittedOffset, check_offset
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.group_offsets import CommittedOffset, check_offset
-from quorumlog.client.link import Link
 from quorumlog.client.offsets import Place
 from quorumlog.client.options import ConsumerOptions
-from quorumlog.client.progress import Progress, ReadTo
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset, Uuid
 from quorumlog.internal_topics import is_internal

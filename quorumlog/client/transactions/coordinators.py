@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import DescribeFeaturesRequest, FindCoordinatorRequest, FindCoordinatorResponse

@@ -25,9 +25,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from quorumlog.client.batches.numbering import Identity
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.numbering import Identity
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
     ProducerFenced,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup

@@ -10,7 +10,7 @@ from quorumlog.client.admin import NewTopic
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset, show_uuid

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
+from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.position import Chunk, Position, TopicPartition
 from quorumlog.client.offsets import EARLIEST
-from quorumlog.client.ranges import RangeQuery
 from quorumlog.ids import Offset, Uuid, show_uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.fetch import AbortedTransaction, OffsetRange

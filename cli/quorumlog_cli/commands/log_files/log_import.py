@@ -27,7 +27,7 @@ PAUSED = "retention.paused"
 
 @dataclass(frozen=True, slots=True)
 class PartitionToImport:
-    """A `quorumlog.client.import_topic.Source`."""
+    """A `quorumlog.client.administration.import_topic.Source`."""
 
     disk: Disk
     examined: Examined
@@ -185,7 +185,7 @@ def _import(
     found: Sequence[Examined], name: str, replication: int, settings: Mapping[str, str],
     servers: str | None, profile: str | None, options: list[str] | None,
 ) -> None:  # fmt: skip
-    from quorumlog.client.import_topic import OtherSource
+    from quorumlog.client.administration.import_topic import OtherSource
     from quorumlog_storage.edge.disk import RealDisk
 
     disk = RealDisk()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from quorumlog.client.link import Link
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.options import CommonOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.rpc.transport import Transport

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from quorumlog.client.accumulator import Headers
+from quorumlog.client.batches.accumulator import Headers
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ApiError
 from quorumlog.records.plain import check_timestamps

@@ -14,8 +14,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.link import Link, check
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.common import ConfigEntry

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from quorumlog.client.metadata_cache import NO_ID
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import AbortedTransaction

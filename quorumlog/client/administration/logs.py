@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
+from quorumlog.client.administration.import_topic import Source, TopicImport
+from quorumlog.client.administration.ranges import RangeQuery, describe_ranges
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.export_partition import ExportedPart, PartitionExport
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.import_topic import Source, TopicImport
-from quorumlog.client.link import Link, check
+from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import FoundOffset, by_leader, resolve_offsets, resolve_ranges
-from quorumlog.client.ranges import RangeQuery, describe_ranges
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset, Uuid
 from quorumlog.messages.admin import (

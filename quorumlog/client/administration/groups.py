@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_coordinator import GroupCoordinator
-from quorumlog.client.group_offsets import CommittedOffset, fetch_offsets, topics_to_commit, topics_to_fetch
-from quorumlog.client.link import Link, check
+from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.client.group.coordinator import GroupCoordinator
+from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets, topics_to_commit, topics_to_fetch
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import ListedGroup, ListGroupsRequest, ListGroupsResponse

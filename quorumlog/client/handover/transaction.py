@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 
-from quorumlog.client.blocking_base import LoopThread
+from quorumlog.client.handover.loop import LoopThread
 from quorumlog.client.transactions.driver import TransactionScope
 
 

@@ -13,8 +13,8 @@ from collections.abc import Awaitable
 from dataclasses import replace
 
 from quorumlog.chunk_place import NO_END, behind
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.link import Link
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.fetch import (

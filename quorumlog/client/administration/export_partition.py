@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.link import Link, check
 from quorumlog.client.offsets import EARLIEST, by_leader, resolve_offsets
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset, Uuid

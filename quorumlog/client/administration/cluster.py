@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorumlog.client.link import Link, check
+from quorumlog.client.cluster.link import Link, check
+from quorumlog.client.cluster.retried_change import Change
 from quorumlog.client.options import CommonOptions
-from quorumlog.client.retried_change import Change
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.admin import (

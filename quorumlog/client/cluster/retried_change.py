@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import Link, check
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 

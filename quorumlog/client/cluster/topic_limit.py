@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.link import Link
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest, DescribeConfigsResponse
 from quorumlog.rpc.transport import RpcError
 

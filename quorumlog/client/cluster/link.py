@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from quorumlog.client.cluster.metadata_cache import MetadataCache
 from quorumlog.client.errors import (
     ClientClosed,
     NoProtocol,
@@ -22,7 +23,6 @@ from quorumlog.client.errors import (
     Unavailable,
     WrongCluster,
 )
-from quorumlog.client.metadata_cache import MetadataCache
 from quorumlog.client.options import CommonOptions, parse_bootstrap
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode

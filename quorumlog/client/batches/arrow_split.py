@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from quorumlog.client.batches.record_parts import checked_timestamp
 from quorumlog.client.errors import ConfigError, RequestFailed
-from quorumlog.client.record_parts import checked_timestamp
 from quorumlog.errors import ErrorCode
 from quorumlog.records import Codec, UnsealedBatch
 from quorumlog.records.columnar import NO_KEY, lay_out, partition_keys

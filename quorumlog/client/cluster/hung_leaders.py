@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.link import Link
 from quorumlog.ids import NodeId
 from quorumlog.rpc.transport import RpcError
 

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.link import Link, check
+from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.options import CommonOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId

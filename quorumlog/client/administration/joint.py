@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorumlog.client.admin_transactions import TransactionCoordinator
+from quorumlog.client.administration.transactions import TransactionCoordinator
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import NOT_OURS, NoProtocol, NotOurs
-from quorumlog.client.link import Link, check
 from quorumlog.ids import NodeId
 from quorumlog.messages.joint import (
     AbortJointRequest,

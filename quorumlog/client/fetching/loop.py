@@ -12,15 +12,15 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from quorumlog.client.chunk_stream import ChunkStream
+from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, SilenceWatch
+from quorumlog.client.cluster.link import Link
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import NoProtocol, QuorumlogError, RequestFailed, TopicReplaced
-from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
-from quorumlog.client.hung_leaders import PATIENCE_MS, SilenceWatch
-from quorumlog.client.link import Link
-from quorumlog.client.metadata_cache import NO_ID
+from quorumlog.client.fetching.chunk_stream import ChunkStream
+from quorumlog.client.fetching.position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.progress import Progress
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset, resolve_offsets
 from quorumlog.client.options import ISOLATION_LEVELS, ConsumerOptions
-from quorumlog.client.progress import Progress
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
 from quorumlog.messages.buffer import whole

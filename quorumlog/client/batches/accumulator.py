@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from quorumlog.client.numbering import MAX_IN_FLIGHT, Identity, Number, Numbering
+from quorumlog.client.batches.numbering import MAX_IN_FLIGHT, Identity, Number, Numbering
 from quorumlog.ids import Offset
 from quorumlog.records import (
     BATCH_OVERHEAD,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quorumlog.client.fetch_position import Chunk, TopicPartition
-from quorumlog.client.metadata_cache import NO_ID
+from quorumlog.client.cluster.metadata_cache import NO_ID
+from quorumlog.client.fetching.position import Chunk, TopicPartition
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import NoProtocol, RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.link import Link, check
+from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import by_leader
 from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.errors import ErrorCode

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from quorumlog.client.accumulator import Batch
+from quorumlog.client.batches.accumulator import Batch
 from quorumlog.ids import Offset
 
 

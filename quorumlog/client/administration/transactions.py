@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
+from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.errors import RequestFailed, Unavailable
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_coordinator import GroupCoordinator
-from quorumlog.client.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
-from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
+from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.offsets import by_leader
 from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.client.transactions.coordinators import TRANSACTION, Coordinators

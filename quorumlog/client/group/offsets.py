@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from quorumlog.client.cluster.link import Link, check
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import ConfigError, RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_coordinator import GroupCoordinator
-from quorumlog.client.link import Link, check
-from quorumlog.client.metadata_cache import NO_ID
+from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset, Uuid
 from quorumlog.messages.groups import (
