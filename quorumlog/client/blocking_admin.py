@@ -22,12 +22,11 @@ from quorumlog.client.administration.transactions import (
     TransactionPlace,
 )
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.handover.loop import Blocking
 from quorumlog.client.offsets import FoundOffset
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
+from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.admin import (
     DescribeFeaturesResponse,
     ExplainCompactionResponse,

@@ -25,14 +25,14 @@ from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.errors import ClientClosed, ConfigError, TopicReplaced, WokenUp
 from quorumlog.client.extras import importing_arrow
 from quorumlog.client.fetching.loop import FetchLoop
-from quorumlog.client.fetching.position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.position import Chunk, Position
 from quorumlog.client.fetching.progress import Progress
 from quorumlog.client.group.reader import GroupReader
 from quorumlog.client.group.subscribed import GroupMember, Start
 from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.clock import Clock
-from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition
 from quorumlog.nursery import Nursery
 from quorumlog.records import RecordHeaders, decode_fields, headers
 from quorumlog.rpc.transport import Transport

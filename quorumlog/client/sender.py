@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from quorumlog.client.batches.accumulator import Accumulator, Batch, TopicPartition
+from quorumlog.client.batches.accumulator import Accumulator, Batch
 from quorumlog.client.batches.numbering import Identity
 from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, SilenceWatch
 from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
@@ -14,7 +14,7 @@ from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFail
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.transactions.driver import SOON_MS, TransactionDriver
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.ids import NO_NODE, NodeId, TopicPartition, Uuid
 from quorumlog.messages.produce import (
     InitProducerIdRequest,
     ProducePartition,

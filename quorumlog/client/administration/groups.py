@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets, topics_to_commit, topics_to_fetch
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId
+from quorumlog.ids import NodeId, TopicPartition
 from quorumlog.messages.admin import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from quorumlog.messages.groups import (
     ConsumerGroupDescribeRequest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from quorumlog.client.fetching.position import TopicPartition
+from quorumlog.ids import TopicPartition
 from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
 
 MAX_TIMEOUT_MS = 900_000  # transaction.max.timeout.ms, unless brokers have another

@@ -9,10 +9,9 @@ from quorumlog.client.administration.import_topic import Source, TopicImport
 from quorumlog.client.administration.ranges import RangeQuery, describe_ranges
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import FoundOffset, by_leader, resolve_offsets, resolve_ranges
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId, Offset, Uuid
+from quorumlog.ids import NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.admin import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.options import CommonOptions
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId
+from quorumlog.ids import NodeId, TopicPartition
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectionTopic,

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import NoProtocol, RequestFailed
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import by_leader
 from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.messages.fetch import (
     DescribedRanges,
     DescribeRangesPartition,

@@ -13,13 +13,12 @@ from typing import NamedTuple
 from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
 from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.errors import RequestFailed, Unavailable
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.offsets import by_leader
 from quorumlog.client.options import ISOLATION_LEVELS
 from quorumlog.client.transactions.coordinators import TRANSACTION, Coordinators
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId, Offset
+from quorumlog.ids import NodeId, Offset, TopicPartition
 from quorumlog.messages.admin import FindCoordinatorRequest, FindCoordinatorResponse
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopic

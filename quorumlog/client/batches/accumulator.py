@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from quorumlog.client.batches.numbering import MAX_IN_FLIGHT, Identity, Number, Numbering
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.records import (
     BATCH_OVERHEAD,
     NO_PRODUCER,
@@ -39,7 +39,6 @@ HEADER_OVERHEAD = 5 + 5  # two counts
 UTF8_MAX_BYTES = 4  # of one character
 NO_NUMBER = Number(NO_PRODUCER, -1, NO_SEQUENCE)
 Headers = tuple[tuple[str, bytes | None], ...]
-TopicPartition = tuple[str, int]
 
 
 @dataclass(slots=True, eq=False)

@@ -17,12 +17,12 @@ from quorumlog.client.cluster.link import Link
 from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import NoProtocol, QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.fetching.chunk_stream import ChunkStream
-from quorumlog.client.fetching.position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.position import Chunk, Position
 from quorumlog.client.fetching.progress import Progress
 from quorumlog.client.offsets import EARLIEST, LATEST, FoundOffset, resolve_offsets
 from quorumlog.client.options import ISOLATION_LEVELS, ConsumerOptions
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, Uuid
+from quorumlog.ids import NO_NODE, Epoch, NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import (
     FetchPartition,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from quorumlog.client.cluster.metadata_cache import NO_ID
-from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_batch, iter_headers, verify_crc
@@ -49,7 +49,6 @@ def _is_abort(records: Buffer, header: BatchHeader) -> bool:
     return False
 
 
-TopicPartition = tuple[str, int]
 ASSUMED_BYTES = 128.0  # of a record, before one is known; less is never asked for
 LARGE_BYTES = 2.0**31  # of a record that an answer was too small for: no batch is larger
 

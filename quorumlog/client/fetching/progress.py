@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.client.cluster.metadata_cache import NO_ID
-from quorumlog.client.fetching.position import Chunk, TopicPartition
-from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.client.fetching.position import Chunk
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
 
 
 class ReadTo(NamedTuple):

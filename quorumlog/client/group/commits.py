@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import CommitFailed, RequestFailed
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.group.effects import CALL_TIMEOUT_MS, GroupSettings, State
 from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets_of_lives, topics_to_commit
@@ -19,7 +18,7 @@ from quorumlog.client.group.protocol import NO_GENERATION
 from quorumlog.client.group.requests import refusal
 from quorumlog.client.group.session import Core
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Uuid
+from quorumlog.ids import TopicPartition, Uuid
 from quorumlog.messages.groups import OffsetCommitRequest, OffsetCommitResponse
 from quorumlog.rpc.transport import RpcError
 

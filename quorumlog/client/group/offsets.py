@@ -8,10 +8,9 @@ from typing import NamedTuple
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import ConfigError, RequestFailed
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset, Uuid
+from quorumlog.ids import Offset, TopicPartition, Uuid
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitTopic,

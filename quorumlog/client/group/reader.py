@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import CalledBack, NoCommittedOffset, QuorumlogError, TopicReplaced
 from quorumlog.client.fetching.loop import FetchLoop
-from quorumlog.client.fetching.position import Position, TopicPartition
+from quorumlog.client.fetching.position import Position
 from quorumlog.client.fetching.progress import Progress
 from quorumlog.client.group.commits import Commits, Turn
 from quorumlog.client.group.consumer_membership import ConsumerMembership
@@ -27,7 +27,7 @@ from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.group.session import Core, Session
 from quorumlog.client.offsets import Place
 from quorumlog.client.options import ConsumerOptions
-from quorumlog.ids import NO_EPOCH, Offset
+from quorumlog.ids import NO_EPOCH, Offset, TopicPartition
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 

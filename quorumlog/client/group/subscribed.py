@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import ConfigError, NotAssigned, TopicReplaced
 from quorumlog.client.fetching.loop import FetchLoop
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.fetching.progress import Progress, ReadTo
 from quorumlog.client.group.commits import end_turn
 from quorumlog.client.group.effects import State
@@ -20,7 +19,7 @@ from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.offsets import Place
 from quorumlog.client.options import ConsumerOptions
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset, Uuid
+from quorumlog.ids import Offset, TopicPartition, Uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.cluster import MetadataResponse
 from quorumlog.nursery import Nursery

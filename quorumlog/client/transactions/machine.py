@@ -51,8 +51,8 @@ from quorumlog.client.transactions.verdicts import (
     worst,
 )
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import TopicPartition
 
-TopicPartition = tuple[str, int]
 EPOCH_PER_TRANSACTION = 2  # level of transaction.version
 
 

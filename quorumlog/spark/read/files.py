@@ -20,9 +20,9 @@ from typing import NamedTuple, TypeVar
 
 from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetching.position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.position import Chunk, Position
 from quorumlog.client.offsets import EARLIEST
-from quorumlog.ids import Offset, Uuid, show_uuid
+from quorumlog.ids import Offset, TopicPartition, Uuid, show_uuid
 from quorumlog.internal_topics import is_internal
 from quorumlog.messages.fetch import AbortedTransaction, OffsetRange
 from quorumlog.records import CorruptRecords, iter_headers

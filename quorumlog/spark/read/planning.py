@@ -19,9 +19,8 @@ from typing import Protocol
 from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.spark.read.options import ReadOptions
 from quorumlog.spark.read.places import Place, TimePlace

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import ConfigError, QuorumlogError, Unavailable
-from quorumlog.client.fetching.position import TopicPartition
 from quorumlog.client.offsets import LATEST
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.spark.read.options import MAX_NUMBER, StreamOptions
 from quorumlog.spark.read.places import Place, TimePlace
 from quorumlog.spark.read.planning import (

@@ -11,7 +11,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetching.position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 NO_NAMES = "name a group, or give --all-groups"
 NO_GROUP = "group {} does not exist"

@@ -20,7 +20,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetching.position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 Targets = dict["TopicPartition", int]
 EMPTY = "Empty"

@@ -16,8 +16,8 @@ from quorumlog.records.corrupt import CorruptRecords
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription
-    from quorumlog.client.fetching.position import TopicPartition
     from quorumlog.client.group.offsets import CommittedOffset
+    from quorumlog.ids import TopicPartition
     from quorumlog.messages.cluster import ClusterBroker
 
 CONSUMER_MEMBER = 1  # a member_type
