@@ -18,7 +18,7 @@ from quorumlog.client.administration.transactions import TransactionAdmin
 from quorumlog.client.cluster.link import check
 from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.cluster.retried_change import Change
+from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.client.errors import RequestFailed
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
@@ -128,7 +128,7 @@ class AsyncAdmin(
             validate_only=validate_only,
         )
         already = ErrorCode.NONE if validate_only else ErrorCode.TOPIC_ALREADY_EXISTS
-        response: CreateTopicsResponse = await Change(self._link, request, already).carry_out()
+        response: CreateTopicsResponse = await RetriedChange(self._link, request, already).carry_out()
         return list(response.topics)
 
     async def delete_topic(self, name: str) -> None:
@@ -140,7 +140,7 @@ class AsyncAdmin(
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(name=name) for name in names), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await Change(
+        response: DeleteTopicsResponse = await RetriedChange(
             self._link, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         ).carry_out()
         return list(response.topics)
@@ -150,7 +150,9 @@ class AsyncAdmin(
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(topic_id=topic_id) for topic_id in ids), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await Change(self._link, request, ErrorCode.UNKNOWN_TOPIC_ID).carry_out()
+        response: DeleteTopicsResponse = await RetriedChange(
+            self._link, request, ErrorCode.UNKNOWN_TOPIC_ID
+        ).carry_out()
         return list(response.topics)
 
     async def list_topics(self) -> list[TopicMetadata]:
@@ -275,13 +277,13 @@ class AsyncAdmin(
             if of_broker is not None:
                 await self._link.refresh([])
             request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
-            (result,) = (await Change(self._link, request, first=of_broker).carry_out()).results
+            (result,) = (await RetriedChange(self._link, request, first=of_broker).carry_out()).results
         else:
             result = await self._settings.alter(resource)
         _check_result(result, f"configs of {name!r}")
 
     async def _send_settings(self, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-        response: IncrementalAlterConfigsResponse = await Change(self._link, request).carry_out()
+        response: IncrementalAlterConfigsResponse = await RetriedChange(self._link, request).carry_out()
         return response
 
     @property
@@ -309,7 +311,7 @@ class AsyncAdmin(
         request = CreatePartitionsRequest(
             topics=(topic,), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
         )
-        response: CreatePartitionsResponse = await Change(self._link, request).carry_out()
+        response: CreatePartitionsResponse = await RetriedChange(self._link, request).carry_out()
         (result,) = response.results
         _check_result(result, f"topic {name!r}")
 

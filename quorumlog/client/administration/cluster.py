@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.client.cluster.link import Link, check
-from quorumlog.client.cluster.retried_change import Change
+from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.client.options import CommonOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Uuid
@@ -138,4 +138,4 @@ class ClusterAdmin:
         request = UpdateFeaturesRequest(
             updates=tuple(updates), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
         )
-        await Change(self._link, request).carry_out()
+        await RetriedChange(self._link, request).carry_out()

@@ -36,7 +36,7 @@ class Flight(Protocol):
     def leave_moved(self) -> None: ...
 
 
-class SilenceWatch:
+class HungLeaderWatch:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._flights: dict[Flight, None] = {}  # oldest first

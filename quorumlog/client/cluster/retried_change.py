@@ -17,7 +17,7 @@ from quorumlog.ids import NodeId
 AGAIN = (ErrorCode.NOT_CONTROLLER, ErrorCode.REQUEST_TIMED_OUT)
 
 
-class Change:
+class RetriedChange:
     """already: the error of a topic on which this change was done before; NONE: such an error stays an error.
     first: a broker that is asked before the others; its address is known by now, or it is asked like the others.
     """

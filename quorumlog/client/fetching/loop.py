@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 
-from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, SilenceWatch
+from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, HungLeaderWatch
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import NoProtocol, QuorumlogError, RequestFailed, TopicReplaced
@@ -90,13 +90,13 @@ class FetchLoop:
         self._progress = progress
         self._busy: set[NodeId] = set()
         self._wake = asyncio.Event()
-        self._silence = SilenceWatch(link)
+        self._hung_leaders = HungLeaderWatch(link)
         self._stream = ChunkStream(link, nursery, options.prefetch_chunks) if options.streams_chunks else None
         self._without_streams: set[NodeId] = set()  # brokers that have said that they serve none
 
     def start(self) -> None:
         self._nursery.start(self._run(), "consumer fetch loop")
-        self._nursery.start(self._silence.run(), "consumer's watch for hung leaders")
+        self._nursery.start(self._hung_leaders.run(), "consumer's watch for hung leaders")
         self._nursery.start(self._link.keep_fresh(), "consumer's metadata")
 
     def add(self, position: Position) -> None:
@@ -278,7 +278,7 @@ class FetchLoop:
         assert task is not None
         overdue_ms = self._link.clock.now_ms() + self._options.fetch_max_wait_ms + PATIENCE_MS
         flight = FetchFlight(self._link, node_id, positions, overdue_ms, task)
-        self._silence.began(flight)
+        self._hung_leaders.began(flight)
         try:
             timeout_ms = self._options.fetch_max_wait_ms + self._options.request_timeout_ms
             if self._stream is not None and len(self.positions) == 1 and node_id not in self._without_streams:
@@ -286,7 +286,7 @@ class FetchLoop:
             response: FetchResponse = await self._link.call_node(node_id, self._request(positions), timeout_ms)
             return response
         finally:
-            self._silence.ended(flight)
+            self._hung_leaders.ended(flight)
 
     async def _ask_stream(
         self, stream: ChunkStream, node_id: NodeId, position: Position, timeout_ms: int
