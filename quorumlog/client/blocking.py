@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quorumlog.client.batches.record_parts import HeadersLike
     from quorumlog.client.blocking_consumer import BlockingCallback
     from quorumlog.client.cluster.topic_limit import BatchLimit
-    from quorumlog.client.group.subscribed import Start
+    from quorumlog.client.consumer import Start
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.client.producer import AsyncProducer, ProducerStats
     from quorumlog.ids import Uuid

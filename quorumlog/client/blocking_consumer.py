@@ -21,11 +21,10 @@ from quorumlog.client.handover.loop import Blocking
 
 if TYPE_CHECKING:
     from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
-    from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
+    from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord, Offsets, Start
     from quorumlog.client.fetching.position import Chunk
     from quorumlog.client.group.listener import Callback
     from quorumlog.client.group.offsets import CommittedOffset
-    from quorumlog.client.group.subscribed import Offsets, Start
     from quorumlog.client.group_metadata import GroupMetadata
     from quorumlog.ids import Epoch, TopicPartition
 
