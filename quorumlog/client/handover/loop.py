@@ -71,6 +71,11 @@ def loop_thread() -> LoopThread:
         return _current
 
 
+async def on_loop(read: Callable[[], T]) -> T:
+    """On the loop, where nothing changes meanwhile."""
+    return read()
+
+
 Self = TypeVar("Self", bound="Blocking")
 
 
