@@ -23,7 +23,6 @@ from bench.measuring.turns import LongTurns, MeasuredLoop, Turns
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId, Offset
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.transactions import (
     TransactionPartitionResult,
     TransactionTopicResult,
@@ -41,6 +40,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionValue,
 )
 from quorumlog.rpc.convert.services import CODECS
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State

@@ -39,11 +39,11 @@ from quorumlog.client.options import ConsumerOptions, parse_options
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
-from quorumlog.internal_topics import is_internal
 from quorumlog.messages.cluster import MetadataResponse
 from quorumlog.nursery import Nursery
 from quorumlog.records import RecordHeaders, decode_fields, headers
 from quorumlog.rpc.transport import Transport
+from quorumlog.topic_name import is_internal
 
 Start = int | str  # an offset, "earliest", "latest", or "@<ms since 1970>"
 Matching = Callable[[MetadataResponse], tuple[str, ...]]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from quorumlog.clock import Clock
 from quorumlog.ids import Epoch, NodeId
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.nursery import Nursery
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State
