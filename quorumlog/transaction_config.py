@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quorumlog.node_settings import NodeKey, number, parse_bool, setting
-from quorumlog.topic_config import MAX_LONG
 
+MAX_LONG = 2**63 - 1
 DAY_MS = 24 * 3_600_000
 MAX_ID_BYTES = 2**15 - 1  # of a transactional id in UTF-8: its length in a record's key is an int16
 

@@ -112,7 +112,7 @@ NOT_OF_THE_SWARM = (
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
     "broker/quorumlog_broker/fetch/chunk_stream.py",  # its readers stream at its end only, when nothing fails
-    "quorumlog/chunk_place.py",
+    "quorumlog/messages/chunk_place.py",
     "quorumlog/client/fetching/chunk_stream.py",
     "quorumlog/client/batches/arrow_split.py",  # its producers send no tables
     "server/quorumlog_server/config/named_addresses.py",  # its network has no sockets

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from quorumlog.configs.live import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, RECOVERY_THREADS
 from quorumlog.errors import ErrorCode
-from quorumlog.live_settings import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, RECOVERY_THREADS
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener

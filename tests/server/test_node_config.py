@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.configs.broker import TOPIC_SYNONYMS
+from quorumlog.configs.topic import TOPIC_CONFIGS
+from quorumlog.configs.types import INT
 from quorumlog.group_config import ConsumerGroupConfig
 from quorumlog.node_settings import parse_bytes
 from quorumlog.rpc.transport import Address
-from quorumlog.setting_types import INT
-from quorumlog.topic_config import TOPIC_CONFIGS
 from quorumlog.transaction_config import JointConfig
 from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
 from quorumlog_server.config.config import NodeConfig, from_values, load

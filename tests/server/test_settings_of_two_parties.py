@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from quorumlog.broker_config import BROKER_NAMES, DECIDED_TOGETHER
+from quorumlog.configs.broker import BROKER_NAMES, DECIDED_TOGETHER
 
 ROOT = Path(__file__).parents[2]
 PARTS = ROOT / "server" / "quorumlog_server" / "config" / "parts.py"

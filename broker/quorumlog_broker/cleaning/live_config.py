@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from quorumlog.cleaner_settings import (
+from quorumlog.configs.cleaner import (
     BACKOFF,
     BYTES_PER_S,
     CLEANER_SETTINGS,
@@ -19,10 +19,10 @@ from quorumlog.cleaner_settings import (
     THREADS,
     check_change,
 )
+from quorumlog.configs.topic import parse_text
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterConfigsResource
-from quorumlog.topic_config import parse_text
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT

@@ -11,8 +11,8 @@ from collections import deque
 from functools import partial
 
 from quorumlog.clock import Clock
+from quorumlog.configs.live import PRODUCER_EXPIRATION
 from quorumlog.ids import NodeId, Uuid
-from quorumlog.live_settings import PRODUCER_EXPIRATION
 from quorumlog_broker.replicas.config import ReplicationConfig
 from quorumlog_broker.replicas.own_settings import own_setting
 from quorumlog_broker.replicas.registry import Registry

@@ -11,8 +11,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from quorumlog.throttle_settings import FOLLOWER_REPLICAS, LEADER_REPLICAS
-from quorumlog.topic_config import EVERY_REPLICA
+from quorumlog.configs.throttle import FOLLOWER_REPLICAS, LEADER_REPLICAS
+from quorumlog.configs.topic import EVERY_REPLICA
 
 _SNAPSHOTS_SHARE = 0.8  # of the seeds with small sizes
 _SMALL_SHARE = 0.75  # of the seeds

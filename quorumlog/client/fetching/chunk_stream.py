@@ -12,11 +12,11 @@ from collections import deque
 from collections.abc import Awaitable
 from dataclasses import replace
 
-from quorumlog.chunk_place import NO_END, behind
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, Offset
+from quorumlog.messages.chunk_place import NO_END, behind
 from quorumlog.messages.fetch import (
     FetchChunkRequest,
     FetchChunkResponse,

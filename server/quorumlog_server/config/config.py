@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
+from quorumlog.configs.broker import DECIDED_TOGETHER, TOPIC_SYNONYMS
+from quorumlog.configs.live import connections_of_listener, key_of_listener
+from quorumlog.configs.topic import parse_text, validate_all, validate_words
 from quorumlog.errors import ApiError
 from quorumlog.group_config import GroupConfig
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import connections_of_listener, key_of_listener
 from quorumlog.node_settings import NodeKey, parse_bytes, parse_int, part_of
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
-from quorumlog.topic_config import parse_text, validate_all, validate_words
 from quorumlog.transaction_config import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog_server.config.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories

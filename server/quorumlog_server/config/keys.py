@@ -9,9 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from quorumlog.broker_config import TOPIC_SYNONYMS
-from quorumlog.errors import ApiError
-from quorumlog.live_settings import (
+from quorumlog.configs.broker import TOPIC_SYNONYMS
+from quorumlog.configs.live import (
     ADDRESSES,
     CONNECTIONS,
     CONNECTIONS_OF_ADDRESS,
@@ -20,13 +19,14 @@ from quorumlog.live_settings import (
     RECOVERY_THREADS_MAX,
     key_of_listener,
 )
+from quorumlog.configs.topic import MAX_LONG, parse_text
+from quorumlog.errors import ApiError
 from quorumlog.node_settings import MAX_INT, NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
 from quorumlog.node_settings import maybe as _maybe
 from quorumlog.node_settings import number as _number
 from quorumlog.node_settings import number_or_not as _number_or_not
 from quorumlog.node_settings import size as _bytes
 from quorumlog.node_settings import text as _text
-from quorumlog.topic_config import MAX_LONG, parse_text
 from quorumlog_server.config.balance_keys import BALANCE_KEYS
 from quorumlog_server.config.directory_paths import RELATIVE_TO, TO_PROCESS
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, foreign

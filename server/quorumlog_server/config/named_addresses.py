@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from ipaddress import ip_address
 
-from quorumlog.live_settings import ADDRESSES, CONNECTIONS_OF_ADDRESS, connections_by_host
+from quorumlog.configs.live import ADDRESSES, CONNECTIONS_OF_ADDRESS, connections_by_host
 
 AGAIN_MS = 60_000  # between two looks at names that were not found
 _log = logging.getLogger("quorumlog.node")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
+from quorumlog.configs.broker import BROKER_CONFIGS, DECIDED_TOGETHER
+from quorumlog.configs.types import BOOLEAN, DOUBLE, INT, LIST, STRING, TOLD, number_type
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.node_settings import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
-from quorumlog.setting_types import BOOLEAN, DOUBLE, INT, LIST, STRING, TOLD, number_type
 from quorumlog_broker.api.services import HandlerLimits
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.lifecycle.lifecycle import LifecycleConfig

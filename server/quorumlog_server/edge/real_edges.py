@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from quorumlog.live_settings import (
+from quorumlog.configs.live import (
     ADDRESSES,
     CONNECTIONS,
     CONNECTIONS_OF_ADDRESS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.topic_config import TopicConfig
+from quorumlog.configs.topic import TopicConfig
 from quorumlog_broker.cleaning.choice import Dirt, LogFacts, SegmentFacts, filthiest, judge
 from quorumlog_broker.cleaning.config import CleanerConfig
 from quorumlog_broker.cleaning.failures import FIRST_RETRY_MS, RETRY_MAX_MS, Failures

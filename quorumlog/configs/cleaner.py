@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from quorumlog.configs.topic import MAX_INT, MAX_LONG, ConfigKey, Kind
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind
 
 THREADS = "log.cleaner.threads"
 DEDUPE_BUFFER = "log.cleaner.dedupe.buffer.size"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from quorumlog.configs.topic import MAX_INT, ConfigKey, Kind, parse_text
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.group_config import ConsumerGroupConfig, ConsumerSettings
-from quorumlog.topic_config import MAX_INT, ConfigKey, Kind, parse_text
 
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from quorumlog.configs.topic import ConfigKey, Kind, words
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.topic_config import ConfigKey, Kind, words
 
 CORDONED = "cordoned.log.dirs"
 ALL = "*"

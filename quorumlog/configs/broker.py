@@ -11,12 +11,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from quorumlog.cleaner_settings import CLEANER_SETTINGS
-from quorumlog.directory_settings import DIRECTORY_SETTINGS
+from quorumlog.configs.cleaner import CLEANER_SETTINGS
+from quorumlog.configs.directory import DIRECTORY_SETTINGS
+from quorumlog.configs.live import IDLE, IN_FORCE, ListenersToo
+from quorumlog.configs.throttle import THROTTLE_SETTINGS
+from quorumlog.configs.topic import TOPIC_CONFIGS, ConfigKey
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.live_settings import IDLE, IN_FORCE, ListenersToo
-from quorumlog.throttle_settings import THROTTLE_SETTINGS
-from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey
 
 TOPIC_SYNONYMS: Mapping[str, str] = {
     "compression.gzip.level": "compression.gzip.level",

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from quorumlog.ids import NodeId
-from quorumlog.topic_config import (
+from quorumlog.configs.topic import (
     EVERY_REPLICA,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
@@ -20,6 +19,7 @@ from quorumlog.topic_config import (
     Kind,
     words,
 )
+from quorumlog.ids import NodeId
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 MOVE_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from quorumlog.topic_config import MAX_INT, MAX_LONG, ConfigKey, Kind, words
+from quorumlog.configs.topic import MAX_INT, MAX_LONG, ConfigKey, Kind, words
 
 CONNECTIONS, CONNECTIONS_OF_ADDRESS = "max.connections", "max.connections.per.ip"
 ADDRESSES = "max.connections.per.ip.overrides"
