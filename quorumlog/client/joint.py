@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from quorumlog.client.administration.joint import joint_groups
-from quorumlog.client.administration.transactions import TransactionCoordinator
 from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.errors import (
     NO_JOINT,
@@ -25,6 +24,7 @@ from quorumlog.client.errors import (
     Unavailable,
     refused,
 )
+from quorumlog.client.transactions.coordinators import TransactionCoordinator
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import (

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorumlog.client.administration.transactions import TransactionCoordinator
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import NOT_OURS, NoProtocol, NotOurs
+from quorumlog.client.transactions.coordinators import TransactionCoordinator
 from quorumlog.ids import NodeId
-from quorumlog.messages.joint import (
-    AbortJointRequest,
-    AbortJointResponse,
-    ForgetJointRequest,
-    ListedJointGroup,
-    ListJointRequest,
-    ListJointResponse,
-)
+from quorumlog.messages.joint import ListedJointGroup, ListJointRequest, ListJointResponse
 from quorumlog.rpc.transport import NotServed
 
 
@@ -42,36 +35,16 @@ async def _groups_of(link: Link, node_id: NodeId) -> tuple[ListedJointGroup, ...
     return response.groups
 
 
-class JointAdmin:
-    """A part of `AsyncAdmin`, which makes the link. Each call raises NoJointTransactions where brokers have none."""
+async def of_joint_group(link: Link, group_id: str, request: Any) -> Any:
+    """The answer of the group's coordinator. Raises NoJointTransactions, RequestFailed, Unavailable."""
+    coordinator = TransactionCoordinator(link, group_id)
 
-    _link: Link
-
-    async def list_joint_groups(self) -> list[ListedJointGroup]:
-        """See `joint_groups`."""
-        return await joint_groups(self._link)
-
-    async def abort_joint_batch(self, group_id: str, location: str, sequence: int) -> AbortJointResponse:
-        """Abort what is open of a batch, whatever its runs. Nothing is done to one that is decided. Raises
-        RequestFailed."""
-        response: AbortJointResponse = await self._of_joint_group(
-            group_id, AbortJointRequest(group_id=group_id, location=location, sequence=sequence)
-        )
+    async def ask() -> Any:
+        try:
+            response = await coordinator.call(request)
+        except (NoProtocol, NotServed) as error:
+            raise NotOurs(NOT_OURS) from error
+        check(response)
         return response
 
-    async def forget_joint_group(self, group_id: str) -> None:
-        """Its next writer begins anew. Raises RequestFailed: JOINT_GROUP_OPEN, GROUP_ID_NOT_FOUND."""
-        await self._of_joint_group(group_id, ForgetJointRequest(group_id=group_id))
-
-    async def _of_joint_group(self, group_id: str, request: Any) -> Any:
-        coordinator = TransactionCoordinator(self._link, group_id)
-
-        async def ask() -> Any:
-            try:
-                response = await coordinator.call(request)
-            except (NoProtocol, NotServed) as error:
-                raise NotOurs(NOT_OURS) from error
-            check(response)
-            return response
-
-        return await self._link.until(ask, self._link.options.default_api_timeout_ms)
+    return await link.until(ask, link.options.default_api_timeout_ms)

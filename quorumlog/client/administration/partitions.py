@@ -1,4 +1,4 @@
-"""What an admin client asks about which brokers keep a partition, and which of them leads it (KIP-455, KIP-460).
+"""Which brokers keep a partition, and which of them leads it: changes of many at once (KIP-455, KIP-460).
 
 Requests go to any broker, which forwards them to the controller, with at most PARTITIONS_PER_REQUEST partitions each.
 All three may be carried out twice: a target that is set again changes nothing, and a cancellation that finds its own
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.options import CommonOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId, TopicPartition
 from quorumlog.messages.reassignments import (
@@ -55,94 +54,81 @@ class Reassignment(NamedTuple):
         return tuple(one for one in self.replicas if one not in self.removing)
 
 
-class PartitionAdmin:
-    """A part of `AsyncAdmin`, which makes the link."""
+async def alter_partition_reassignments(
+    link: Link, wanted: Mapping[TopicPartition, Sequence[NodeId] | None]
+) -> dict[TopicPartition, PartitionOutcome]:
+    """See `AsyncAdmin.alter_partition_reassignments`."""
+    outcomes: dict[TopicPartition, PartitionOutcome] = {}
+    for part in _portions(sorted(wanted)):
+        request = AlterPartitionReassignmentsRequest(
+            topics=tuple(
+                ReassignableTopic(
+                    name=topic, partitions=tuple(_reassignable(index, wanted[topic, index]) for index in indexes)
+                )
+                for topic, indexes in _by_topic(part)
+            ),
+            timeout_ms=link.options.request_timeout_ms,
+        )
+        response, in_doubt = await _ask_controller(link, request)
+        found = _outcomes(response)
+        if in_doubt:
+            found = {key: _settled(outcome, wanted[key] is None) for key, outcome in found.items()}
+        outcomes |= found
+    return outcomes
 
-    options: CommonOptions
-    _link: Link
 
-    async def alter_partition_reassignments(
-        self, wanted: Mapping[TopicPartition, Sequence[NodeId] | None]
-    ) -> dict[TopicPartition, PartitionOutcome]:
-        """Begin to move partitions to these replicas, the preferred leader first. None: end the move under way.
+async def list_partition_reassignments(
+    link: Link, partitions: Iterable[TopicPartition] | None
+) -> dict[TopicPartition, Reassignment]:
+    """See `AsyncAdmin.list_partition_reassignments`."""
+    found: dict[TopicPartition, Reassignment] = {}
+    for part in [None] if partitions is None else _portions(sorted(set(partitions))):
+        request = ListPartitionReassignmentsRequest(
+            all_topics=part is None,
+            topics=tuple(ReassignmentsOfTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
+            timeout_ms=link.options.request_timeout_ms,
+        )
+        response, _ = await _ask_controller(link, request)
+        for topic in response.topics:
+            for one in topic.partitions:
+                changes = Reassignment(one.replicas, one.adding_replicas, one.removing_replicas)
+                found[topic.name, one.index] = changes
+    return found
 
-        Returns once they have begun: among others INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION,
-        NO_REASSIGNMENT_IN_PROGRESS for a cancellation. Raises RequestFailed, Unavailable.
-        """
-        outcomes: dict[TopicPartition, PartitionOutcome] = {}
-        for part in _portions(sorted(wanted)):
-            request = AlterPartitionReassignmentsRequest(
-                topics=tuple(
-                    ReassignableTopic(
-                        name=topic, partitions=tuple(_reassignable(index, wanted[topic, index]) for index in indexes)
-                    )
-                    for topic, indexes in _by_topic(part)
-                ),
-                timeout_ms=self.options.request_timeout_ms,
-            )
-            response, in_doubt = await self._ask_controller(request)
-            found = _outcomes(response)
-            if in_doubt:
-                found = {key: _settled(outcome, wanted[key] is None) for key, outcome in found.items()}
-            outcomes |= found
-        return outcomes
 
-    async def list_partition_reassignments(
-        self, partitions: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, Reassignment]:
-        """The reassignments under way; of these partitions only, unless None. Raises RequestFailed, Unavailable."""
-        found: dict[TopicPartition, Reassignment] = {}
-        for part in [None] if partitions is None else _portions(sorted(set(partitions))):
-            request = ListPartitionReassignmentsRequest(
-                all_topics=part is None,
-                topics=tuple(
-                    ReassignmentsOfTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())
-                ),
-                timeout_ms=self.options.request_timeout_ms,
-            )
-            response, _ = await self._ask_controller(request)
-            for topic in response.topics:
-                for one in topic.partitions:
-                    changes = Reassignment(one.replicas, one.adding_replicas, one.removing_replicas)
-                    found[topic.name, one.index] = changes
-        return found
+async def elect_leaders(
+    link: Link, election: ElectionType, partitions: Iterable[TopicPartition] | None
+) -> dict[TopicPartition, PartitionOutcome]:
+    """See `AsyncAdmin.elect_leaders`."""
+    outcomes: dict[TopicPartition, PartitionOutcome] = {}
+    for part in [None] if partitions is None else _portions(sorted(set(partitions))):
+        request = ElectLeadersRequest(
+            election_type=election,
+            all_partitions=part is None,
+            topics=tuple(ElectionTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
+            timeout_ms=link.options.request_timeout_ms,
+        )
+        response, _ = await _ask_controller(link, request)
+        outcomes |= _outcomes(response)
+    return outcomes
 
-    async def elect_leaders(
-        self, election: ElectionType = ElectionType.PREFERRED, partitions: Iterable[TopicPartition] | None = None
-    ) -> dict[TopicPartition, PartitionOutcome]:
-        """Elect leaders of these partitions, or of every one that needs it if None.
 
-        ELECTION_NOT_NEEDED: it is led so already. PREFERRED_LEADER_NOT_AVAILABLE: its first replica is not in sync.
-        ELIGIBLE_LEADERS_NOT_AVAILABLE: none can lead. Raises RequestFailed, Unavailable.
-        """
-        outcomes: dict[TopicPartition, PartitionOutcome] = {}
-        for part in [None] if partitions is None else _portions(sorted(set(partitions))):
-            request = ElectLeadersRequest(
-                election_type=election,
-                all_partitions=part is None,
-                topics=tuple(ElectionTopic(name=topic, partitions=those) for topic, those in _by_topic(part or ())),
-                timeout_ms=self.options.request_timeout_ms,
-            )
-            response, _ = await self._ask_controller(request)
-            outcomes |= _outcomes(response)
-        return outcomes
+async def _ask_controller(link: Link, request: Any) -> tuple[Any, bool]:
+    """The answer, and whether an earlier try may have been carried out."""
+    in_doubt = False
 
-    async def _ask_controller(self, request: Any) -> tuple[Any, bool]:
-        """The answer, and whether an earlier try may have been carried out."""
-        in_doubt = False
+    def doubt() -> None:
+        nonlocal in_doubt
+        in_doubt = True
 
-        def doubt() -> None:
-            nonlocal in_doubt
-            in_doubt = True
+    async def ask() -> Any:
+        response = await link.call_any(request, link.options.request_timeout_ms, doubt)
+        if response.error_code == ErrorCode.REQUEST_TIMED_OUT:
+            doubt()
+        check(response)
+        return response
 
-        async def ask() -> Any:
-            response = await self._link.call_any(request, self.options.request_timeout_ms, doubt)
-            if response.error_code == ErrorCode.REQUEST_TIMED_OUT:
-                doubt()
-            check(response)
-            return response
-
-        return await self._link.until(ask, self.options.default_api_timeout_ms), in_doubt
+    return await link.until(ask, link.options.default_api_timeout_ms), in_doubt
 
 
 def failures(outcomes: Mapping[TopicPartition, PartitionOutcome]) -> dict[TopicPartition, PartitionOutcome]:
