@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.idle_backoff import Rest
+from quorumlog.idle_backoff import IdleBackoff
 
 
 def test_the_interval_doubles_up_to_its_limit_and_starts_anew_after_news() -> None:
-    rest, seen = Rest(500, 4_500), []
+    rest, seen = IdleBackoff(500, 4_500), []
     for _ in range(6):
         seen.append(rest.interval_ms)
         rest.quiet()
@@ -20,7 +20,7 @@ def test_the_interval_doubles_up_to_its_limit_and_starts_anew_after_news() -> No
 
 @given(st.integers(0, 1_000), st.integers(0, 5_000), st.lists(st.booleans(), max_size=60))
 def test_it_is_never_shorter_than_usual_nor_above_the_limit(usual: int, more: int, rounds: list[bool]) -> None:
-    rest = Rest(usual, usual + more)
+    rest = IdleBackoff(usual, usual + more)
     for is_news in rounds:
         rest.news() if is_news else rest.quiet()
         assert usual <= rest.interval_ms <= usual + more
