@@ -23,7 +23,6 @@ from bench.measuring.turns import LongTurns, MeasuredLoop, Turns
 from quorumlog.clock import Clock
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId, Offset
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.transactions import (
     TransactionPartitionResult,
     TransactionTopicResult,
@@ -42,6 +41,7 @@ from quorumlog.records.coordinator.transactions import (
 )
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.settings.transactions import TransactionConfig
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State
 from quorumlog_broker.coordinator.runtime.loading import Portion

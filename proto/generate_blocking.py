@@ -1,8 +1,9 @@
-"""Writes the blocking clients of admin and joint groups: `python proto/generate_blocking.py [--check]`.
+"""Writes the blocking clients from the asynchronous ones: `python proto/generate_blocking.py [--check]`.
 
-Each public method of the asynchronous class, its bases' too, gets a method of the same signature and docstring that
-waits for it on the clients' loop. What is no coroutine function asks nobody, so it is called where the caller stands.
-What is decorated, a property, is left out.
+Each public method and property of the asynchronous class gets one of the same signature and docstring, unless the
+blocking client's base has it by hand: what hands callbacks or records over between threads.
+A coroutine is awaited on the clients' loop. What is no coroutine function asks nobody, so it is called where the caller
+stands, unless `Client.on_loop` names it.
 An argument that is an Iterable is read in the caller's thread: it may be a generator that calls a blocking client.
 
 --check exits with 1 and the names of stale files. It compares the programs, not their layout.
@@ -14,23 +15,32 @@ import argparse
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-INHERITED = {"close"}  # `Blocking` has it by hand
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Client(NamedTuple):
-    """source: the module of the asynchronous class. init: the constructor, which says where its edges come from."""
+    """source: the module of the asynchronous class. base: the module and the class that is written by hand.
+
+    init: the constructor, which says where its edges come from; empty: the base has it. doc: empty: the usual one.
+    left_out: methods that a blocking client does not have. calling_back: coroutines that may call callbacks.
+    on_loop: what is no coroutine function, and reads or changes what the loop changes.
+    """
 
     target: str
     name: str
     source: str
     asynchronous: str
-    init: str
+    init: str = ""
+    base: tuple[str, str] = ("quorumlog.client.handover.loop", "Blocking")
+    doc: str = ""
+    left_out: frozenset[str] = frozenset()
+    calling_back: frozenset[str] = frozenset()
+    on_loop: frozenset[str] = frozenset()
 
 
 CLIENTS = (
@@ -41,6 +51,7 @@ CLIENTS = (
         "AsyncAdmin",
         "def __init__(self, config: Mapping[str, Any] | None = None, **options: Any) -> None:\n"
         "    super().__init__(lambda: edge.admin(dict(config or {}), **options))\n",
+        left_out=frozenset({"settings_requests"}),
     ),
     Client(
         "quorumlog.client.blocking_joint",
@@ -50,6 +61,27 @@ CLIENTS = (
         "def __init__(self, config: Mapping[str, Any], *, connect: edge.Connect | None = None) -> None:\n"
         '    """connect: makes its transport; None: `edge.make_transport`."""\n'
         "    super().__init__(lambda: edge.joint(dict(config), connect=connect))\n",
+    ),
+    Client(
+        "quorumlog.client.blocking_consumer",
+        "Consumer",
+        "quorumlog.client.consumer",
+        "AsyncConsumer",
+        base=("quorumlog.client.handover.consumer", "CallbackConsumer"),
+        doc="See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another "
+        "one.\n\nconnect: makes its transport, on the clients' loop; None: `edge.make_transport`.",
+        left_out=frozenset({"take_marked", "gave", "take_chunk", "gave_chunk", "take_arrow"}),
+        calling_back=frozenset({"assign", "assign_topic", "unsubscribe"}),
+        on_loop=frozenset({"assignment", "subscription", "paused", "pause", "resume", "group_metadata"}),
+    ),
+    Client(
+        "quorumlog.client.blocking_producer",
+        "Producer",
+        "quorumlog.client.producer",
+        "AsyncProducer",
+        base=("quorumlog.client.handover.producer", "QueueingProducer"),
+        doc="See AsyncProducer. `send` only appends to a queue; the loop takes many records from it at a time.",
+        left_out=frozenset({"transactions", "check_sending", "fail_transaction"}),
     ),
 )
 
@@ -77,26 +109,39 @@ class Module:
 
 def generated(client: Client) -> str:
     """The blocking module's text, not formatted."""
-    homes = {"Any": "typing", "Mapping": "collections.abc", client.asynchronous: client.source}
+    needed = {"Any": "typing", "Mapping": "collections.abc"} if client.init else {}
+    typed = {client.asynchronous: client.source}
+    skipped = set(_by_hand(client)) | client.left_out
     methods: dict[str, str] = {}
     for module, cls in _line(Module(client.source), client.asynchronous):
         for node in cls.body:
-            if not isinstance(node, Function) or node.decorator_list:
+            if not isinstance(node, Function) or node.name.startswith("_") or node.name in skipped | set(methods):
                 continue
-            if node.name.startswith("_") or node.name in INHERITED | set(methods):
-                continue
-            methods[node.name] = _method(node)
-            for name in _names(node):
-                home = module.home(name)
-                if home is not None:
-                    homes[name] = home
+            methods[node.name] = _method(client, node)
+            for homes, names in ((needed, _names(_defaults(node))), (typed, _names([node.args, node.returns]))):
+                homes |= {name: home for name in names if (home := module.home(name)) is not None}
+    runs_on_loop = any("on_loop(" in text for text in methods.values())
+    needed |= {client.base[1]: client.base[0]}
+    needed |= {"on_loop": "quorumlog.client.handover.loop", "partial": "functools"} if runs_on_loop else {}
+    only_typed = {name: home for name, home in typed.items() if name not in needed}
     lines = [f'"""Written by `proto/generate_blocking.py` from `{client.asynchronous}`; change that one."""', ""]
-    lines += ["from __future__ import annotations", "", "from quorumlog.client import real_edges as edge"]
-    lines += ["from quorumlog.client.blocking_base import Blocking"]
-    lines += [f"from {home} import {name}" for name, home in sorted(homes.items())]
-    lines += ["", "", f"class {client.name}(Blocking):", f'    """`{client.asynchronous}` without `await`."""', ""]
+    lines += ["from __future__ import annotations", "", "from typing import TYPE_CHECKING"]
+    lines += ["from quorumlog.client import real_edges as edge"] if client.init else []
+    lines += [f"from {home} import {name}" for name, home in sorted(needed.items())]
+    lines += ["", "if TYPE_CHECKING:"]
+    lines += [f"    from {home} import {name}" for name, home in sorted(only_typed.items())]
+    doc = client.doc.replace("\n\n", "\n\n    ") or f"`{client.asynchronous}` without `await`."
+    if "\n" in doc:
+        doc += "\n    "
+    lines += ["", "", f"class {client.name}({client.base[1]}):", f'    """{doc}"""', ""]
     lines += [f"    _client: {client.asynchronous}", "", _indented(client.init)]
     return "\n".join(lines + [_indented(text) for text in methods.values()])
+
+
+def _by_hand(client: Client) -> Iterator[str]:
+    """What the base, and what it stands on, has."""
+    for _, cls in _line(Module(client.base[0]), client.base[1]):
+        yield from (node.name for node in cls.body if isinstance(node, Function))
 
 
 def stale(client: Client) -> bool:
@@ -115,17 +160,24 @@ def _line(module: Module, name: str) -> Iterator[tuple[Module, ast.ClassDef]]:
             yield from _line(module if home == module.name else Module(home), base.id)
 
 
-def _method(node: Function) -> str:
+def _method(client: Client, node: Function) -> str:
     arguments = node.args
     given = [_given(argument) for argument in arguments.args[1:]]
     given += [f"{argument.arg}={_given(argument)}" for argument in arguments.kwonlyargs]
     assert not (arguments.vararg or arguments.kwarg or arguments.posonlyargs), node.name
-    call = f"self._client.{node.name}({', '.join(given)})"
+    method = f"self._client.{node.name}"
+    is_property = any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
+    assert is_property == bool(node.decorator_list), node.name
+    call = method if is_property else f"{method}({', '.join(given)})"
     if isinstance(node, ast.AsyncFunctionDef):
-        call = f"self._thread.run({call})"
+        call = f"self._run({call})" if node.name in client.calling_back else f"self._thread.run({call})"
+    elif node.name in client.on_loop:
+        read = f"lambda: {method}" if is_property else f"partial({', '.join([method, *given])})" if given else method
+        call = f"self._thread.run(on_loop({read}))"
     assert node.returns is not None
     returns = ast.unparse(node.returns)
-    lines = [f"def {node.name}({ast.unparse(arguments)}) -> {returns}:"]
+    lines = ["@property"] if is_property else []
+    lines.append(f"def {node.name}({ast.unparse(arguments)}) -> {returns}:")
     if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant):
         lines.append(f'    """{node.body[0].value.value}"""')
     return "\n".join([*lines, f"    {call}" if returns == "None" else f"    return {call}", ""])
@@ -139,11 +191,13 @@ def _given(argument: ast.arg) -> str:
     return f"{read} if {argument.arg} is not None else None" if kind.endswith("| None") else read
 
 
-def _names(node: Function) -> set[str]:
-    """That the signature needs."""
-    parts: list[ast.AST] = [node.args]
-    parts += [node.returns] if node.returns else []
-    return {one.id for part in parts for one in ast.walk(part) if isinstance(one, ast.Name)}
+def _defaults(node: Function) -> list[ast.expr | None]:
+    """Evaluated where the method is defined; its other names are only types."""
+    return [*node.args.defaults, *node.args.kw_defaults]
+
+
+def _names(parts: Iterable[ast.AST | None]) -> set[str]:
+    return {one.id for part in parts if part for one in ast.walk(part) if isinstance(one, ast.Name)}
 
 
 def _indented(text: str) -> str:

@@ -42,8 +42,8 @@ def page() -> str:
 
 
 def _in_force() -> Iterable[str]:
-    from quorumlog.broker_config import CHANGEABLE
-    from quorumlog.setting_types import NAMES
+    from quorumlog.configs.broker import CHANGEABLE
+    from quorumlog.configs.types import NAMES
     from quorumlog.settings.key import type_of
     from quorumlog_server.config.keys import NODE_KEYS
 
@@ -63,8 +63,8 @@ def _in_force() -> Iterable[str]:
 
 
 def _of_topics() -> Iterable[str]:
-    from quorumlog.broker_config import TOPIC_SYNONYMS
-    from quorumlog.topic_config import TOPIC_CONFIGS
+    from quorumlog.configs.broker import TOPIC_SYNONYMS
+    from quorumlog.configs.topic import TOPIC_CONFIGS
     from quorumlog_server.config.keys import COARSER
 
     rows = [

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from quorumlog.client.admin import NewTopic
     from quorumlog.client.asynchronous import AsyncAdmin, AsyncConsumer, AsyncProducer
-    from quorumlog.client.blocking import Cluster, Producer
+    from quorumlog.client.blocking import Cluster
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.client.blocking_consumer import Consumer
+    from quorumlog.client.blocking_producer import Producer
     from quorumlog.client.consumer import ConsumedRecord
     from quorumlog.client.errors import QuorumlogError, RequestFailed, TopicReplaced
     from quorumlog.client.group_metadata import GroupMetadata
@@ -38,7 +39,7 @@ _HOMES = {
     "FatalTransactionError": "quorumlog.client.transactions.errors",
     "GroupMetadata": "quorumlog.client.group_metadata",
     "NewTopic": "quorumlog.client.admin",
-    "Producer": "quorumlog.client.blocking",
+    "Producer": "quorumlog.client.blocking_producer",
     "ProducerFenced": "quorumlog.client.transactions.errors",
     "QuorumlogError": "quorumlog.client.errors",
     "RequestFailed": "quorumlog.client.errors",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True)
-class Rest:
+class IdleBackoff:
     """usual_ms: while there is news. limit_ms: after enough rounds without; at least usual_ms. It has no clock."""
 
     usual_ms: int
@@ -18,7 +18,7 @@ class Rest:
     _quiet: int = 0  # rounds without news, since the last one with news; counted until the limit is reached
 
     def __post_init__(self) -> None:
-        assert 0 <= self.usual_ms <= self.limit_ms, f"a rest of {self.limit_ms} ms is shorter than {self.usual_ms} ms"
+        assert 0 <= self.usual_ms <= self.limit_ms, f"limit {self.limit_ms} ms, usual {self.usual_ms} ms"
 
     @property
     def interval_ms(self) -> int:

@@ -15,6 +15,7 @@ Epoch = int  # leader epoch, of the quorum or of a partition; -1 is "none"
 Offset = int  # position of a record in a log; an *end* offset is exclusive
 BrokerEpoch = int  # metadata offset of the registration record; -1 is "none"
 Uuid = bytes  # exactly 16 bytes
+TopicPartition = tuple[str, int]  # a topic's name, a partition's index
 
 NO_NODE: NodeId = -1
 NO_EPOCH: Epoch = -1

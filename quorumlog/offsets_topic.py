@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
 from quorumlog.settings.key import number, setting, size
+from quorumlog.topic_name import CONSUMER_OFFSETS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Legal topic names.
+"""Topic names: which are legal, and which brokers keep for themselves.
 
 A topic's name becomes a directory name, so the rule is Kafka's: 1 to 249 of `[a-zA-Z0-9._-]`, not `.` or
 `..`. One name is taken: the directory of a topic `__cluster_metadata` would be the one of the quorum's own log. Two
@@ -39,3 +39,15 @@ def _reason(name: str) -> str:
     if len(name) > MAX_NAME_CHARACTERS:
         return f"has {len(name)} characters, limit {MAX_NAME_CHARACTERS}"
     return "only ASCII letters, digits, '.', '_' and '-' are allowed"
+
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+SHARE_GROUP_STATE = "__share_group_state"
+
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE})
+
+
+def is_internal(topic: str) -> bool:
+    """Clients see it marked so, and may neither produce to it nor delete its records."""
+    return topic in INTERNAL_TOPICS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.internal_topics import TRANSACTION_STATE
+from quorumlog.configs.types import MAX_INT
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
-from quorumlog.setting_types import MAX_INT
 from quorumlog.settings.key import number, setting, size
+from quorumlog.topic_name import TRANSACTION_STATE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

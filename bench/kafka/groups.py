@@ -20,9 +20,9 @@ from bench.peers.peer import Peer
 from bench.raw.client import TOPIC, TOPIC_PARTITIONS, Connection, accepted, committer, to_coordinator, until
 from bench.raw.consumer_member import ConsumerGroup
 from bench.raw.member import HEARTBEAT_S, SESSION_MS, Group
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.admin import FindCoordinatorRequest
 from quorumlog.messages.groups import OffsetFetchGroup, OffsetFetchRequest
+from quorumlog.topic_name import CONSUMER_OFFSETS
 
 FAILOVER, LOAD = "group failover", "group load"  # names of figures
 FILL_PARTITIONS = TOPIC_PARTITIONS  # of one commit

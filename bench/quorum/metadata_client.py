@@ -2,7 +2,7 @@
 
 One `AsyncAdmin` for all clients of a round, as programs share one. Each client changes a setting of a topic of its own
 to a new value of 200 bytes and waits for the answer before its next change. The admin client puts the changes that
-wait into one request (quorumlog/client/config_batches.py).
+wait into one request (quorumlog/client/administration/config_batches.py).
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ from functools import partial
 from random import Random
 
 from quorumlog.clock import Clock
+from quorumlog.configs.throttle import MOVE_RATE
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Transport
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.replicas import ReplicationConfig
-from quorumlog.throttle_settings import MOVE_RATE
 from quorumlog.turn import Turn
 from quorumlog_broker.cleaning.explained import ExplainedCompactions
 from quorumlog_broker.cleaning.live_config import LiveConfig

@@ -12,12 +12,12 @@ from pathlib import Path
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.rpc.transport import RpcError
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes, NodeState
 from quorumlog.testing.ports import PortPicker
 from quorumlog.testing.waiting import wait_until
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_broker.coordinator.placement import partition_of
 
 COUNT = 3

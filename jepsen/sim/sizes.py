@@ -11,8 +11,8 @@ import random
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from quorumlog.throttle_settings import FOLLOWER_REPLICAS, LEADER_REPLICAS
-from quorumlog.topic_config import EVERY_REPLICA
+from quorumlog.configs.throttle import FOLLOWER_REPLICAS, LEADER_REPLICAS
+from quorumlog.configs.topic import EVERY_REPLICA
 
 DURABILITY, RETENTION, INDEX_ROT = "durability", "retention", "index rot"
 _SNAPSHOTS_SHARE = 0.8  # of the seeds with small sizes

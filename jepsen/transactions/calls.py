@@ -10,8 +10,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import QuorumlogError, Unavailable
-from quorumlog.client.link import Link
 from quorumlog.client.options import CommonOptions
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode

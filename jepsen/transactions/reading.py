@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Generic, NamedTuple, TypeVar
 
 from jepsen.transactions.calls import Calls
-from quorumlog.client.fetch_position import committed_batches
+from quorumlog.client.fetching.position import committed_batches
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from quorumlog.records import iter_batch, iter_headers

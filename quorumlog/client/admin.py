@@ -1,39 +1,81 @@
-"""The asynchronous admin client: topics, cluster, quorum, offsets. It turns error codes into exceptions."""
+"""The asynchronous admin client. It turns error codes into exceptions.
+
+A call that is one request is here; what takes several requests, or decides between them, lies in `administration/`.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from quorumlog.client.admin_cluster import ClusterAdmin
-from quorumlog.client.admin_groups import GroupAdmin
-from quorumlog.client.admin_joint import JointAdmin
-from quorumlog.client.admin_logs import LogAdmin
-from quorumlog.client.admin_partitions import PartitionAdmin
-from quorumlog.client.admin_transactions import TransactionAdmin
-from quorumlog.client.config_batches import ConfigBatches
-from quorumlog.client.config_change import ConfigChange, alterable
+from quorumlog.client.administration.config_batches import ConfigBatches
+from quorumlog.client.administration.config_change import ConfigChange, alterable
+from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
+from quorumlog.client.administration.groups import DEAD, GroupDescription, described
+from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
+from quorumlog.client.administration.import_topic import Source, TopicImport
+from quorumlog.client.administration.joint import joint_groups, of_joint_group
+from quorumlog.client.administration.logs import alter_replica_log_dirs, delete_records
+from quorumlog.client.administration.partitions import (
+    ElectionType,
+    PartitionOutcome,
+    Reassignment,
+    alter_partition_reassignments,
+    elect_leaders,
+    list_partition_reassignments,
+)
+from quorumlog.client.administration.ranges import RangeQuery, describe_ranges
+from quorumlog.client.administration.transactions import (
+    FENCING_TIMEOUT_MS,
+    OF_UNKNOWN_COORDINATOR,
+    OpenProducer,
+    Outcome,
+    TransactionDescription,
+    TransactionListing,
+    TransactionPlace,
+    describe_transactions,
+    end_transactions,
+    transaction_outcome,
+    transaction_topics,
+)
+from quorumlog.client.cluster.link import check
+from quorumlog.client.cluster.linked import Linked
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.cluster.retried_change import RetriedChange
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import check
-from quorumlog.client.linked import Linked
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.retried_change import Change
+from quorumlog.client.group.coordinator import GroupCoordinator
+from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets, topics_to_commit, topics_to_fetch
+from quorumlog.client.offsets import FoundOffset, by_leader, resolve_offsets, resolve_ranges
+from quorumlog.client.transactions.coordinators import TransactionCoordinator
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NodeId, Offset, Uuid
+from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, TopicPartition, Uuid
 from quorumlog.messages.admin import (
     AlterConfigsResource,
+    BringLogDirOnlineRequest,
+    BringLogDirOnlineResponse,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
+    DescribeFeaturesRequest,
+    DescribeFeaturesResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
     ExplainCompactionRequest,
     ExplainCompactionResponse,
+    FeatureUpdate,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    LogDirDescription,
     NewPartition,
     PartitionsOfTopic,
+    UpdateFeaturesRequest,
 )
+from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,
@@ -53,12 +95,51 @@ from quorumlog.messages.cluster import (
     TopicMetadata,
     TopicQuery,
 )
-from quorumlog.messages.common import ConfigEntry
-from quorumlog.rpc.transport import Transport
+from quorumlog.messages.common import ConfigEntry, Endpoint
+from quorumlog.messages.fetch import OffsetRange
+from quorumlog.messages.groups import (
+    ConsumerGroupDescribeRequest,
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteTopic,
+)
+from quorumlog.messages.imports import BeginImportResponse
+from quorumlog.messages.joint import AbortJointRequest, AbortJointResponse, ForgetJointRequest, ListedJointGroup
+from quorumlog.messages.produce import InitProducerIdRequest, InitProducerIdResponse
+from quorumlog.messages.quorum import (
+    AddRaftVoterRequest,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RemoveRaftVoterRequest,
+    TransferLeadershipRequest,
+    TransferLeadershipResponse,
+)
+from quorumlog.messages.transactions import (
+    ActiveProducer,
+    DescribedTransaction,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    ListedTransaction,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    TransactionMarker,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+from quorumlog.rpc.transport import RpcError, Transport
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 RECENT_IMAGES = 1_000  # asked of each broker
+VOTER_MARGIN_MS = 5_000  # added to the time that the leader has, for the way
+REMOVE_VOTER_MS = 15_000
+LOG_DIR_TIMEOUT_MS = 60_000  # the controller has to know first that it is offline; then it is locked and read
 TOPICS_AT_ONCE = 1_000  # whose settings one request asks for; an answer with all of them stays below 16 MiB
 
 
@@ -73,15 +154,7 @@ class NewTopic:
     assignment: Sequence[Sequence[int]] | None = None
 
 
-class AsyncAdmin(
-    ClusterAdmin,
-    LogAdmin,
-    PartitionAdmin,
-    GroupAdmin,
-    TransactionAdmin,
-    JointAdmin,
-    Linked,
-):
+class AsyncAdmin(Linked):
     def __init__(
         self,
         transport: Transport,
@@ -128,7 +201,7 @@ class AsyncAdmin(
             validate_only=validate_only,
         )
         already = ErrorCode.NONE if validate_only else ErrorCode.TOPIC_ALREADY_EXISTS
-        response: CreateTopicsResponse = await Change(self._link, request, already).carry_out()
+        response: CreateTopicsResponse = await RetriedChange(self._link, request, already).carry_out()
         return list(response.topics)
 
     async def delete_topic(self, name: str) -> None:
@@ -140,7 +213,7 @@ class AsyncAdmin(
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(name=name) for name in names), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await Change(
+        response: DeleteTopicsResponse = await RetriedChange(
             self._link, request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         ).carry_out()
         return list(response.topics)
@@ -150,7 +223,9 @@ class AsyncAdmin(
         request = DeleteTopicsRequest(
             topics=tuple(TopicQuery(topic_id=topic_id) for topic_id in ids), timeout_ms=self.options.request_timeout_ms
         )
-        response: DeleteTopicsResponse = await Change(self._link, request, ErrorCode.UNKNOWN_TOPIC_ID).carry_out()
+        response: DeleteTopicsResponse = await RetriedChange(
+            self._link, request, ErrorCode.UNKNOWN_TOPIC_ID
+        ).carry_out()
         return list(response.topics)
 
     async def list_topics(self) -> list[TopicMetadata]:
@@ -275,13 +350,13 @@ class AsyncAdmin(
             if of_broker is not None:
                 await self._link.refresh([])
             request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
-            (result,) = (await Change(self._link, request, first=of_broker).carry_out()).results
+            (result,) = (await RetriedChange(self._link, request, first=of_broker).carry_out()).results
         else:
             result = await self._settings.alter(resource)
         _check_result(result, f"configs of {name!r}")
 
     async def _send_settings(self, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-        response: IncrementalAlterConfigsResponse = await Change(self._link, request).carry_out()
+        response: IncrementalAlterConfigsResponse = await RetriedChange(self._link, request).carry_out()
         return response
 
     @property
@@ -309,9 +384,524 @@ class AsyncAdmin(
         request = CreatePartitionsRequest(
             topics=(topic,), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
         )
-        response: CreatePartitionsResponse = await Change(self._link, request).carry_out()
+        response: CreatePartitionsResponse = await RetriedChange(self._link, request).carry_out()
         (result,) = response.results
         _check_result(result, f"topic {name!r}")
+
+    # --- the cluster, its brokers, its quorum, the levels of its features ---
+
+    async def describe_cluster(
+        self, *, include_fenced_brokers: bool = True, include_partition_counts: bool = False
+    ) -> DescribeClusterResponse:
+        request = DescribeClusterRequest(
+            include_fenced_brokers=include_fenced_brokers, include_partition_counts=include_partition_counts
+        )
+        response: DescribeClusterResponse = await self._link.call_any(request)
+        check(response)
+        return response
+
+    async def describe_broker_log_dirs(
+        self, node_id: NodeId, timeout_ms: int | None = None
+    ) -> tuple[LogDirDescription, ...]:
+        """Of one broker that is not fenced. timeout_ms: None: request.timeout.ms. Raises RpcError, RequestFailed."""
+        await self._link.refresh([])
+        response: DescribeLogDirsResponse = await self._link.call_node(node_id, DescribeLogDirsRequest(), timeout_ms)
+        check(response)
+        return response.directories
+
+    async def unregister_broker(self, broker_id: NodeId, broker_epoch: BrokerEpoch = -1) -> None:
+        """Let the cluster forget a broker that is gone for good. A running one registers again.
+
+        broker_epoch: of the registration that is meant; -1: whichever there is.
+        Raises RequestFailed: BROKER_ID_NOT_REGISTERED; STALE_BROKER_EPOCH if it has registered since.
+        """
+        request = UnregisterBrokerRequest(broker_id=broker_id, broker_epoch=broker_epoch)
+        in_doubt = False  # an earlier try may have been carried out
+
+        def doubt() -> None:
+            nonlocal in_doubt
+            in_doubt = True
+
+        async def ask() -> None:
+            response: UnregisterBrokerResponse = await self._link.call_any(
+                request, self.options.request_timeout_ms, doubt
+            )
+            if response.error_code == ErrorCode.REQUEST_TIMED_OUT:
+                doubt()
+            if not (in_doubt and response.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED):
+                check(response)
+
+        await self._link.until(ask, self.options.default_api_timeout_ms)
+
+    async def describe_quorum(self, timeout_ms: int | None = None) -> DescribeQuorumResponse:
+        """timeout_ms: None: default.api.timeout.ms."""
+        patience_ms = timeout_ms or self.options.default_api_timeout_ms
+
+        async def ask() -> DescribeQuorumResponse:
+            response: DescribeQuorumResponse = await self._link.call_any(DescribeQuorumRequest(), patience_ms)
+            check(response)
+            return response
+
+        found: DescribeQuorumResponse = await self._link.until(ask, patience_ms)
+        return found
+
+    async def add_voter(
+        self, node_id: NodeId, directory_id: Uuid, endpoints: Sequence[Endpoint], timeout_ms: int
+    ) -> None:
+        """Make a controller a voter. endpoints: one of them with the name of the internal listener.
+
+        timeout_ms: how long the leader may wait until the node has copied the log. Raises RequestFailed.
+        """
+        request = AddRaftVoterRequest(
+            timeout_ms=timeout_ms, voter_id=node_id, voter_directory_id=directory_id, listeners=tuple(endpoints)
+        )
+        check(await self._link.call_any(request, timeout_ms + VOTER_MARGIN_MS))
+
+    async def remove_voter(self, node_id: NodeId, directory_id: Uuid) -> None:
+        """Raises RequestFailed."""
+        request = RemoveRaftVoterRequest(voter_id=node_id, voter_directory_id=directory_id)
+        check(await self._link.call_any(request, REMOVE_VOTER_MS))
+
+    async def transfer_leadership(self, to_node_id: NodeId = NO_NODE) -> TransferLeadershipResponse:
+        """Hand the leadership of the quorum over to this voter; NO_NODE: to the one that is ready first.
+
+        The response names who leads then. Raises RequestFailed: VOTER_NOT_FOUND; REQUEST_TIMED_OUT if the voter had
+        not caught up, and the old leader goes on; PREFERRED_LEADER_NOT_AVAILABLE if another voter was elected.
+        """
+        response: TransferLeadershipResponse = await self._link.call_any(
+            TransferLeadershipRequest(to_node_id=to_node_id)
+        )
+        check(response)
+        return response
+
+    async def describe_features(self) -> DescribeFeaturesResponse:
+        """The levels in force, and which levels each node supports."""
+        response: DescribeFeaturesResponse = await self._link.call_any(DescribeFeaturesRequest())
+        check(response)
+        return response
+
+    async def update_features(self, updates: Sequence[FeatureUpdate], *, validate_only: bool = False) -> None:
+        """Carry out all updates or none. An update that was carried out already is no error, so a retry does no harm.
+
+        Raises RequestFailed: INVALID_UPDATE_VERSION, INVALID_REQUEST.
+        """
+        request = UpdateFeaturesRequest(
+            updates=tuple(updates), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
+        )
+        await RetriedChange(self._link, request).carry_out()
+
+    # --- logs, their directories, their offsets ---
+
+    async def import_topic(
+        self,
+        name: str,
+        sources: Sequence[Source],
+        replication: int = -1,
+        configs: Mapping[str, str] | None = None,
+        on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> BeginImportResponse:
+        """Copy foreign logs into a new topic: source n into partition n. `import_topic.py` says what holds.
+
+        on_progress: bytes that replicas have taken, and that they will take in all. Raises RequestFailed: among others
+        TOPIC_ALREADY_EXISTS; OtherSource; Unavailable.
+        """
+        return await TopicImport(self._link, name, sources, on_progress).run(replication, configs or {})
+
+    async def export_partition(self, topic: str, index: int, take: Callable[[ExportedPart], None]) -> Uuid:
+        """Read a partition's batches as they are stored, up to its high watermark. Returns the topic's id.
+
+        take: called with each part in order, on the client's loop. Raises RequestFailed, Unavailable, ExportFailed.
+        """
+        return await PartitionExport(self._link, topic, index, take).run()
+
+    async def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Delete all records before these offsets (-1: the high watermark). Returns each partition's first offset."""
+        return await delete_records(self._link, before)
+
+    async def describe_log_dirs(
+        self, *, timeout_ms: int | None = None, silent: dict[NodeId, str] | None = None
+    ) -> dict[NodeId, tuple[LogDirDescription, ...]]:
+        """The log directories of every broker that is not fenced, by broker id.
+
+        timeout_ms: of each broker; None: request.timeout.ms. silent: is given why a broker has not answered, and that
+        one is left out; a dead broker is not fenced before its session ends, and one that has just started reads the
+        metadata first. Without it, raises RpcError and RequestFailed.
+        """
+        await self._link.refresh([])
+        found: dict[NodeId, tuple[LogDirDescription, ...]] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            try:
+                response: DescribeLogDirsResponse = await self._link.call_node(
+                    node_id, DescribeLogDirsRequest(), timeout_ms
+                )
+                check(response)
+            except (RequestFailed, RpcError) as error:
+                if silent is None or (isinstance(error, RequestFailed) and not error.code.retriable):
+                    raise
+                silent[node_id] = str(error)
+                continue
+            found[node_id] = response.directories
+        return found
+
+    async def alter_replica_log_dirs(self, wanted: Mapping[tuple[str, int, NodeId], str]) -> None:
+        """Move replicas to other log directories of their brokers, or cancel their moves.
+
+        wanted: the path by topic, partition and broker. Returns once the moves have begun; `describe_log_dirs` shows
+        them. Raises RequestFailed for the first that was refused, after all were asked: LOG_DIR_NOT_FOUND,
+        KAFKA_STORAGE_ERROR; REPLICA_NOT_AVAILABLE where it is not there yet, and will be made there.
+        """
+        await alter_replica_log_dirs(self._link, wanted)
+
+    async def bring_log_dir_online(self, node_id: NodeId, path: str) -> None:
+        """Let a broker verify a log directory that was repaired; `describe_log_dirs` tells when it is online.
+
+        Raises RequestFailed: LOG_DIR_NOT_FOUND, INVALID_REQUEST where it is not offline, KAFKA_STORAGE_ERROR where it
+        stays so.
+        """
+        await self._link.refresh([])
+        response: BringLogDirOnlineResponse = await self._link.call_node(
+            node_id, BringLogDirOnlineRequest(path=path), LOG_DIR_TIMEOUT_MS
+        )
+        check(response)
+
+    async def list_offsets(
+        self, wanted: Mapping[TopicPartition, int], *, isolation_level: str = "read_uncommitted"
+    ) -> dict[TopicPartition, FoundOffset]:
+        """Offsets for timestamps in ms, or for LATEST, EARLIEST, MAX_TIMESTAMP of `quorumlog.client.offsets`."""
+        return await resolve_offsets(self._link, wanted, isolation_level=isolation_level)
+
+    async def list_offset_ranges(
+        self,
+        wanted: Iterable[TopicPartition],
+        timeout_ms: int | None = None,
+        *,
+        isolation_level: str = "read_uncommitted",
+    ) -> dict[TopicPartition, tuple[FoundOffset, FoundOffset]]:
+        """EARLIEST and LATEST of each partition; all leaders are asked at once. timeout_ms: None: the default."""
+        return await resolve_ranges(self._link, wanted, timeout_ms, isolation_level=isolation_level)
+
+    async def describe_ranges(
+        self,
+        wanted: Mapping[TopicPartition, RangeQuery],
+        *,
+        isolation_level: str = "read_uncommitted",
+    ) -> dict[TopicPartition, tuple[OffsetRange, ...]]:
+        """How many bytes which offsets take, and where batches end: see `ranges.describe_ranges`."""
+        return await describe_ranges(self._link, wanted, isolation_level=isolation_level)
+
+    # --- which brokers keep a partition, and which of them leads it ---
+
+    async def alter_partition_reassignments(
+        self, wanted: Mapping[TopicPartition, Sequence[NodeId] | None]
+    ) -> dict[TopicPartition, PartitionOutcome]:
+        """Begin to move partitions to these replicas, the preferred leader first. None: end the move under way.
+
+        Returns once they have begun: among others INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION,
+        NO_REASSIGNMENT_IN_PROGRESS for a cancellation. Raises RequestFailed, Unavailable.
+        """
+        return await alter_partition_reassignments(self._link, wanted)
+
+    async def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, Reassignment]:
+        """The reassignments under way; of these partitions only, unless None. Raises RequestFailed, Unavailable."""
+        return await list_partition_reassignments(self._link, partitions)
+
+    async def elect_leaders(
+        self, election: ElectionType = ElectionType.PREFERRED, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, PartitionOutcome]:
+        """Elect leaders of these partitions, or of every one that needs it if None.
+
+        ELECTION_NOT_NEEDED: it is led so already. PREFERRED_LEADER_NOT_AVAILABLE: its first replica is not in sync.
+        ELIGIBLE_LEADERS_NOT_AVAILABLE: none can lead. Raises RequestFailed, Unavailable.
+        """
+        return await elect_leaders(self._link, election, partitions)
+
+    # --- consumer groups ---
+
+    async def list_groups(self, *, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
+        """The groups of all brokers, by name. states, types: only these, in any case (Stable...; classic, consumer).
+
+        Raises RequestFailed, RpcError if a broker has not answered in time: a list without its groups would be wrong.
+        """
+        await self._link.refresh([])
+        request = ListGroupsRequest(states=tuple(states), types=tuple(types))
+
+        async def of_broker(node_id: NodeId) -> tuple[ListedGroup, ...]:
+            async def ask() -> tuple[ListedGroup, ...]:
+                response: ListGroupsResponse = await self._link.call_node(node_id, request)
+                check(response)
+                return response.groups
+
+            groups: tuple[ListedGroup, ...] = await self._link.until(ask, self._link.options.default_api_timeout_ms)
+            return groups
+
+        unique: dict[str, ListedGroup] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            unique.update((group.group_id, group) for group in await of_broker(node_id))
+        return sorted(unique.values(), key=lambda group: group.group_id)
+
+    async def describe_group(self, group_id: str) -> GroupDescription:
+        """Raises RequestFailed, but not for a group that does not exist."""
+        coordinator = GroupCoordinator(self._link, group_id)
+        classic = await described(coordinator, DescribeGroupsRequest(groups=(group_id,)), group_id)
+        if classic.group_state != DEAD:
+            return GroupDescription(await coordinator.find(), classic)
+        try:
+            modern = await described(coordinator, ConsumerGroupDescribeRequest(group_ids=(group_id,)), group_id)
+        except RequestFailed as error:
+            if error.code is not ErrorCode.UNSUPPORTED_VERSION:  # group.version is 0
+                raise
+            modern = None
+        exists = modern is not None and modern.error_code == ErrorCode.NONE
+        return GroupDescription(await coordinator.find(), modern if exists else classic)
+
+    async def delete_group(self, group_id: str) -> None:
+        """With all its offsets. Raises RequestFailed: GROUP_ID_NOT_FOUND; NON_EMPTY_GROUP while it has members."""
+        coordinator = GroupCoordinator(self._link, group_id)
+        response = await coordinator.call(DeleteGroupsRequest(groups=(group_id,)))
+        check(response)
+        (result,) = response.results
+        done_before = coordinator.in_doubt and result.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        if result.error_code != ErrorCode.NONE and not done_before:
+            raise RequestFailed(ErrorCode(result.error_code), f"group {group_id!r}")
+
+    async def group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """What the group has committed, of all its partitions if None. A partition without an offset is not in it.
+
+        require_stable: wait for open transactions that may still change an offset. Raises RequestFailed.
+        """
+        coordinator, limit_ms = GroupCoordinator(self._link, group_id), self._link.options.default_api_timeout_ms
+        return await fetch_offsets(
+            self._link, coordinator, group_id, partitions, limit_ms, require_stable=require_stable
+        )
+
+    async def alter_group_offsets(
+        self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Commit these offsets for a group without members; it is made if there is none. The error of each.
+
+        UNKNOWN_MEMBER_ID: the group has members. Raises RequestFailed for an error of all.
+        """
+        request = OffsetCommitRequest(group_id=group_id, topics=topics_to_commit(offsets))
+        response: OffsetCommitResponse = await GroupCoordinator(self._link, group_id).call(request)
+        check(response)
+        return {
+            (topic.name, one.index): ErrorCode(one.error_code) for topic in response.topics for one in topic.partitions
+        }
+
+    async def delete_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Forget these offsets. The error of each: GROUP_SUBSCRIBED_TO_TOPIC while a member reads it.
+
+        Raises RequestFailed for an error of all: GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP.
+        """
+        request = OffsetDeleteRequest(
+            group_id=group_id,
+            topics=tuple(
+                OffsetDeleteTopic(name=topic.name, partitions=topic.partitions) for topic in topics_to_fetch(partitions)
+            ),
+        )
+        response: OffsetDeleteResponse = await GroupCoordinator(self._link, group_id).call(request)
+        check(response)
+        return {
+            (topic.name, one.index): ErrorCode(one.error_code) for topic in response.topics for one in topic.partitions
+        }
+
+    # --- transactions ---
+
+    async def list_transactions(
+        self,
+        *,
+        states: Sequence[str] = (),
+        producer_ids: Sequence[int] = (),
+        duration_ms: int = -1,
+        pattern: str | None = None,
+    ) -> list[TransactionListing]:
+        """The transactional ids of all brokers, by name. states: as Kafka names them (Ongoing, PrepareCommit...).
+
+        duration_ms: only of transactions that are open for longer. pattern: RE2, for the whole id.
+        Raises RequestFailed: INVALID_REQUEST for a state that does not exist; RpcError if a broker has not answered in
+        time, since a list without its ids would be wrong.
+        """
+        await self._link.refresh([])
+        request = ListTransactionsRequest(
+            state_filters=tuple(states),
+            producer_id_filters=tuple(producer_ids),
+            duration_filter_ms=duration_ms,
+            transactional_id_pattern=pattern or None,
+        )
+
+        async def of_broker(node_id: NodeId) -> tuple[ListedTransaction, ...]:
+            async def ask() -> ListTransactionsResponse:
+                response: ListTransactionsResponse = await self._link.call_node(node_id, request)
+                check(response)
+                return response
+
+            response: ListTransactionsResponse = await self._link.until(ask, self._link.options.default_api_timeout_ms)
+            if response.unknown_state_filters:
+                unknown = ", ".join(response.unknown_state_filters)
+                raise RequestFailed(ErrorCode.INVALID_REQUEST, f"no transaction is ever in the state {unknown}")
+            return response.transactions
+
+        found: dict[str, TransactionListing] = {}
+        for node_id in sorted(self._link.cache.brokers):
+            found.update((one.transactional_id, TransactionListing(node_id, one)) for one in await of_broker(node_id))
+        return [found[name] for name in sorted(found)]
+
+    async def describe_transaction(self, transactional_id: str) -> TransactionDescription:
+        """Raises RequestFailed: TRANSACTIONAL_ID_NOT_FOUND."""
+        coordinator = TransactionCoordinator(self._link, transactional_id)
+        response: DescribeTransactionsResponse = await coordinator.call(
+            DescribeTransactionsRequest(transactional_ids=(transactional_id,))
+        )
+        check(response)
+        (found,) = response.transactions
+        if found.error_code != ErrorCode.NONE:
+            raise RequestFailed(ErrorCode(found.error_code), f"transactional id {transactional_id!r}")
+        return TransactionDescription(await coordinator.find(), found)
+
+    async def describe_producers(
+        self, partitions: Iterable[TopicPartition], *, broker_id: NodeId | None = None
+    ) -> dict[TopicPartition, tuple[ActiveProducer, ...]]:
+        """What each partition's leader, or the replica of this broker, knows of producers.
+
+        Raises RequestFailed: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (no replica there).
+        """
+        wanted = list(partitions)
+        found: dict[TopicPartition, tuple[ActiveProducer, ...]] = {}
+
+        async def ask() -> None:
+            missing = [key for key in wanted if key not in found]
+            leaders = await by_leader(self._link, missing)
+            for node_id, keys in leaders.items() if broker_id is None else ((broker_id, missing),):
+                request = DescribeProducersRequest(topics=transaction_topics(keys))
+                response: DescribeProducersResponse = await self._link.call_node(node_id, request)
+                check(response)
+                for topic in response.topics:
+                    for part in topic.partitions:
+                        name = f"{topic.name}-{part.index}"
+                        if part.error_code != ErrorCode.NONE:
+                            text = part.error_message or "the broker gave no reason"
+                            raise RequestFailed(ErrorCode(part.error_code), f"producers of {name}: {text}")
+                        found[topic.name, part.index] = part.active_producers
+
+        if broker_id is not None:
+            await ask()  # a replica does not come there by waiting
+        else:
+            await self._link.until(ask, self._link.options.default_api_timeout_ms)
+        return found
+
+    async def abort_transaction(
+        self, partition: TopicPartition, producer_id: int, producer_epoch: int, coordinator_epoch: int = -1
+    ) -> None:
+        """Write an abort marker to a partition whose transaction no coordinator ends any more. Nothing else is touched.
+
+        coordinator_epoch: as DescribeProducers says; -1: it knows none. Raises RequestFailed: TRANSACTION_COORDINATOR_
+        FENCED, INVALID_PRODUCER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        marker = TransactionMarker(
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            committed=False,
+            topics=transaction_topics([partition]),
+            coordinator_epoch=coordinator_epoch if coordinator_epoch >= 0 else OF_UNKNOWN_COORDINATOR,
+        )
+
+        async def ask() -> None:
+            (node_id,) = await by_leader(self._link, [partition])
+            response: WriteTxnMarkersResponse = await self._link.call_node(
+                node_id, WriteTxnMarkersRequest(markers=(marker,))
+            )
+            check(response)
+            for written in response.markers:
+                for topic in written.topics:
+                    for part in topic.partitions:
+                        if part.error_code != ErrorCode.NONE:
+                            raise RequestFailed(ErrorCode(part.error_code), f"marker for {topic.name}-{part.index}")
+
+        await self._link.until(ask, self._link.options.default_api_timeout_ms)
+
+    async def fence_producer(self, transactional_id: str) -> tuple[int, int]:
+        """Take the id from its producer, which aborts its transaction. Returns the new producer id and epoch.
+
+        The id is made if it does not exist. Raises RequestFailed.
+        """
+        request = InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=FENCING_TIMEOUT_MS)
+
+        async def ask() -> InitProducerIdResponse:
+            response: InitProducerIdResponse = await coordinator.call(request)
+            check(response)
+            return response
+
+        coordinator = TransactionCoordinator(self._link, transactional_id)
+        done: InitProducerIdResponse = await self._link.until(ask, self._link.options.default_api_timeout_ms)
+        return done.producer_id, done.producer_epoch
+
+    async def find_hanging_transactions(
+        self, partitions: Iterable[TopicPartition], max_timeout_ms: int, *, now_ms: int, broker_id: NodeId | None = None
+    ) -> list[HangingTransaction]:
+        """Transactions that no coordinator will end: open for longer than any may be, and not known to one.
+
+        max_timeout_ms: transaction.max.timeout.ms of the brokers. now_ms: ms since 1970.
+        """
+        producers = await self.describe_producers(partitions, broker_id=broker_id)
+        candidates = open_for_long(producers, now_ms - max_timeout_ms)
+        ids = await self._ids_of(candidates)
+        known: dict[str, DescribedTransaction] = {}
+        for name in sorted(set(ids.values())):
+            try:
+                known[name] = (await self.describe_transaction(name)).transaction
+            except RequestFailed as error:
+                if error.code is not ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+                    raise
+        return hanging(candidates, ids, known)
+
+    async def _ids_of(self, candidates: Sequence[OpenTransaction]) -> dict[int, str]:
+        """Transactional ids by producer id."""
+        producer_ids = sorted({one.producer.producer_id for one in candidates})
+        if not producer_ids:
+            return {}
+        listed = await self.list_transactions(producer_ids=producer_ids)
+        return {one.transaction.producer_id: one.transaction.transactional_id for one in listed}
+
+    async def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, DescribedTransaction]:
+        """By id; those that no coordinator knows are absent. Raises RequestFailed, RpcError, Unavailable."""
+        return await describe_transactions(self._link, transactional_ids)
+
+    async def end_transactions(self, producers: Sequence[OpenProducer], *, commit: bool) -> dict[str, ErrorCode]:
+        """By id, what its coordinator said. Each is asked once; a retriable code also stands for no answer: it may have
+        been carried out. Raises RequestFailed, RpcError, Unavailable if nobody was asked."""
+        return await end_transactions(self._link, producers, commit=commit)
+
+    async def transaction_outcome(self, producer_id: int, place: TransactionPlace) -> Outcome:
+        """How the only transaction that this producer ever had has ended, as this partition's log tells.
+
+        Once nothing is open up to its last offset, the leader's list of aborted transactions tells. Before that, or
+        where its records are gone, the producer's marker behind them does. Raises RequestFailed, RpcError, Unavailable.
+        """
+        return await transaction_outcome(self._link, producer_id, place)
+
+    # --- joint groups (decision 112); each call raises NoJointTransactions where brokers have none ---
+
+    async def list_joint_groups(self) -> list[ListedJointGroup]:
+        """See `joint_groups`."""
+        return await joint_groups(self._link)
+
+    async def abort_joint_batch(self, group_id: str, location: str, sequence: int) -> AbortJointResponse:
+        """Abort what is open of a batch, whatever its runs. Nothing is done to one that is decided. Raises
+        RequestFailed."""
+        response: AbortJointResponse = await of_joint_group(
+            self._link, group_id, AbortJointRequest(group_id=group_id, location=location, sequence=sequence)
+        )
+        return response
+
+    async def forget_joint_group(self, group_id: str) -> None:
+        """Its next writer begins anew. Raises RequestFailed: JOINT_GROUP_OPEN, GROUP_ID_NOT_FOUND."""
+        await of_joint_group(self._link, group_id, ForgetJointRequest(group_id=group_id))
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:

@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE, AsyncAdmin, NewTopic
-from quorumlog.client.admin_groups import GroupDescription
-from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
-from quorumlog.client.admin_transactions import (
-    OpenProducer,
-    Outcome,
-    TransactionDescription,
-    TransactionListing,
-    TransactionPlace,
-)
-from quorumlog.client.blocking_base import Blocking
-from quorumlog.client.config_change import ConfigChange
-from quorumlog.client.export_partition import ExportedPart
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.client.hanging import HangingTransaction
-from quorumlog.client.import_topic import Source
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
-from quorumlog.client.offsets import FoundOffset
-from quorumlog.client.ranges import RangeQuery
-from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, BrokerEpoch, NodeId, Offset, Uuid
-from quorumlog.messages.admin import (
-    DescribeFeaturesResponse,
-    ExplainCompactionResponse,
-    FeatureUpdate,
-    ListedGroup,
-    LogDirDescription,
-)
-from quorumlog.messages.cluster import (
-    ConfigDescription,
-    CreateTopicResult,
-    DeleteTopicResult,
-    DescribeClusterResponse,
-    MetadataResponse,
-    TopicMetadata,
-)
-from quorumlog.messages.common import Endpoint
-from quorumlog.messages.fetch import OffsetRange
-from quorumlog.messages.imports import BeginImportResponse
-from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
-from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
-from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
+from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE
+from quorumlog.client.administration.partitions import ElectionType
+from quorumlog.client.handover.loop import Blocking
+from quorumlog.ids import NO_NODE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from quorumlog.client.admin import AsyncAdmin, NewTopic
+    from quorumlog.client.administration.config_change import ConfigChange
+    from quorumlog.client.administration.export_partition import ExportedPart
+    from quorumlog.client.administration.groups import GroupDescription
+    from quorumlog.client.administration.hanging import HangingTransaction
+    from quorumlog.client.administration.import_topic import Source
+    from quorumlog.client.administration.partitions import PartitionOutcome, Reassignment
+    from quorumlog.client.administration.ranges import RangeQuery
+    from quorumlog.client.administration.transactions import (
+        OpenProducer,
+        Outcome,
+        TransactionDescription,
+        TransactionListing,
+        TransactionPlace,
+    )
+    from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+    from quorumlog.client.group.offsets import CommittedOffset
+    from quorumlog.client.offsets import FoundOffset
+    from quorumlog.errors import ErrorCode
+    from quorumlog.ids import BrokerEpoch, NodeId, Offset, TopicPartition, Uuid
+    from quorumlog.messages.admin import (
+        DescribeFeaturesResponse,
+        ExplainCompactionResponse,
+        FeatureUpdate,
+        ListedGroup,
+        LogDirDescription,
+    )
+    from quorumlog.messages.cluster import (
+        ConfigDescription,
+        CreateTopicResult,
+        DeleteTopicResult,
+        DescribeClusterResponse,
+        MetadataResponse,
+        TopicMetadata,
+    )
+    from quorumlog.messages.common import Endpoint
+    from quorumlog.messages.fetch import OffsetRange
+    from quorumlog.messages.imports import BeginImportResponse
+    from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
+    from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
+    from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
 
 
 class Admin(Blocking):

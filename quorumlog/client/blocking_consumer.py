@@ -1,66 +1,30 @@
-"""The blocking consumer. Callbacks of a rebalance run in the thread that polls or closes, so they may call it, too.
-
-What a poll found counts as read when it has reached the caller's thread. So an interrupt (Ctrl-C) of a poll loses
-nothing: what the caller never got is not committed.
-"""
+"""Written by `proto/generate_blocking.py` from `AsyncConsumer`; change that one."""
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import queue
-import re
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
-from quorumlog.client import real_edges as edge
-from quorumlog.client.blocking_base import Blocking
-from quorumlog.client.errors import CalledBack
+from quorumlog.client.handover.consumer import CallbackConsumer
+from quorumlog.client.handover.loop import on_loop
 
 if TYPE_CHECKING:
-    from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
-    from quorumlog.client.fetch_position import Chunk, TopicPartition
-    from quorumlog.client.group.listener import Callback
-    from quorumlog.client.group.subscribed import Offsets, Start
+    from collections.abc import Iterable, Mapping
+
+    from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+    from quorumlog.client.consumer import AsyncConsumer, Offsets, Start
+    from quorumlog.client.group.offsets import CommittedOffset
     from quorumlog.client.group_metadata import GroupMetadata
-    from quorumlog.client.group_offsets import CommittedOffset
-    from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
-    from quorumlog.ids import Epoch
-
-    BlockingCallback = Callable[[list[TopicPartition]], None]
-
-T = TypeVar("T")
-Job = Callable[[], None]
+    from quorumlog.ids import Epoch, Offset, TopicPartition
 
 
-class Consumer(Blocking):
+class Consumer(CallbackConsumer):
     """See AsyncConsumer. Iterating gives records. One thread polls; `wakeup` and `close` may come from another one.
 
     connect: makes its transport, on the clients' loop; None: `edge.make_transport`.
     """
 
     _client: AsyncConsumer
-
-    def __init__(
-        self,
-        config: Mapping[str, Any] | None = None,
-        *,
-        connect: Any = None,  # edge.Connect | None; so that options may also be given as **dict[str, object]
-        **options: Any,
-    ) -> None:
-        own: dict[str, Any] = {} if connect is None else {"connect": connect}
-        super().__init__(lambda: edge.consumer(dict(config or {}), **own, **options))
-        self._jobs: list[queue.SimpleQueue[Job | None]] = []  # of the calls that wait; the last one runs callbacks
-        self._calling_back: int | None = None  # the thread that runs one
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close(commit=error is None)
-
-    # --- what to read ---
 
     def assign(
         self,
@@ -71,175 +35,87 @@ class Consumer(Blocking):
         epochs: Mapping[TopicPartition, Epoch] | None = None,
         leaders: Mapping[TopicPartition, LeaderPlace] | None = None,
     ) -> None:
+        """Read these partitions, each from its start. Replaces the previous assignment.
+
+        stop: exclusive end of each partition, resolved now ("latest": what is readable at this moment). Iteration ends
+        there. lives: by topic, the life that the starts belong to; of the others, the one that has the name now. If a
+        topic was made again since, a poll raises TopicReplaced. epochs: leader epochs of the records before the starts:
+        if such a record was truncated since (KIP-101), the reader starts over as `auto_offset_reset` says. leaders: of
+        topics in `lives`, as somebody else has heard: they are asked at once, and nobody is asked for metadata before.
+        """
         self._run(self._client.assign(list(partitions), stop=stop, lives=lives, epochs=epochs, leaders=leaders))
 
     def assign_topic(
         self, topics: str | Iterable[str], start: Start = "earliest", *, stop: Start | None = None
     ) -> None:
+        """Assign every partition that the topic, or each topic, has now."""
         self._run(self._client.assign_topic(topics, start, stop=stop))
 
-    def subscribe(
-        self,
-        topics: str | Iterable[str] = (),
-        *,
-        pattern: str | re.Pattern[str] | None = None,
-        on_assigned: BlockingCallback | None = None,
-        on_revoked: BlockingCallback | None = None,
-        on_lost: BlockingCallback | None = None,
-        stop: Start | None = None,
-    ) -> None:
-        self._run(
-            self._client.subscribe(
-                topics,
-                pattern=pattern,
-                on_assigned=self._handed_over(on_assigned),
-                on_revoked=self._handed_over(on_revoked),
-                on_lost=self._handed_over(on_lost),
-                stop=stop,
-            )
-        )
-
     def unsubscribe(self) -> None:
+        """Give up all partitions, after an automatic commit if there is one, and leave the group."""
         self._run(self._client.unsubscribe())
 
     @property
     def assignment(self) -> list[TopicPartition]:
-        return self._thread.run(_now(lambda: self._client.assignment))
+        """The partitions that it reads now."""
+        return self._thread.run(on_loop(lambda: self._client.assignment))
 
     @property
     def subscription(self) -> list[str]:
-        return self._thread.run(_now(lambda: self._client.subscription))
+        return self._thread.run(on_loop(lambda: self._client.subscription))
 
-    @property
-    def finished(self) -> bool:
-        return self._client.finished
+    def group_metadata(self) -> GroupMetadata:
+        """Which member it is now, for `Producer.send_offsets`. One that assigns itself is none, and is not checked.
 
-    # --- records ---
+        Raises CommitFailed if it has lost its place in the group.
+        """
+        return self._thread.run(on_loop(self._client.group_metadata))
 
-    def poll(self, max_records: int | None = None, timeout_ms: int = 500) -> list[ConsumedRecord]:
-        records, taken = self._run(self._client.take_marked(max_records, timeout_ms))
-        for record in records[-1:]:
-            self._client.gave(record, taken)
-        return records
+    def commit(self, offsets: Offsets | None = None) -> None:
+        """Commit what polls have returned, or these offsets. They are durable when it returns.
 
-    def next_chunk(self, timeout_ms: int = 500) -> Chunk | None:
-        chunk = self._run(self._client.take_chunk(timeout_ms))
-        if chunk is not None:
-            self._client.gave_chunk(chunk)
-        return chunk
+        Raises CommitFailed if the partitions were given to another member, or another one has its instance id;
+        ConfigError for what is no offset, RequestFailed, RpcError.
+        """
+        self._thread.run(self._client.commit(offsets))
 
-    def next_arrow(self, timeout_ms: int = 500, *, include_headers: bool = False) -> tuple[Chunk, Any] | None:
-        found = self._run(self._client.take_arrow(timeout_ms, include_headers=include_headers))
-        if found is not None:
-            self._client.gave_chunk(found[0])
-        return found
+    def committed(self, partitions: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, CommittedOffset]:
+        """What the group has committed for these, or for what this consumer reads; without those that have nothing."""
+        return self._thread.run(self._client.committed(list(partitions) if partitions is not None else None))
 
-    def __iter__(self) -> Iterator[ConsumedRecord]:
-        while not self.finished:
-            records, taken = self._run(self._client.take_marked(timeout_ms=1_000))
-            for record in records:
-                if not self._client.gave(record, taken):
-                    break  # the application went elsewhere
-                yield record
+    def position(self, topic: str, partition: int) -> Offset:
+        """Of the next record that a poll returns. Waits for the first one: the committed offset is fetched.
 
-    def wakeup(self) -> None:
-        """The poll that waits now, or else the next one that would wait, raises WokenUp. From any thread."""
-        self._thread.loop.call_soon_threadsafe(self._client.wakeup)
-
-    # --- positions ---
-
-    def position(self, topic: str, partition: int) -> int:
+        Raises NotAssigned, and if there is no first one, NoCommittedOffset, Unavailable, RequestFailed, RpcError.
+        """
         return self._thread.run(self._client.position(topic, partition))
 
-    def lag(self, topic: str, partition: int) -> int:
-        return self._client.lag(topic, partition)
-
     def seek(self, topic: str, partition: int, start: Start) -> None:
+        """Read on from there: the next poll returns that record. Raises NotAssigned.
+
+        Raises TopicReplaced once, and seeks nothing, if the topic was made again and no poll has said so yet.
+        """
         self._thread.run(self._client.seek(topic, partition, start))
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        self._thread.run(_now(lambda: self._client.pause(partitions)))
+        """Polls return nothing of these until `resume`; what was fetched ahead is dropped. Raises NotAssigned."""
+        self._thread.run(on_loop(partial(self._client.pause, list(partitions))))
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        self._thread.run(_now(lambda: self._client.resume(partitions)))
+        self._thread.run(on_loop(partial(self._client.resume, list(partitions))))
 
     @property
     def paused(self) -> list[TopicPartition]:
-        return self._thread.run(_now(lambda: self._client.paused))
+        return self._thread.run(on_loop(lambda: self._client.paused))
 
-    # --- commits ---
+    def lag(self, topic: str, partition: int) -> int:
+        """Offsets between the next record of a poll and the last known end of what it may read; -1: not known yet.
 
-    def group_metadata(self) -> GroupMetadata:
-        return self._thread.run(_now(self._client.group_metadata))
+        That end is the high watermark, or with read_committed the last stable offset. Raises NotAssigned.
+        """
+        return self._client.lag(topic, partition)
 
-    def commit(self, offsets: Offsets | None = None) -> None:
-        self._thread.run(self._client.commit(offsets))
-
-    def commit_async(self, offsets: Offsets | None = None) -> concurrent.futures.Future[None]:
-        """What polls have returned until now. Its future tells how it ended; nobody has to wait for it."""
-
-        async def wait(task: asyncio.Task[None]) -> None:
-            await task
-
-        task = self._thread.run(_now(lambda: self._client.commit_async(offsets)))
-        return asyncio.run_coroutine_threadsafe(wait(task), self._thread.loop)
-
-    def committed(self, partitions: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, CommittedOffset]:
-        return self._thread.run(self._client.committed(partitions))
-
-    # --- the end ---
-
-    def close(self, *, commit: bool = True) -> None:
-        """See AsyncConsumer.close."""
-        if not self._closed:
-            self._run(self._client.close(commit=commit))
-            self._closed = True
-
-    # --- callbacks in the caller's thread ---
-
-    def _run(self, call: Coroutine[Any, Any, T]) -> T:
-        """Wait for it, and meanwhile run the callbacks that it hands over. An interrupt cancels it."""
-        if self._calling_back == threading.get_ident():
-            call.close()
-            raise CalledBack("a callback of a rebalance may not poll, subscribe, unsubscribe or close")
-        jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._jobs.append(jobs)
-        future = asyncio.run_coroutine_threadsafe(call, self._thread.loop)
-        future.add_done_callback(lambda _: jobs.put(None))
-        try:
-            while (job := jobs.get()) is not None:
-                job()
-        except BaseException:
-            future.cancel()
-            raise
-        finally:
-            self._jobs.remove(jobs)
-        return future.result()
-
-    def _handed_over(self, callback: BlockingCallback | None) -> Callback | None:
-        if callback is None:
-            return None
-
-        async def hand_over(partitions: list[TopicPartition]) -> None:
-            ended: concurrent.futures.Future[None] = concurrent.futures.Future()
-
-            def job() -> None:
-                self._calling_back = threading.get_ident()
-                try:
-                    callback(partitions)
-                except Exception as error:  # raised by the poll, in its turn
-                    ended.set_exception(error)
-                else:
-                    ended.set_result(None)
-                finally:
-                    self._calling_back = None
-
-            self._jobs[-1].put(job)
-            await asyncio.wrap_future(ended)
-
-        return hand_over
-
-
-async def _now(read: Callable[[], T]) -> T:
-    """On the loop, where nothing changes meanwhile."""
-    return read()
+    @property
+    def finished(self) -> bool:
+        """True once everything before the stop offsets has been taken."""
+        return self._client.finished

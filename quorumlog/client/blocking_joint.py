@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.blocking_base import Blocking
-from quorumlog.client.joint import AsyncJoint
-from quorumlog.messages.joint import (
-    AbortJointRequest,
-    AbortJointResponse,
-    BeginJointRequest,
-    BeginJointResponse,
-    CommitJointRequest,
-    CommitJointResponse,
-    ListedJointGroup,
-)
+from quorumlog.client.handover.loop import Blocking
+
+if TYPE_CHECKING:
+    from quorumlog.client.joint import AsyncJoint
+    from quorumlog.messages.joint import (
+        AbortJointRequest,
+        AbortJointResponse,
+        BeginJointRequest,
+        BeginJointResponse,
+        CommitJointRequest,
+        CommitJointResponse,
+        ListedJointGroup,
+    )
 
 
 class Joint(Blocking):

@@ -14,29 +14,41 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from quorumlog.client.errors import ClientClosed, ConfigError, TopicReplaced, WokenUp
+from quorumlog.client.cluster.link import Link
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.errors import ClientClosed, ConfigError, NotAssigned, TopicReplaced, WokenUp
 from quorumlog.client.extras import importing_arrow
-from quorumlog.client.fetch_loop import FetchLoop
-from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.loop import FetchLoop
+from quorumlog.client.fetching.position import Chunk, Position
+from quorumlog.client.fetching.progress import Progress, ReadTo
+from quorumlog.client.group.commits import end_turn
+from quorumlog.client.group.effects import State
+from quorumlog.client.group.listener import Callback, Listener
+from quorumlog.client.group.offsets import CommittedOffset, check_offset
 from quorumlog.client.group.reader import GroupReader
-from quorumlog.client.group.subscribed import GroupMember, Start
-from quorumlog.client.link import Link
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
+from quorumlog.client.group_metadata import GroupMetadata
 from quorumlog.client.offsets import EARLIEST, LATEST, Place, resolve_offsets
 from quorumlog.client.options import ConsumerOptions, parse_options
-from quorumlog.client.progress import Progress
 from quorumlog.clock import Clock
-from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.errors import ErrorCode
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
+from quorumlog.messages.cluster import MetadataResponse
 from quorumlog.nursery import Nursery
 from quorumlog.records import RecordHeaders, decode_fields, headers
 from quorumlog.rpc.transport import Transport
+from quorumlog.topic_name import is_internal
 
+Start = int | str  # an offset, "earliest", "latest", or "@<ms since 1970>"
+Matching = Callable[[MetadataResponse], tuple[str, ...]]
+Offsets = Mapping[TopicPartition, CommittedOffset | int]
+"""The offset of the next record to read of each partition."""
 NAMED = {"earliest": EARLIEST, "beginning": EARLIEST, "latest": LATEST, "end": LATEST}
 
 
@@ -51,7 +63,7 @@ class ConsumedRecord:
     headers: RecordHeaders
 
 
-class AsyncConsumer(GroupMember):
+class AsyncConsumer:
     """transport, clock, rng: the edges; `quorumlog.client.real_edges` makes the real ones. options: ConsumerOptions.
 
     group, protocol: the same as the options `group_id` and `group_protocol`. One task polls; `wakeup` and `close` may
@@ -93,6 +105,8 @@ class AsyncConsumer(GroupMember):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close(commit=error is None)
+
+    # --- what it reads ---
 
     async def assign(
         self,
@@ -155,6 +169,159 @@ class AsyncConsumer(GroupMember):
         await self.assign(
             [(name, index, start) for name in names for index in sorted(known[name].partitions)], stop=stop
         )
+
+    async def subscribe(
+        self,
+        topics: str | Iterable[str] = (),
+        *,
+        pattern: str | re.Pattern[str] | None = None,
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        on_lost: Callback | None = None,
+        stop: Start | None = None,
+    ) -> None:
+        """Read these topics together with the other members of the group, from the next poll on.
+
+        topics: may not exist yet. pattern: a regular expression that a topic's whole name matches, instead of topics.
+        With the consumer protocol the coordinator matches a text (with RE2's syntax), and this client a compiled one.
+        The callbacks run inside of polls, on_revoked also in `close`: see Listener. stop: as in `assign`.
+        """
+        group = self._grouped()
+        names = (topics,) if isinstance(topics, str) else tuple(dict.fromkeys(topics))
+        if bool(names) == (pattern is not None):
+            raise ConfigError("subscribe to topics, or to a pattern")
+        if not group.is_subscribed:
+            for key in [*self._loop.positions]:  # of `assign`
+                self._loop.remove(key)
+                self._progress.forget(key)
+                self._drop(key)
+        group.listener, group.stop = Listener(on_assigned, on_revoked, on_lost), stop
+        if isinstance(pattern, str) and group.session.core.subscribe_regex(pattern):
+            group.session.of_pattern = None
+        elif pattern is not None:
+            group.session.of_pattern = _matching(pattern, exclude_internal=self.options.exclude_internal_topics)
+            await group.session.find_topics()
+        else:
+            group.session.of_pattern = None
+            group.session.core.subscribe(names)
+        group.session.start()
+        group.session.carry_out()
+        self._start()
+
+    async def unsubscribe(self) -> None:
+        """Give up all partitions, after an automatic commit if there is one, and leave the group."""
+        await self._grouped().leave()
+
+    @property
+    def assignment(self) -> list[TopicPartition]:
+        """The partitions that it reads now."""
+        return sorted({**self._loop.positions, **(self._group.assigned if self._group is not None else {})})
+
+    @property
+    def subscription(self) -> list[str]:
+        return sorted(self._grouped().session.core.topics)
+
+    def group_metadata(self) -> GroupMetadata:
+        """Which member it is now, for `Producer.send_offsets`. One that assigns itself is none, and is not checked.
+
+        Raises CommitFailed if it has lost its place in the group.
+        """
+        core = self._grouped().session.core
+        if core.state is State.LEFT:
+            return GroupMetadata(self.options.group_id, topic_ids=self._ids_read())
+        if not core.is_member:
+            raise self._grouped().commits.no_member()
+        instance_id = self.options.group_instance_id or None
+        return GroupMetadata(self.options.group_id, core.generation, core.member_id, instance_id, self._ids_read())
+
+    def _ids_read(self) -> tuple[tuple[str, Uuid], ...]:
+        """Of the topics of its positions, by name."""
+        return tuple(sorted({topic: at.topic_id for (topic, _), at in self._progress.read_to.items()}.items()))
+
+    # --- offsets ---
+
+    async def commit(self, offsets: Offsets | None = None) -> None:
+        """Commit what polls have returned, or these offsets. They are durable when it returns.
+
+        Raises CommitFailed if the partitions were given to another member, or another one has its instance id;
+        ConfigError for what is no offset, RequestFailed, RpcError.
+        """
+        group = self._grouped()
+        await group.commit(group.read_to() if offsets is None else _committed(offsets))
+
+    def commit_async(self, offsets: Offsets | None = None) -> asyncio.Task[None]:
+        """As `commit`, of what polls have returned until now, without waiting. Await the task to learn how it ended."""
+        group = self._grouped()
+        wanted = group.read_to() if offsets is None else _committed(offsets)
+        turn = group.commits.turn()  # now: a later commit must not overtake it
+        task = asyncio.get_running_loop().create_task(group.commit(wanted, turn), name="commit")
+
+        def ended(task: asyncio.Task[None]) -> None:
+            end_turn(turn[1])
+            if not task.cancelled():
+                task.exception()  # nobody has to await it
+
+        task.add_done_callback(ended)
+        return task
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """What the group has committed for these, or for what this consumer reads; without those that have nothing."""
+        asked = self.assignment if partitions is None else list(partitions)
+        return (await self._grouped().commits.fetch(asked))[0] if asked else {}
+
+    async def position(self, topic: str, partition: int) -> Offset:
+        """Of the next record that a poll returns. Waits for the first one: the committed offset is fetched.
+
+        Raises NotAssigned, and if there is no first one, NoCommittedOffset, Unavailable, RequestFailed, RpcError.
+        """
+        key = topic, partition
+        self._check_reads(key)
+        if self._group is not None:
+            await self._group.locate(key)
+            self._check_reads(key)
+        return self._progress.read_to[key].offset
+
+    async def seek(self, topic: str, partition: int, start: Start) -> None:
+        """Read on from there: the next poll returns that record. Raises NotAssigned.
+
+        Raises TopicReplaced once, and seeks nothing, if the topic was made again and no poll has said so yet.
+        """
+        key = topic, partition
+        self._check_reads(key)
+        place = (await self._resolve({key: start}))[key]
+        stop = None
+        if self._group is not None and self._group.stop is not None and key not in self._loop.positions:
+            stop = (await self._resolve({key: self._group.stop}))[key].offset
+        self._check_reads(key)
+        replaced = self._loop.replaced(key)
+        if replaced is not None:
+            self._told(replaced)
+            raise replaced
+        if self._group is not None:
+            self._group.sought(key)
+        self._restart(key, ReadTo(place.offset, topic_id=place.topic_id))
+        if stop is not None:
+            self._loop.positions[key].stop_offset = stop
+
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Polls return nothing of these until `resume`; what was fetched ahead is dropped. Raises NotAssigned."""
+        for key in partitions:
+            self._check_reads(key)
+            self._loop.paused.add(key)
+            if key in self._loop.positions:
+                self._restart(key, self._progress.read_to[key])
+
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        self._loop.paused.difference_update(partitions)
+        self._loop.look()
+
+    @property
+    def paused(self) -> list[TopicPartition]:
+        return sorted(self._loop.paused)
+
+    # --- records ---
 
     def lag(self, topic: str, partition: int) -> int:
         """Offsets between the next record of a poll and the last known end of what it may read; -1: not known yet.
@@ -342,10 +509,26 @@ class AsyncConsumer(GroupMember):
             await self._nursery.close()
             await self._link.close()
 
+    # --- helpers ---
+
     def _start(self) -> None:
         if not self._started:
             self._started = True
             self._loop.start()
+
+    def _check_reads(self, key: TopicPartition) -> None:
+        if key not in self._loop.positions and (self._group is None or key not in self._group.assigned):
+            raise NotAssigned(f"{key[0]}-{key[1]} is not assigned to this consumer")
+
+    def _restart(self, key: TopicPartition, at: ReadTo) -> None:
+        self._loop.restart(key, *at)
+        self._progress.start(key, *at)
+        self._drop(key)
+
+    def _grouped(self) -> GroupReader:
+        if self._group is None:
+            raise ConfigError("the consumer belongs to no group: give group_id")
+        return self._group
 
     def _drop(self, key: TopicPartition) -> None:
         """What was decoded of it and not returned. All of it is of one partition."""
@@ -414,3 +597,26 @@ def _timestamp_of(start: Start) -> int:
         if start.startswith("@") and start[1:].isascii() and start[1:].isdigit():
             return int(start[1:])
     raise ConfigError(f"not a start position: {start!r}; give an offset, earliest, latest or @<ms since 1970>")
+
+
+def _committed(offsets: Offsets) -> dict[TopicPartition, CommittedOffset]:
+    """Raises ConfigError."""
+    found = {
+        key: given if isinstance(given, CommittedOffset) else CommittedOffset(given) for key, given in offsets.items()
+    }
+    for key, one in found.items():
+        check_offset(key, one.offset)
+    return found
+
+
+def _matching(pattern: str | re.Pattern[str], *, exclude_internal: bool) -> Matching:
+    try:
+        wanted = re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"not a regular expression: {pattern!r}: {error}") from error
+
+    def topics(response: MetadataResponse) -> tuple[str, ...]:
+        names = sorted(one.name for one in response.topics if one.error_code == ErrorCode.NONE)
+        return tuple(name for name in names if wanted.fullmatch(name) and not (exclude_internal and is_internal(name)))
+
+    return topics

@@ -12,11 +12,19 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from quorumlog.client.admin_joint import joint_groups
-from quorumlog.client.admin_transactions import TransactionCoordinator
-from quorumlog.client.errors import NoProtocol, RequestFailed, Unavailable
-from quorumlog.client.joint_errors import NO_JOINT, NOT_OURS, NoJointTransactions, NotOurs, refused
-from quorumlog.client.linked import Linked
+from quorumlog.client.administration.joint import joint_groups
+from quorumlog.client.cluster.linked import Linked
+from quorumlog.client.errors import (
+    NO_JOINT,
+    NOT_OURS,
+    NoJointTransactions,
+    NoProtocol,
+    NotOurs,
+    RequestFailed,
+    Unavailable,
+    refused,
+)
+from quorumlog.client.transactions.coordinators import TransactionCoordinator
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.joint import (

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from quorumlog.client.batches.numbering import MAX_IN_FLIGHT
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.numbering import MAX_IN_FLIGHT
 from quorumlog.rpc.transport import Address
 
 DEFAULT_PORT = 9092

@@ -19,18 +19,18 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from quorumlog.client.accumulator import Accumulator, Batch, Headers, record_bytes
-from quorumlog.client.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
+from quorumlog.client.batches.accumulator import Accumulator, Batch, Headers, record_bytes
+from quorumlog.client.batches.delivery import ArrowDelivery, BatchFate, Delivery, UnseenErrors
+from quorumlog.client.batches.numbering import MAX_IN_FLIGHT, Identity
+from quorumlog.client.batches.partitioning import StickyPartitioner, TableTurns
+from quorumlog.client.batches.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
+from quorumlog.client.cluster.link import Link
+from quorumlog.client.cluster.topic_limit import NO_LIMIT, BatchLimit, ask_limit
 from quorumlog.client.errors import BufferExhausted, ClientClosed, ConfigError, RecordTooLarge, RequestFailed
 from quorumlog.client.extras import importing_arrow
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.link import Link
-from quorumlog.client.numbering import MAX_IN_FLIGHT, Identity
 from quorumlog.client.options import ProducerOptions, parse_options
-from quorumlog.client.partitioning import StickyPartitioner, TableTurns
-from quorumlog.client.record_parts import HeadersLike, checked_timestamp, header_pairs, raw_bytes
 from quorumlog.client.sender import Sender
-from quorumlog.client.topic_limit import NO_LIMIT, BatchLimit, ask_limit
 from quorumlog.client.transactions.driver import BegunTransaction, TransactionDriver, TransactionScope
 from quorumlog.client.transactions.machine import TransactionMachine
 from quorumlog.clock import Clock
@@ -225,7 +225,7 @@ class AsyncProducer:
         before one is queued, and RecordTooLarge is raised here.
         """
         with importing_arrow("send_arrow"):  # pyarrow and numpy: only here
-            from quorumlog.client.arrow_split import ArrowColumns, split
+            from quorumlog.client.batches.arrow_split import ArrowColumns, split
 
         self._begin()
         self.check_sending()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
+from quorumlog.client.batches.accumulator import Accumulator, Batch
+from quorumlog.client.batches.numbering import Identity
+from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, HungLeaderWatch
+from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
-from quorumlog.client.hung_leaders import PATIENCE_MS, SilenceWatch
-from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
-from quorumlog.client.metadata_cache import NO_ID
-from quorumlog.client.numbering import Identity
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.transactions.driver import SOON_MS, TransactionDriver
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_NODE, NodeId, Uuid
+from quorumlog.ids import NO_NODE, NodeId, TopicPartition, Uuid
 from quorumlog.messages.produce import (
     InitProducerIdRequest,
     ProducePartition,
@@ -100,7 +100,7 @@ class Sender:
         self._nursery = nursery
         self._codec = Codec[options.compression_type.upper()]
         self._in_flight: dict[NodeId, int] = {}
-        self._silence = SilenceWatch(link)
+        self._hung_leaders = HungLeaderWatch(link)
         self._wake = asyncio.Event()
         self._flushing = 0
         self._refreshing = False
@@ -110,7 +110,7 @@ class Sender:
 
     def start(self) -> None:
         self._nursery.start(self._run(), "producer sender")
-        self._nursery.start(self._silence.run(), "producer's watch for hung leaders")
+        self._nursery.start(self._hung_leaders.run(), "producer's watch for hung leaders")
         self._nursery.start(self._link.keep_fresh(), "producer's metadata")
 
     def wake(self) -> None:
@@ -180,7 +180,7 @@ class Sender:
     def _send(self, node_id: NodeId, batches: list[Batch]) -> None:
         self._in_flight[node_id] = self._in_flight.get(node_id, 0) + 1
         flight = ProduceFlight(self, node_id, batches, self._link.clock.now_ms() + PATIENCE_MS)
-        self._silence.began(flight)
+        self._hung_leaders.began(flight)
         self._nursery.start(self._call(flight, self._request(batches)), f"produce to {node_id}")
 
     def _request(self, batches: list[Batch]) -> ProduceRequest:
@@ -210,7 +210,7 @@ class Sender:
         else:
             self._answered(_open(flight.batches), response)
         finally:
-            self._silence.ended(flight)
+            self._hung_leaders.ended(flight)
             self._in_flight[flight.node_id] -= 1
             self._wake.set()
 

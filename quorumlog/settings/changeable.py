@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from quorumlog.configs.topic import MAX_LONG, ConfigKey, Kind
 from quorumlog.settings.key import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
-from quorumlog.topic_config import MAX_LONG, ConfigKey, Kind
 
 _KINDS: Mapping[Callable[[str], Any], Kind] = {
     parse_bool: Kind.BOOLEAN,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorumlog.configs.topic import MAX_LONG
 from quorumlog.settings.key import NodeKey, flag, number, parse_float, setting, size
-from quorumlog.topic_config import MAX_LONG
 
 DEDUPE_BUFFER_MAX_BYTES = 2 << 30  # of one thread, as in Kafka
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quorumlog.setting_types import MAX_INT
+from quorumlog.configs.types import MAX_INT
 from quorumlog.settings.key import flag, number, setting
 from quorumlog.settings.lifecycle import SESSION_TIMEOUT
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quorumlog.setting_types import MAX_INT
+from quorumlog.configs.types import MAX_INT
 from quorumlog.settings.key import NodeKey, number, parse_list, setting
 
 DAY_MS = 24 * 3_600_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorumlog.configs.topic import MAX_LONG
 from quorumlog.settings.key import flag, number, setting
-from quorumlog.topic_config import MAX_LONG
 
 _HEARTBEAT_INTERVAL_MS = 500
 SESSION_TIMEOUT = number(

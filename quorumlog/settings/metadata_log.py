@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from quorumlog.configs.topic import MAX_LONG
 from quorumlog.settings.key import number, setting, size
-from quorumlog.topic_config import MAX_LONG
 
 NEVER = 0  # of both limits between snapshots
 _WEEK_MS = 7 * 24 * 3_600_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorumlog.configs.topic import MAX_LONG
 from quorumlog.settings.key import number, number_or_not, setting
-from quorumlog.topic_config import MAX_LONG
 
 UNLIMITED_BYTES_PER_S = MAX_LONG
 

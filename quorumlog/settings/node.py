@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.setting_types import MAX_INT
+from quorumlog.configs.types import MAX_INT
 from quorumlog.settings.key import (
     NodeKey,
     flag,

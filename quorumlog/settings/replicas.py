@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from quorumlog.configs.topic import MAX_LONG
 from quorumlog.settings.key import NodeKey, number, parse_bytes, setting, size, word
-from quorumlog.topic_config import MAX_LONG
 
 _FETCH_WAIT_MAX_MS = 500
 FETCH_REST_MAX_MS_DEFAULT = 4_000  # at rest; with the time-out of a call far below replica.lag.time.max.ms

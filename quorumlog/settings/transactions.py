@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from quorumlog.configs.topic import MAX_LONG
 from quorumlog.settings.key import NodeKey, number, parse_bool, setting
-from quorumlog.topic_config import MAX_LONG
 
 DAY_MS = 24 * 3_600_000
 MAX_ID_BYTES = 2**15 - 1  # of a transactional id in UTF-8: its length in a record's key is an int16

@@ -2,7 +2,7 @@
 
 - ApiVersions: the answer to one of our clients names the node's gRPC address.
 - Metadata: a client may ask how far the metadata of the answer reach; then the answer says so. Kafka's message has no
-  field for it, and a broker that is behind looks like any other (`client/metadata_cache.py`).
+  field for it, and a broker that is behind looks like any other (`client/cluster/metadata_cache.py`).
 - ListOffsets: a client names the topic's id, too. Kafka's message has the name only, and in metadata that are behind it
   may be that of a former topic (KIP-516).
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog.client.config_change import Append, ConfigChange, Subtract
+from quorumlog.client.administration.config_change import Append, ConfigChange, Subtract
 from quorumlog_cli.commands.cluster.config import _changes
 from quorumlog_cli.commands.cluster.config_values import keys_and_values
 from quorumlog_cli.terminal.errors import CliError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
-from quorumlog.client.admin_groups import GroupDescription
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.administration.groups import GroupDescription
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.messages.groups import (
     AssignedTopic,
     DescribedConsumerGroup,

@@ -12,7 +12,7 @@ import pytest
 
 import quorumlog.client.blocking
 import quorumlog_cli.connecting.connect
-from quorumlog.client.admin_partitions import ElectionType, PartitionOutcome, Reassignment
+from quorumlog.client.administration.partitions import ElectionType, PartitionOutcome, Reassignment
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import LogDirDescription, LogDirPartition, LogDirTopic
 from quorumlog.messages.cluster import ClusterBroker, PartitionMetadata, TopicMetadata

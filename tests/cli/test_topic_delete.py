@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.internal_topics import INTERNAL_TOPICS
+from quorumlog.topic_name import INTERNAL_TOPICS
 from quorumlog_cli.commands.topics import topic as command
 from quorumlog_cli.main import main
 from quorumlog_cli.profiles.profile import Target

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
-from quorumlog.client.hanging import HangingTransaction
+from quorumlog.client.administration.hanging import HangingTransaction
+from quorumlog.client.administration.transactions import TransactionDescription, TransactionListing
 from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction, ListedTransaction, TransactionTopic
 from quorumlog_cli.commands.transactions.transaction_view import (
     description_row,

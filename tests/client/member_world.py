@@ -12,19 +12,11 @@ from random import Random
 from typing import Any
 
 from quorumlog.client.group.consumer_membership import ConsumerMembership
-from quorumlog.client.group.effects import (
-    Change,
-    CountPartitions,
-    GiveUp,
-    GroupSettings,
-    NameTopics,
-    Send,
-    State,
-    TopicPartition,
-)
+from quorumlog.client.group.effects import Change, CountPartitions, GiveUp, GroupSettings, NameTopics, Send, State
 from quorumlog.client.group.membership import Membership
 from quorumlog.client.group.session import Core
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import TopicPartition
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,
     GroupHeartbeatRequest,

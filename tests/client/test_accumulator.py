@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
+from quorumlog.client.batches.accumulator import Accumulator, Batch, record_bytes
 from quorumlog.records import BATCH_OVERHEAD, Codec, Row, decode_batch, headers, lay_out_rows
 from tests.parts import few
 

@@ -13,7 +13,7 @@ from group_cluster import GroupCluster
 
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     Coordinator,

@@ -11,7 +11,7 @@ import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
-from quorumlog.client.admin_partitions import (
+from quorumlog.client.administration.partitions import (
     PARTITIONS_PER_REQUEST,
     ElectionType,
     PartitionOutcome,

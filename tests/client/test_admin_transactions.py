@@ -12,8 +12,8 @@ import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.administration.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.hanging import HangingTransaction, OpenTransaction, hanging, open_for_long
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from quorumlog.messages.cluster import MetadataRequest

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from quorumlog.client.arrow_split import ArrowColumns
+from quorumlog.client.batches.arrow_split import ArrowColumns
 from quorumlog.client.errors import ConfigError, RequestFailed
 
 NOW_MS = 7

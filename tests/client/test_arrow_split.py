@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.arrow_split import MIN_SHARES, ROW_BYTES, ArrowColumns, split
-from quorumlog.client.partitioning import TableTurns
+from quorumlog.client.batches.arrow_split import MIN_SHARES, ROW_BYTES, ArrowColumns, split
+from quorumlog.client.batches.partitioning import TableTurns
 from quorumlog.records import decode_batch, headers
 
 BATCH_BYTES = 200

@@ -16,7 +16,7 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import CalledBack, ClientClosed, ConfigError, WokenUp
-from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.ids import TopicPartition
 from quorumlog.messages.groups import LeaveGroupRequest
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client import blocking
 from quorumlog.client import real_edges as edge
+from quorumlog.client.blocking import Producer
+from quorumlog.client.handover import producer as handover
 
 
 class Acknowledged:
@@ -61,9 +62,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sent:
 def test_records_of_several_threads_arrive_once_and_in_order(
     sent: Sent, monkeypatch: pytest.MonkeyPatch, limit: int, at_once: int
 ) -> None:
-    monkeypatch.setattr(blocking, "HANDOVER_LIMIT", limit)
-    monkeypatch.setattr(blocking, "HANDOVER_RECORDS", at_once)
-    producer = blocking.Producer()
+    monkeypatch.setattr(handover, "HANDOVER_LIMIT", limit)
+    monkeypatch.setattr(handover, "HANDOVER_RECORDS", at_once)
+    producer = Producer()
 
     def send(name: bytes) -> None:
         for number in range(200):
@@ -82,7 +83,7 @@ def test_records_of_several_threads_arrive_once_and_in_order(
 
 
 def test_a_refused_record_fails_alone(sent: Sent) -> None:
-    producer = blocking.Producer()
+    producer = Producer()
     futures = [producer.send("t", value) for value in (b"1", b"bad", b"2")]
     first: Any = futures[0].result(30)
     assert first == 1
@@ -93,7 +94,7 @@ def test_a_refused_record_fails_alone(sent: Sent) -> None:
 
 
 def test_close_raises_an_unseen_failure(sent: Sent) -> None:
-    producer = blocking.Producer()
+    producer = Producer()
     producer.send("t", b"bad")
     with pytest.raises(ValueError, match="bad"):
         producer.close()
@@ -102,7 +103,7 @@ def test_close_raises_an_unseen_failure(sent: Sent) -> None:
 
 def test_a_wait_for_ones_own_records_ends_while_another_thread_sends(sent: Sent) -> None:
     """The other thread sends without end."""
-    producer, stop, begun = blocking.Producer(), threading.Event(), threading.Event()
+    producer, stop, begun = Producer(), threading.Event(), threading.Event()
 
     def send() -> None:
         while not stop.is_set():

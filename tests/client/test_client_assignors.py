@@ -8,7 +8,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quorumlog.client.consumer_protocol import Kept, Subscription, write_kept
 from quorumlog.client.group.assignors import (
     STRATEGIES,
     Assignment,
@@ -18,6 +17,7 @@ from quorumlog.client.group.assignors import (
     assign_range,
     assign_round_robin,
 )
+from quorumlog.client.group.protocol import Kept, Subscription, write_kept
 from quorumlog.client.group.sticky import assign_sticky
 
 

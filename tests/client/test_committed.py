@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_consumer import make, run
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.fetch_position import committed_batches
+from quorumlog.client.fetching.position import committed_batches
 from quorumlog.messages.fetch import AbortedTransaction, FetchRequest, FetchResponse, ListOffsetsRequest
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.records.control import EndTxnMarker, control_batch

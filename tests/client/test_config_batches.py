@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.config_batches import MAX_BYTES, MAX_REQUESTS, MAX_RESOURCES, ConfigBatches
+from quorumlog.client.administration.config_batches import MAX_BYTES, MAX_REQUESTS, MAX_RESOURCES, ConfigBatches
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     AlterableConfig,

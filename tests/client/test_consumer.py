@@ -13,8 +13,8 @@ from virtual_time import run
 from quorumlog.client.admin import AsyncAdmin
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, Unavailable
-from quorumlog.client.fetch_loop import TruncatedLog
-from quorumlog.client.fetch_position import Position
+from quorumlog.client.fetching.loop import TruncatedLog
+from quorumlog.client.fetching.position import Position
 from quorumlog.client.options import ConsumerOptions
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.common import EpochEndOffset

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.consumer_protocol import (
+from quorumlog.client.group.protocol import (
     Kept,
     Subscription,
     flat,

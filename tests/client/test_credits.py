@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.chunk_stream import Credits
+from quorumlog.client.fetching.chunk_stream import Credits
 from quorumlog.errors import ApiError
 from quorumlog.messages.buffer import Buffer, Pieces
 from quorumlog.messages.common import EpochEndOffset

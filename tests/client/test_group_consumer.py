@@ -24,9 +24,9 @@ from quorumlog.client.errors import (
     TopicReplaced,
     WokenUp,
 )
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import TopicPartition
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.groups import (
     ConsumerGroupHeartbeatRequest,

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_client_assignors import check_whole, counted, groups, parts, shown
 
-from quorumlog.client.consumer_protocol import Subscription
 from quorumlog.client.group.assignors import (
     STRATEGIES,
     Assignment,
@@ -19,6 +18,7 @@ from quorumlog.client.group.assignors import (
     assign_range,
     assign_round_robin,
 )
+from quorumlog.client.group.protocol import Subscription
 from quorumlog.client.group.racks import Racks, racks_of
 from quorumlog.messages.cluster import BrokerMetadata, MetadataResponse, PartitionMetadata, TopicMetadata
 

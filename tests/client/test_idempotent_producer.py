@@ -15,8 +15,8 @@ from virtual_time import run
 
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import NS_PER_MS, Scheduler
+from quorumlog.client.batches.numbering import MAX_PRODUCER_EPOCH
 from quorumlog.client.errors import ConfigError, DeliveryTimeout, RequestFailed
-from quorumlog.client.numbering import MAX_PRODUCER_EPOCH
 from quorumlog.client.options import ProducerOptions, parse_options
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.errors import ErrorCode

@@ -11,9 +11,7 @@ import virtual_time
 from fake_cluster import TestClock
 from joint_cluster import JointCluster
 
-from quorumlog.client.errors import RequestFailed, Unavailable
-from quorumlog.client.joint import AsyncJoint
-from quorumlog.client.joint_errors import (
+from quorumlog.client.errors import (
     OF_CODE,
     CheckpointCopied,
     CheckpointRolledBack,
@@ -22,9 +20,12 @@ from quorumlog.client.joint_errors import (
     JointRefused,
     NoJointTransactions,
     ReplayDiffers,
+    RequestFailed,
     Superseded,
+    Unavailable,
     refused,
 )
+from quorumlog.client.joint import AsyncJoint
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.client.transactions.driver import BegunTransaction
 from quorumlog.errors import ErrorCode

@@ -10,7 +10,7 @@ import pytest
 
 WAITS_FOR_EVER = """
 import asyncio
-from quorumlog.client.blocking_base import loop_thread
+from quorumlog.client.handover.loop import loop_thread
 
 async def wait(): await asyncio.Event().wait()
 async def begin(): return asyncio.ensure_future(wait())
@@ -18,7 +18,7 @@ task = loop_thread().run(begin())
 """
 IGNORES_CANCELLATION = """
 import asyncio
-from quorumlog.client import blocking_base as loop_thread
+from quorumlog.client.handover import loop as loop_thread
 loop_thread.END_TIMEOUT_S = 0.1
 
 async def wait():

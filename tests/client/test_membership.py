@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from member_world import MemberWorld, Process
 
-from quorumlog.client.consumer_protocol import Subscription, read_subscription
 from quorumlog.client.group.effects import GiveUp, Send, State
+from quorumlog.client.group.protocol import Subscription, read_subscription
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import JoinGroupResponse
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from quorumlog.client.metadata_cache import MAX_REPLACED, KnownLeader, LeaderPlace, MetadataCache, TopicLife
+from quorumlog.client.cluster.metadata_cache import MAX_REPLACED, KnownLeader, LeaderPlace, MetadataCache, TopicLife
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import MetadataResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.common import CurrentLeader

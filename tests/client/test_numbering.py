@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.client.accumulator import Accumulator, Batch, record_bytes
-from quorumlog.client.numbering import MAX_PRODUCER_EPOCH, Identity, Number, Numbering
+from quorumlog.client.batches.accumulator import Accumulator, Batch, record_bytes
+from quorumlog.client.batches.numbering import MAX_PRODUCER_EPOCH, Identity, Number, Numbering
 from quorumlog.errors import ApiError
 from quorumlog.records import BATCH_OVERHEAD, Buffer, Codec, decode_batch, headers
 from quorumlog_storage.producers.producer_state import ProducerStates, check

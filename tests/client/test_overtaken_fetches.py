@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client.chunk_stream import ChunkStream
+from quorumlog.client.fetching.chunk_stream import ChunkStream
 from quorumlog.messages.fetch import (
     FetchChunkRequest,
     FetchChunkResponse,

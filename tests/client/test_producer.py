@@ -12,7 +12,9 @@ import pytest
 from fake_cluster import FakeCluster, TestClock
 from virtual_time import run
 
-from quorumlog.client.accumulator import Batch
+from quorumlog.client.batches.accumulator import Batch
+from quorumlog.client.batches.record_parts import header_pairs
+from quorumlog.client.cluster.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.client.errors import (
     BufferExhausted,
     ClientClosed,
@@ -24,8 +26,6 @@ from quorumlog.client.errors import (
     Unavailable,
 )
 from quorumlog.client.producer import AsyncProducer
-from quorumlog.client.record_parts import header_pairs
-from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.cluster import (
     ConfigDescription,
@@ -541,7 +541,8 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
             await producer.send_arrow("t", pa.table({"value": [b"v"]}))
         await producer.close()
 
-    monkeypatch.setitem(sys.modules, "quorumlog.client.arrow_split", None)  # as if an import of its own had failed
+    missing = "quorumlog.client.batches.arrow_split"
+    monkeypatch.setitem(sys.modules, missing, None)  # as if an import of its own had failed
     run(scenario())
 
 

@@ -10,8 +10,8 @@ import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import NoProtocol
-from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import (
     DescribedRanges,

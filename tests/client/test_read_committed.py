@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.client.consumer import decode_chunk
-from quorumlog.client.fetch_position import Chunk, Position
+from quorumlog.client.fetching.position import Chunk, Position
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import Codec, Record, encode_batch
 from quorumlog.records.control import EndTxnMarker, control_batch

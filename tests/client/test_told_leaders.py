@@ -10,9 +10,9 @@ import pytest
 from fake_cluster import TOPIC_ID, FakeCluster, TestClock
 from virtual_time import run
 
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import TopicReplaced
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.records import Record, encode_batch

@@ -11,9 +11,9 @@ import pytest
 from fake_cluster import TOPIC_ID, FakeCluster, FakeLog, TestClock
 from virtual_time import run
 
+from quorumlog.client.cluster.metadata_cache import TopicLife
 from quorumlog.client.consumer import AsyncConsumer
 from quorumlog.client.errors import TopicReplaced
-from quorumlog.client.metadata_cache import TopicLife
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest

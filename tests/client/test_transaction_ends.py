@@ -10,9 +10,9 @@ import pytest
 import virtual_time
 from fake_cluster import FakeCluster, TestClock
 
-from quorumlog.client import admin_transactions as ends
 from quorumlog.client.admin import AsyncAdmin
-from quorumlog.client.admin_transactions import OpenProducer, Outcome, TransactionPlace
+from quorumlog.client.administration import transactions as ends
+from quorumlog.client.administration.transactions import OpenProducer, Outcome, TransactionPlace
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.admin import (
     Coordinator,

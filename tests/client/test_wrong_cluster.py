@@ -11,8 +11,8 @@ import pytest
 from fake_cluster import FakeCluster, TestClock
 
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import WrongCluster
-from quorumlog.client.link import Link
 from quorumlog.client.options import CommonOptions
 from quorumlog.messages.cluster import CreateTopicsRequest, MetadataRequest, MetadataResponse
 from quorumlog.messages.produce import InitProducerIdRequest

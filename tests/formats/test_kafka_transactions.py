@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.client.fetch_position import committed_batches
+from quorumlog.client.fetching.position import committed_batches
 from quorumlog.records import headers
 from quorumlog_broker.fetch.partition_read import told
 from quorumlog_storage.log.log import Log

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(TEST_S)
 # Modules that need an extra, by the beginning of their names. Without it they may fail with Python's own message.
 BEHIND = {
     "pyspark_quorumlog": "spark",
-    "quorumlog.client.arrow_split": "arrow",
+    "quorumlog.client.batches.arrow_split": "arrow",
     "quorumlog.records.columnar": "arrow",
     "quorumlog.spark.read.columns": "arrow",
     "quorumlog.spark.read.filters": "spark",

@@ -82,7 +82,7 @@ NOT_OF_THE_SWARM = (
     # It has no groups; other profiles have few members that are late, and none that is described.
     "broker/quorumlog_broker/coordinator/groups/consumer/describe.py",
     "broker/quorumlog_broker/coordinator/groups/classic/membership.py",
-    "quorumlog/client/group_offsets.py",
+    "quorumlog/client/group/offsets.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/checks.py",
     "broker/quorumlog_broker/coordinator/groups/consumer/heartbeat.py",
     "broker/quorumlog_broker/coordinator/groups/offsets/of_consumer_groups.py",
@@ -107,14 +107,14 @@ NOT_OF_THE_SWARM = (
     "quorum/quorumlog_quorum/controller/requests/imports.py",
     "quorum/quorumlog_quorum/controller/requests/unregister_broker.py",  # only an operator's command forgets a broker
     "quorum/quorumlog_quorum/offline/lost_majority.py",  # only an operator's command recovers a lost majority
-    "quorumlog/client/fetch_position.py",  # its readers do not leave out aborted transactions
-    "quorumlog/client/link.py",  # its clients name no cluster
+    "quorumlog/client/fetching/position.py",  # its readers do not leave out aborted transactions
+    "quorumlog/client/cluster/link.py",  # its clients name no cluster
     "quorumlog/records/compression.py",  # its producers do not compress
     "quorumlog/records/legacy.py",  # its producers send no old message formats
     "broker/quorumlog_broker/fetch/chunk_stream.py",  # its readers stream at its end only, when nothing fails
-    "quorumlog/chunk_place.py",
-    "quorumlog/client/chunk_stream.py",
-    "quorumlog/client/arrow_split.py",  # its producers send no tables
+    "quorumlog/messages/chunk_place.py",
+    "quorumlog/client/fetching/chunk_stream.py",
+    "quorumlog/client/batches/arrow_split.py",  # its producers send no tables
     "server/quorumlog_server/config/named_addresses.py",  # its network has no sockets
     "server/quorumlog_server/edge/real_edges.py",
     "quorumlog/rpc/grpc_client.py",

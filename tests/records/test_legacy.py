@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder
 
-from quorumlog.client.fetch_position import Position
+from quorumlog.client.fetching.position import Position
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import (
     Codec,

@@ -12,8 +12,8 @@ import pytest
 
 from quorumlog.client.consumer import AsyncConsumer, decode_chunk
 from quorumlog.client.errors import RequestFailed, TopicReplaced
-from quorumlog.client.fetch_loop import TruncatedLog
-from quorumlog.client.fetch_position import Chunk
+from quorumlog.client.fetching.loop import TruncatedLog
+from quorumlog.client.fetching.position import Chunk
 from quorumlog.client.real_edges import SystemClock, make_rng
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.fetch import FetchChunkRequest

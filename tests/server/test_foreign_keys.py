@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.broker_config import TOPIC_SYNONYMS
+from quorumlog.configs.broker import TOPIC_SYNONYMS
 from quorumlog_server.config.config import from_values, load
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, PREFIXES, foreign
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, all_keys

@@ -7,7 +7,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from quorumlog.broker_config import BROKER_NAMES, DECIDED_TOGETHER
+from quorumlog.configs.broker import BROKER_NAMES, DECIDED_TOGETHER
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.settings.broker import BrokerSettings
 from quorumlog.settings.cleaner import CleanerConfig

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client.errors import Unavailable
-from quorumlog.client.joint_errors import NoJointTransactions, NotOurs
+from quorumlog.client.errors import NoJointTransactions, NotOurs, Unavailable
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.cluster_delivery import ClusterDelivery
 from quorumlog.spark.write.options import OnceOptions, WriteOptions

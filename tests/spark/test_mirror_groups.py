@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.admin import ListedGroup

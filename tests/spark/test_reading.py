@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from quorumlog.client.errors import RequestFailed, TopicReplaced, Unavailable
-from quorumlog.client.fetch_loop import TruncatedLog
-from quorumlog.client.fetch_position import Chunk
+from quorumlog.client.fetching.loop import TruncatedLog
+from quorumlog.client.fetching.position import Chunk
 from quorumlog.errors import ErrorCode
 from quorumlog.spark.read.options import ReadOptions, parse_read_options
 from quorumlog.spark.read.planning import DataLoss, LogSpan, PartitionRange

@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from quorumlog.client.consumer import decode_chunk
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.fetch_position import Chunk
+from quorumlog.client.fetching.position import Chunk
 from quorumlog.records import Record, encode_batch, headers, stamp
 from quorumlog.spark.read.columns import MAX_TIMESTAMP_MS, BadField, arrow_schema, to_batch
 from quorumlog.spark.read.options import Shape

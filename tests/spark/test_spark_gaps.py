@@ -119,7 +119,7 @@ def read_behind_aborted_ones(
 
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Fills with the bytes of records of each answer that a client gets from now on."""
-    from quorumlog.client.fetch_position import Position
+    from quorumlog.client.fetching.position import Position
 
     sizes, received = list[int](), Position.received
 

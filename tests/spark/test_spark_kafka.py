@@ -14,7 +14,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from quorumlog.client.blocking import Cluster
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.spark import track
 from quorumlog.spark.load.job import Request, in_this_process, run_load
 from quorumlog.spark.load.store import DirectoryStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.offsets import LATEST
 from quorumlog.spark.mirror.job import SameCluster
 from quorumlog.spark.mirror.kept import SideMadeAnew

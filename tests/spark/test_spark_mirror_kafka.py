@@ -10,7 +10,7 @@ import pytest
 
 from bench.peers.kafka_tools import OLDER, VERSION
 from quorumlog.client.blocking import Cluster
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.spark.mirror.topics import Names
 from quorumlog.testing import LocalCluster
 from tests.spark.kafka_server import client_of, kafka_server

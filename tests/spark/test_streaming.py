@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from pyspark.sql.types import StructType
 
+from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import ConfigError, Unavailable
-from quorumlog.client.ranges import RangeQuery
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.spark.format import stream_source
 from quorumlog.spark.read.options import StreamOptions, parse_stream_options

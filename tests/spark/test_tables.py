@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.spark.format.source import DefaultSource
 from quorumlog.spark.read.options import parse_stream_options, parse_table_options
 from quorumlog.spark.read.tables import SCHEMAS, TableReader

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from quorumlog.client.arrow_split import ArrowColumns, split
+from quorumlog.client.batches.arrow_split import ArrowColumns, split
 from quorumlog.client.errors import ConfigError
 from quorumlog.records import partition_for_key
 from quorumlog.spark.write.sending import topics as by_rows

@@ -14,14 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.delivery import DeliveredRange
-from quorumlog.client.errors import ConfigError, DeliveryTimeout, Unavailable
-from quorumlog.client.joint_errors import (
+from quorumlog.client.batches.delivery import DeliveredRange
+from quorumlog.client.errors import (
     CheckpointRolledBack,
     ChildNotOpen,
+    ConfigError,
+    DeliveryTimeout,
     NoJointTransactions,
     ReplayDiffers,
     Superseded,
+    Unavailable,
     refused,
 )
 from quorumlog.errors import ErrorCode

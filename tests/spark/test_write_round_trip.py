@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.client.arrow_split import ArrowColumns, split
-from quorumlog.client.topic_limit import NO_LIMIT
+from quorumlog.client.batches.arrow_split import ArrowColumns, split
+from quorumlog.client.cluster.topic_limit import NO_LIMIT
 from quorumlog.records import NO_PRODUCER, NO_SEQUENCE
 from quorumlog.records.columnar import decode_columns
 from quorumlog.spark.write.sending.topics import tables_of

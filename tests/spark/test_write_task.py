@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
-from quorumlog.client.delivery import DeliveredRange
+from quorumlog.client.batches.delivery import DeliveredRange
 from quorumlog.client.errors import ConfigError, DeliveryTimeout
 from quorumlog.spark.format.source import DefaultSource
 from quorumlog.spark.write.sending.message import TOLD, Span, Spans, TaskDone, sum_of

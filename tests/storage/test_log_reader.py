@@ -13,7 +13,7 @@ from kafka.record.legacy_records import LegacyRecordBatchBuilder
 from storage_samples import PATH, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog.client.fetch_position import committed_batches
+from quorumlog.client.fetching.position import committed_batches
 from quorumlog.ids import Offset
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import BatchHeader, Codec, decode_batch, headers

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 
-from quorumlog.chunk_place import NO_END, behind, partition_of
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer, Pieces, whole
+from quorumlog.messages.chunk_place import NO_END, behind, partition_of
 from quorumlog.messages.fetch import FetchChunkRequest, FetchPartitionResponse, FetchRequest
 from quorumlog.records import BatchHeader, CorruptRecords, last_header
 from quorumlog.records.batch import LOG_OVERHEAD, MAGIC, STAMP

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from quorumlog.directory_settings import CORDONED, cordoned_paths
+from quorumlog.configs.directory import CORDONED, cordoned_paths
 from quorumlog.errors import ApiError
 from quorumlog.ids import ZERO_UUID, NodeId, Uuid
 from quorumlog.messages.admin import AlterConfigsResource

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from quorumlog.topic_config import TopicConfig
+from quorumlog.configs.topic import TopicConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.partition.partition import Partition

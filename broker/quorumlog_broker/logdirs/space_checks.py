@@ -11,7 +11,7 @@ import asyncio
 import logging
 
 from quorumlog.errors import ApiError
-from quorumlog.idle_backoff import Rest
+from quorumlog.idle_backoff import IdleBackoff
 from quorumlog_broker.logdirs.free_space import reserve_bytes
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_storage.files.disk import DiskError
@@ -23,7 +23,7 @@ _log = logging.getLogger("quorumlog.broker")
 
 async def check_free_space_for_ever(queue: DirectoryQueue, setting: int | None, interval_ms: int) -> None:
     """Measure the directory until it fails. setting: `log.dir.free.space.reserve.bytes`."""
-    rest = Rest(interval_ms, max(interval_ms, REST_INTERVAL_MAX_MS))
+    rest = IdleBackoff(interval_ms, max(interval_ms, REST_INTERVAL_MAX_MS))
     while queue.is_usable:
         if queue.has_appended.is_set() or queue.space.is_short:
             rest.news()

@@ -24,7 +24,7 @@ from contextlib import suppress
 from functools import partial
 
 from quorumlog.clock import Clock
-from quorumlog.directory_settings import CORDONED
+from quorumlog.configs.directory import CORDONED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery

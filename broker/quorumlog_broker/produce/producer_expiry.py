@@ -12,8 +12,8 @@ from contextlib import suppress
 from functools import partial
 
 from quorumlog.clock import Clock
+from quorumlog.configs.live import PRODUCER_EXPIRATION
 from quorumlog.ids import NodeId, Uuid
-from quorumlog.live_settings import PRODUCER_EXPIRATION
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.replicas.own_settings import own_setting

@@ -20,7 +20,7 @@ from functools import partial
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import Epoch, Offset
-from quorumlog.internal_topics import is_internal
+from quorumlog.topic_name import is_internal
 from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import LogFailed, LogReady

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from quorumlog.configs.live import IN_FORCE
+from quorumlog.configs.topic import parse_text
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import IN_FORCE
-from quorumlog.topic_config import parse_text
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
 
 

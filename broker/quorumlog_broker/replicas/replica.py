@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, NodeId, Offset, Uuid, show_uuid
 from quorumlog.messages.common import CurrentLeader
-from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.logdirs.hosted_replica import Exchange
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue
 from quorumlog_broker.partition.events import PartitionEvent

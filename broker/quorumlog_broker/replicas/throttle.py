@@ -23,8 +23,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.clock import Clock
-from quorumlog.ids import NodeId
-from quorumlog.throttle_settings import (
+from quorumlog.configs.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -32,6 +31,7 @@ from quorumlog.throttle_settings import (
     NO_RATE,
     names_replica,
 )
+from quorumlog.ids import NodeId
 from quorumlog_broker.partition.key import PartitionKey
 from quorumlog_broker.replicas.own_settings import rate_set
 from quorumlog_broker.replicas.registry import Registry

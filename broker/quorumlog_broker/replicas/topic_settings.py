@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from operator import attrgetter
 
-from quorumlog.broker_config import DECIDED_TOGETHER, of_one_broker
+from quorumlog.configs.broker import DECIDED_TOGETHER, of_one_broker
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import NodeId
-from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.logdirs.failures import Busy
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import MinIsrChanged, SettingsChanged

@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 
 from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
-from quorumlog.idle_backoff import Rest
+from quorumlog.idle_backoff import IdleBackoff
 from quorumlog.ids import BrokerEpoch, NodeId, Uuid
 from quorumlog.messages.fetch import (
     FetchPartition,
@@ -101,7 +101,7 @@ class Fetcher:
         self._is_fetching = self._is_due = self._stopped = False
         self._cancel: Cancel | None = None  # of the fetch under way
         self._timer: asyncio.TimerHandle | None = None  # of the next end of a backoff
-        self._rest = Rest(config.fetch_wait_max_ms, max(config.fetch_wait_max_ms, config.fetch_rest_max_ms))
+        self._rest = IdleBackoff(config.fetch_wait_max_ms, max(config.fetch_wait_max_ms, config.fetch_rest_max_ms))
 
     def __len__(self) -> int:
         return len(self._positions)

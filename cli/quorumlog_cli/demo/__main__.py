@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from quorumlog.client.blocking_base import loop_thread
 from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.handover.loop import loop_thread
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import RpcError
 from quorumlog.spark.session.java import NoJava, use_java

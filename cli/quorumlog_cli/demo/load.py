@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.delivery import ArrowDelivery
+from quorumlog.client.batches.delivery import ArrowDelivery
 from quorumlog_cli.demo.flights import Flights
 
 SLICE_ROWS = 1_000

@@ -17,9 +17,9 @@ from jepsen.crash.expected import payload
 from jepsen.crash.instant_worker import InstantWorker
 from jepsen.crash.process import DATA, LAZY, on_loop
 from jepsen.crash.world import BATCH_RECORDS, BROKER_EPOCH, FIRST_MS, META, PRODUCER_ID, World
-from quorumlog.client import import_topic
-from quorumlog.client.import_topic import OtherSource, TopicImport
-from quorumlog.client.link import Link
+from quorumlog.client.administration import import_topic
+from quorumlog.client.administration.import_topic import OtherSource, TopicImport
+from quorumlog.client.cluster.link import Link
 from quorumlog.ids import NodeId, Offset
 from quorumlog.messages.cluster import ReplicaAssignment
 from quorumlog.messages.imports import (
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class _Foreign:
-    """`quorumlog.client.import_topic.Source`, in memory."""
+    """`quorumlog.client.administration.import_topic.Source`, in memory."""
 
     start_offset, log_start, end_offset = FIRST, START, END
     last_epoch, max_producer_id = max(EPOCHS), PRODUCER_ID
@@ -80,7 +80,7 @@ def _batch(tag: str, base: Offset, epoch: int) -> tuple[BatchHeader, bytes]:
 
 
 class _Link:
-    """What the importer uses of `quorumlog.client.link.Link`: its calls reach this node, or the controller."""
+    """What the importer uses of `quorumlog.client.cluster.link.Link`: its calls reach this node, or the controller."""
 
     options = SimpleNamespace(request_timeout_ms=1_000, default_api_timeout_ms=1_000)
     cache = SimpleNamespace(brokers={NODE: None})

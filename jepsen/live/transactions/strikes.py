@@ -17,8 +17,8 @@ from jepsen.transactions.recorder import Recorder
 from quorumlog.client import real_edges as edge
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog.rpc.transport import RpcError
+from quorumlog.topic_name import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 KINDS = (KILLED, PAUSED, KILLED, SHUT_DOWN)
 AIMS = {TRANSACTION_STATE: "coordinates transactions", CONSUMER_OFFSETS: "coordinates groups", LEDGER: "leads data"}

@@ -11,7 +11,7 @@ from typing import Any
 from jepsen.linear.models import ABSENT, CREATE, DELETE, DELETE_ID, EXISTS, FIND, SET
 from jepsen.linear.operation import OK
 from jepsen.sim.quorum.history import TOPIC_KEY
-from quorumlog.client.config_change import alterable
+from quorumlog.client.administration.config_change import alterable
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     AlterConfigsResource,

@@ -30,8 +30,8 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import COMPACTED_TOPIC, MIN_ISR
 from jepsen.sim.truth.log_mirror import LogMirror
 from jepsen.sim.truth.mirrors import Mirrors, log_id
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import NodeId, Offset, Uuid
-from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 

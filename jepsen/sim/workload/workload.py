@@ -32,8 +32,8 @@ from jepsen.sim.workload.operator.moves import MoveChore
 from jepsen.sim.workload.operator.reassignments import ReassignmentChore
 from jepsen.transactions.readers import LEDGER
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.batches.delivery import Delivery
 from quorumlog.client.consumer import AsyncConsumer, ConsumedRecord
-from quorumlog.client.delivery import Delivery
 from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.producer import AsyncProducer
 from quorumlog.ids import NodeId, Offset

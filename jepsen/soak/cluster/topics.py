@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from jepsen.soak.cluster.cluster import DELETE_DELAY_MS, MINUTE_MS, RETENTION_CHECK_MS
 from jepsen.soak.year.model import require
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import Offset
-from quorumlog.topic_config import TopicConfig
 
 PARTITIONS, REPLICAS = 2, 3
 HOUR_MS = 60 * MINUTE_MS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quorumlog.topic_config import TopicConfig
+from quorumlog.configs.topic import TopicConfig
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
-from quorumlog.idle_backoff import Rest
+from quorumlog.idle_backoff import IdleBackoff
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.controller import BrokerHeartbeatRequest
@@ -62,7 +62,7 @@ class Controller:
         self.tip: Image = EMPTY
         self.queue = OperationQueue()
         self.sessions = Sessions(config.broker_session_timeout_ms)
-        self.idle = Idle(Rest(config.metadata_max_idle_interval_ms, config.metadata_rest_interval_ms))
+        self.idle = Idle(IdleBackoff(config.metadata_max_idle_interval_ms, config.metadata_rest_interval_ms))
         self.state = ControllerState(
             cluster_id=cluster_id,
             config=config,

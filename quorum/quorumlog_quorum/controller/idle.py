@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.idle_backoff import Rest
+from quorumlog.idle_backoff import IdleBackoff
 from quorumlog.messages.metadata_records import NoOpRecord
 from quorumlog_quorum.controller.engine.draft import Draft
 
@@ -18,7 +18,7 @@ from quorumlog_quorum.controller.engine.draft import Draft
 class Idle:
     """rest: from metadata.max.idle.interval.ms; intervals of 0: no such records."""
 
-    rest: Rest
+    rest: IdleBackoff
     _wrote_at_ms: int = 0
 
     def on_append(self, now_ms: int) -> None:

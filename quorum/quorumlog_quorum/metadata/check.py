@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quorumlog.broker_config import BROKER_CONFIGS
+from quorumlog.configs.broker import BROKER_CONFIGS
+from quorumlog.configs.group import GROUP_SETTINGS
+from quorumlog.configs.topic import TOPIC_CONFIGS, TopicConfig, validate_all
 from quorumlog.errors import ApiError
-from quorumlog.group_settings import GROUP_SETTINGS
 from quorumlog.ids import NO_NODE, UUID_BYTES, NodeId, format_uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.messages.metadata_records import RegisterControllerRecord
-from quorumlog.topic_config import TOPIC_CONFIGS, TopicConfig, validate_all
 from quorumlog_quorum.metadata.deleted_topics import MAX_DELETED_TOPICS, REMEMBERED_FROM
 from quorumlog_quorum.metadata.features import CORDON_LEVEL, METADATA_VERSION, OTHERS_LEVEL, uncovered
 from quorumlog_quorum.metadata.frame import is_written_at

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE, DECIDED_TOGETHER, of_one_broker
-from quorumlog.group_settings import GROUP_SETTINGS
+from quorumlog.configs.broker import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE, DECIDED_TOGETHER, of_one_broker
+from quorumlog.configs.group import GROUP_SETTINGS
+from quorumlog.configs.live import IDLE, key_of_listener
+from quorumlog.configs.throttle import NOT_IN_A_FILE
+from quorumlog.configs.topic import TOPIC_CONFIGS, ConfigKey, Kind
+from quorumlog.configs.types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import IDLE, key_of_listener
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
-from quorumlog.setting_types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
-from quorumlog.throttle_settings import NOT_IN_A_FILE
-from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
 
 SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT = 1, 2, 3, 4, 5  # Kafka's numbers of sources

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from quorumlog.client.consumer_protocol import Subscription, read_kept
+from quorumlog.client.group.protocol import Subscription, read_kept
 from quorumlog.client.group.racks import NOWHERE, IsNear, Racks, nearness
 from quorumlog.client.group.sticky import assign_sticky
 

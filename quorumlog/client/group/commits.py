@@ -9,17 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 
-from quorumlog.client.consumer_protocol import NO_GENERATION
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import CommitFailed, RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.group.effects import CALL_TIMEOUT_MS, GroupSettings, State
+from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets_of_lives, topics_to_commit
+from quorumlog.client.group.protocol import NO_GENERATION
 from quorumlog.client.group.requests import refusal
 from quorumlog.client.group.session import Core
-from quorumlog.client.group_coordinator import GroupCoordinator
-from quorumlog.client.group_offsets import CommittedOffset, fetch_offsets_of_lives, topics_to_commit
-from quorumlog.client.link import Link, check
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Uuid
+from quorumlog.ids import TopicPartition, Uuid
 from quorumlog.messages.groups import OffsetCommitRequest, OffsetCommitResponse
 from quorumlog.rpc.transport import RpcError
 

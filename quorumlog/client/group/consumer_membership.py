@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.client.consumer_protocol import NO_GENERATION, by_topic
 from quorumlog.client.group.effects import (
     CALL_TIMEOUT_MS,
     NOTHING,
@@ -30,6 +29,7 @@ from quorumlog.client.group.effects import (
     TopicPartitions,
 )
 from quorumlog.client.group.member_core import MemberCore
+from quorumlog.client.group.protocol import NO_GENERATION, by_topic
 from quorumlog.client.group.requests import refusal
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid

@@ -5,9 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
-from quorumlog.ids import Uuid
+from quorumlog.ids import TopicPartition, Uuid
 
-TopicPartition = tuple[str, int]
 TopicPartitions = frozenset[TopicPartition]
 NOTHING: TopicPartitions = frozenset()
 CALL_TIMEOUT_MS = 5_000  # of heartbeats and of leaving, which do not wait for anybody

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple
 
-from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.ids import TopicPartition
 
 Callback = Callable[[list[TopicPartition]], Awaitable[None] | None]
 

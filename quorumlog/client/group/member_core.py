@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.client.consumer_protocol import NO_GENERATION
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.group.effects import (
     NOTHING,
@@ -22,6 +21,7 @@ from quorumlog.client.group.effects import (
     TakeOver,
     TopicPartitions,
 )
+from quorumlog.client.group.protocol import NO_GENERATION
 from quorumlog.client.group.racks import NOWHERE, Racks
 from quorumlog.ids import Uuid
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.client.consumer_protocol import NO_GENERATION, Kept, flat, read_assignment
 from quorumlog.client.group.assignors import STRATEGIES, Joined
 from quorumlog.client.group.effects import (
     CALL_TIMEOUT_MS,
@@ -31,6 +30,7 @@ from quorumlog.client.group.effects import (
     TakeOver,
 )
 from quorumlog.client.group.member_core import MemberCore
+from quorumlog.client.group.protocol import NO_GENERATION, Kept, flat, read_assignment
 from quorumlog.client.group.racks import NOWHERE, Racks
 from quorumlog.client.group.requests import (
     assign,

@@ -13,21 +13,21 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import CalledBack, NoCommittedOffset, QuorumlogError, TopicReplaced
-from quorumlog.client.fetch_loop import FetchLoop
-from quorumlog.client.fetch_position import Position, TopicPartition
+from quorumlog.client.fetching.loop import FetchLoop
+from quorumlog.client.fetching.position import Position
+from quorumlog.client.fetching.progress import Progress
 from quorumlog.client.group.commits import Commits, Turn
 from quorumlog.client.group.consumer_membership import ConsumerMembership
 from quorumlog.client.group.effects import Change, GiveUp, GroupSettings, State
 from quorumlog.client.group.listener import Listener
 from quorumlog.client.group.membership import Membership
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.group.session import Core, Session
-from quorumlog.client.group_offsets import CommittedOffset
-from quorumlog.client.link import Link
 from quorumlog.client.offsets import Place
 from quorumlog.client.options import ConsumerOptions
-from quorumlog.client.progress import Progress
-from quorumlog.ids import NO_EPOCH, Offset
+from quorumlog.ids import NO_EPOCH, Offset, TopicPartition
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import RpcError
 

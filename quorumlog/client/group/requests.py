@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quorumlog.client.consumer_protocol import (
+from quorumlog.client.errors import RequestFailed
+from quorumlog.client.group.assignors import STICKY, STRATEGIES, Joined
+from quorumlog.client.group.effects import GroupSettings, TopicPartitions
+from quorumlog.client.group.protocol import (
     Kept,
     Subscription,
     by_topic,
@@ -13,9 +16,6 @@ from quorumlog.client.consumer_protocol import (
     write_kept,
     write_subscription,
 )
-from quorumlog.client.errors import RequestFailed
-from quorumlog.client.group.assignors import STICKY, STRATEGIES, Joined
-from quorumlog.client.group.effects import GroupSettings, TopicPartitions
 from quorumlog.client.group.racks import Racks
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import (

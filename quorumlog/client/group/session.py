@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from quorumlog.client.cluster.link import Link, check
 from quorumlog.client.errors import QuorumlogError, RequestFailed
 from quorumlog.client.group.consumer_membership import ConsumerMembership
+from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.group.effects import CALL_TIMEOUT_MS, CountPartitions, GroupSettings, NameTopics, Send
 from quorumlog.client.group.membership import Membership
 from quorumlog.client.group.racks import NOWHERE, Racks, racks_of
-from quorumlog.client.group_coordinator import GroupCoordinator
-from quorumlog.client.link import Link, check
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from quorumlog.client.consumer_protocol import NO_GENERATION, Subscription
+from quorumlog.client.group.protocol import NO_GENERATION, Subscription
 from quorumlog.client.group.racks import IsNear
 from quorumlog.records.flexible import INT32
 

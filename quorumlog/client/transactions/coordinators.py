@@ -1,16 +1,17 @@
-"""Whom a transactional producer asks: the coordinators of its transactional id and of groups."""
+"""Whom to ask about transactions: the coordinator of a transactional id, and those of groups that commit with one."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.errors import RequestFailed
-from quorumlog.client.link import NODE_TIMEOUT_MS, Link, check
+from quorumlog.client.group.coordinator import GROUP, GroupCoordinator
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import DescribeFeaturesRequest, FindCoordinatorRequest, FindCoordinatorResponse
 
-GROUP, TRANSACTION = 0, 1  # Kafka's numbers for these types of coordinator
+TRANSACTION = 1  # Kafka's number for this type of coordinator
 FEATURE = "transaction.version"
 TRY_TIMEOUT_MS = 3_000  # of the first try of a call; doubled in each further one, up to request_timeout_ms
 
@@ -58,3 +59,9 @@ class Coordinators:
                 await self._link.refresh([])
             self._nodes[key] = found.node_id
         return self._nodes[key]
+
+
+class TransactionCoordinator(GroupCoordinator):
+    """Of one transactional id, for one client."""
+
+    KEY_TYPE, NAMED = TRANSACTION, "transactional id"

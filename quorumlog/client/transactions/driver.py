@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import NamedTuple
 
-from quorumlog.client.accumulator import Accumulator, Batch, TopicPartition
+from quorumlog.client.batches.accumulator import Accumulator, Batch
+from quorumlog.client.batches.numbering import Identity
+from quorumlog.client.cluster.link import Link
 from quorumlog.client.errors import ConfigError, NoProtocol, QuorumlogError, RequestFailed
+from quorumlog.client.group.offsets import check_offset
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.group_offsets import check_offset
-from quorumlog.client.link import Link
-from quorumlog.client.numbering import Identity
 from quorumlog.client.transactions.coordinators import Coordinators
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
@@ -27,6 +27,7 @@ from quorumlog.client.transactions.errors import (
 from quorumlog.client.transactions.machine import Call, Offsets, Phase, TransactionMachine
 from quorumlog.client.transactions.verdicts import Verdict
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import TopicPartition
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import NotDelivered, NotServed, RpcError
 

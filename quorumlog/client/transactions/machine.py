@@ -25,9 +25,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from quorumlog.client.batches.numbering import Identity
 from quorumlog.client.errors import RequestFailed
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.numbering import Identity
 from quorumlog.client.transactions.errors import (
     FatalTransactionError,
     ProducerFenced,
@@ -51,8 +51,8 @@ from quorumlog.client.transactions.verdicts import (
     worst,
 )
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import TopicPartition
 
-TopicPartition = tuple[str, int]
 EPOCH_PER_TRANSACTION = 2  # level of transaction.version
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from quorumlog.client.batches.numbering import Identity
+from quorumlog.client.cluster.metadata_cache import NO_ID
 from quorumlog.client.group_metadata import GroupMetadata
-from quorumlog.client.metadata_cache import NO_ID
-from quorumlog.client.numbering import Identity
+from quorumlog.ids import TopicPartition
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitTopic
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.messages.transactions import (
@@ -18,8 +19,6 @@ from quorumlog.messages.transactions import (
     TransactionTopic,
     TxnOffsetCommitRequest,
 )
-
-TopicPartition = tuple[str, int]
 
 
 class KnownProducer(Protocol):

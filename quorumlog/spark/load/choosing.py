@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import NO_EPOCH, Offset, show_uuid
+from quorumlog.ids import NO_EPOCH, Offset, TopicPartition, show_uuid
 from quorumlog.spark.load.folder import Commit, Layout, Lost, PlannedRange, at
 from quorumlog.spark.read.planning import LogSpan, PartitionRange, lost_text, split
 from quorumlog.spark.stream.offset import StreamOffset

@@ -23,8 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import Epoch, Offset
+from quorumlog.ids import Epoch, Offset, TopicPartition
 from quorumlog.spark.read.planning import PartitionRange
 from quorumlog.spark.stream.offset import StreamOffset, stream_offset
 

@@ -15,8 +15,7 @@ from uuid import uuid4
 
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.spark.load.choosing import Choice, Wanted, choose
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.folder import Layout, LoadedRange, Plan, PlannedRange

@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
+from quorumlog.ids import TopicPartition
 from quorumlog.spark.load import folder
 from quorumlog.spark.load.choosing import CannotLoad, Choice, Covered, covered_by
 from quorumlog.spark.load.folder import (

@@ -20,8 +20,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.spark.load.choosing import CannotLoad, Choice
 from quorumlog.spark.load.folder import (
     DELTA,

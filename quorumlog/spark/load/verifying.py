@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.spark.load.choosing import CannotLoad, covered_by
 from quorumlog.spark.load.driving import drive
 from quorumlog.spark.load.folder import (

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror.records import Checkpoint, Returned, checkpoint_record, checkpoints_topic

@@ -10,10 +10,9 @@ from quorumlog.client.admin import NewTopic
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import Offset, show_uuid
+from quorumlog.ids import Offset, TopicPartition, show_uuid
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.mirror import records as entries
 from quorumlog.spark.mirror.origin import Home, Origin, origin_of

@@ -15,16 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.blocking_admin import Admin
 from quorumlog.client.blocking_consumer import Consumer
 from quorumlog.client.errors import ConfigError, NoProtocol, RequestFailed, TopicReplaced, Unavailable
-from quorumlog.client.fetch_position import Chunk, TopicPartition
-from quorumlog.client.group_offsets import CommittedOffset
+from quorumlog.client.fetching.position import Chunk
+from quorumlog.client.group.offsets import CommittedOffset
 from quorumlog.client.offsets import EARLIEST, FoundOffset
 from quorumlog.client.options import CommonOptions, ConsumerOptions, parse_options
-from quorumlog.client.ranges import RangeQuery
 from quorumlog.errors import ErrorCode
-from quorumlog.ids import NO_EPOCH, Epoch, Offset
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition
 from quorumlog.messages.cluster import TopicMetadata
 from quorumlog.spark.read.options import ReadOptions, Subscription
 from quorumlog.spark.read.places import Place, TimePlace

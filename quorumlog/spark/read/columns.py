@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.client.fetch_position import Chunk
+from quorumlog.client.fetching.position import Chunk
 from quorumlog.records import NO_SEQUENCE, headers
 from quorumlog.records.batch import BatchHeader
 from quorumlog.records.columnar import SIZE, decode_columns

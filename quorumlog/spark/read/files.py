@@ -18,19 +18,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
+from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import Chunk, Position, TopicPartition
+from quorumlog.client.fetching.position import Chunk, Position
 from quorumlog.client.offsets import EARLIEST
-from quorumlog.client.ranges import RangeQuery
-from quorumlog.ids import Offset, Uuid, show_uuid
-from quorumlog.internal_topics import is_internal
+from quorumlog.ids import Offset, TopicPartition, Uuid, show_uuid
 from quorumlog.messages.fetch import AbortedTransaction, OffsetRange
 from quorumlog.records import CorruptRecords, iter_headers
 from quorumlog.spark.read.options import ReadOptions
 from quorumlog.spark.read.places import Place, TimePlace
 from quorumlog.spark.read.planning import DataLoss, DescribedLog, LogSpan, PartitionRange, found_by_time, times_of
 from quorumlog.spark.read.reading import after_loss
-from quorumlog.topic_name import METADATA_TOPIC
+from quorumlog.topic_name import METADATA_TOPIC, is_internal
 from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS
 from quorumlog_storage.directory.partition_metadata import BadPartitionMetadata
 from quorumlog_storage.edge.read_only_disk import ReadOnlyDisk

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import EARLIEST, LATEST
+from quorumlog.ids import TopicPartition
 
 Place = int | Mapping[TopicPartition, int]  # EARLIEST or LATEST for all partitions, or a number for each of them
 

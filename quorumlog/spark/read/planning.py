@@ -16,12 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from quorumlog.client.administration.ranges import RangeQuery
+from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.client.metadata_cache import LeaderPlace, TopicLife
 from quorumlog.client.offsets import EARLIEST, LATEST
-from quorumlog.client.ranges import RangeQuery
-from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
+from quorumlog.ids import NO_EPOCH, Epoch, Offset, TopicPartition, Uuid
 from quorumlog.messages.fetch import OffsetRange
 from quorumlog.spark.read.options import ReadOptions
 from quorumlog.spark.read.places import Place, TimePlace

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from quorumlog.client.errors import RequestFailed, TopicReplaced, Unavailable
-from quorumlog.client.fetch_loop import TruncatedLog
-from quorumlog.client.fetch_position import Chunk
+from quorumlog.client.fetching.loop import TruncatedLog
+from quorumlog.client.fetching.position import Chunk
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.spark.read.options import ReadOptions

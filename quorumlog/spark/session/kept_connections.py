@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from quorumlog.client import real_edges as edge
-from quorumlog.client.blocking_base import loop_thread
+from quorumlog.client.handover.loop import loop_thread
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.begun_call import already_ended
 from quorumlog.rpc.transport import (

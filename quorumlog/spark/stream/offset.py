@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import Epoch, Offset, Uuid, parse_uuid, show_uuid
+from quorumlog.ids import Epoch, Offset, TopicPartition, Uuid, parse_uuid, show_uuid
 
 VERSION = 1
 

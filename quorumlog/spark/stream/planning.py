@@ -21,8 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quorumlog.client.fetch_position import TopicPartition
-from quorumlog.ids import NO_EPOCH, Offset, Uuid, show_uuid
+from quorumlog.ids import NO_EPOCH, Offset, TopicPartition, Uuid, show_uuid
 from quorumlog.spark.read.planning import DataLoss, LogSpan, PartitionRange, Plan, lost_text
 from quorumlog.spark.stream.offset import StreamOffset
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from quorumlog.client.administration.ranges import RangeQuery
 from quorumlog.client.errors import ConfigError, QuorumlogError, Unavailable
-from quorumlog.client.fetch_position import TopicPartition
 from quorumlog.client.offsets import LATEST
-from quorumlog.client.ranges import RangeQuery
-from quorumlog.ids import Offset
+from quorumlog.ids import Offset, TopicPartition
 from quorumlog.spark.read.options import MAX_NUMBER, StreamOptions
 from quorumlog.spark.read.places import Place, TimePlace
 from quorumlog.spark.read.planning import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from quorumlog.client.blocking import Cluster
-from quorumlog.client.joint_errors import NoJointTransactions, NotOurs
+from quorumlog.client.errors import NoJointTransactions, NotOurs
 from quorumlog.client.options import CommonOptions
 from quorumlog.spark.write.joint_delivery import JointDelivery
 from quorumlog.spark.write.kafka.core import Overrides

@@ -11,14 +11,15 @@ from typing import Any, Protocol
 
 from quorumlog.client.blocking import Producer
 from quorumlog.client.blocking_joint import Joint
-from quorumlog.client.errors import QuorumlogError, Unavailable
-from quorumlog.client.joint_errors import (
+from quorumlog.client.errors import (
     ChildNotOpen,
     JointRefused,
     NoJointTransactions,
     NotOurs,
+    QuorumlogError,
     ReplayDiffers,
     Superseded,
+    Unavailable,
 )
 from quorumlog.client.options import CommonOptions, ProducerOptions, parse_options
 from quorumlog.client.transactions.driver import BegunTransaction

@@ -19,8 +19,7 @@ from typing import Any
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from quorumlog.client.errors import ConfigError, QuorumlogError
-from quorumlog.client.joint_errors import CheckpointRolledBack
+from quorumlog.client.errors import CheckpointRolledBack, ConfigError, QuorumlogError
 from quorumlog.ids import Uuid
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError

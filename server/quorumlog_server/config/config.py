@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
+from quorumlog.configs.broker import DECIDED_TOGETHER, TOPIC_SYNONYMS
+from quorumlog.configs.live import connections_of_listener, key_of_listener
+from quorumlog.configs.topic import parse_text, validate_all, validate_words
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import connections_of_listener, key_of_listener
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.settings.broker import BrokerSettings
@@ -32,7 +33,6 @@ from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
-from quorumlog.topic_config import parse_text, validate_all, validate_words
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.wire.limits import WireLimits
 from quorumlog_server.config.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from quorumlog.live_settings import key_of_listener
+from quorumlog.configs.live import key_of_listener
 from quorumlog_server.config.properties import ConfigError
 
 

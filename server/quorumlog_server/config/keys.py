@@ -10,8 +10,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from quorumlog.broker_config import TOPIC_SYNONYMS
-from quorumlog.live_settings import key_of_listener
+from quorumlog.configs.broker import TOPIC_SYNONYMS
+from quorumlog.configs.live import key_of_listener
 from quorumlog.settings.broker import BrokerSettings
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.connections import ConnectionSettings

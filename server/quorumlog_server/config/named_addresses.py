@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from ipaddress import ip_address
 
-from quorumlog.live_settings import connections_by_host
+from quorumlog.configs.live import connections_by_host
 from quorumlog.settings.connections import ADDRESSES, CONNECTIONS_OF_ADDRESS
 
 AGAIN_MS = 60_000  # between two looks at names that were not found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quorumlog.broker_config import BROKER_CONFIGS, DECIDED_TOGETHER
+from quorumlog.configs.broker import BROKER_CONFIGS, DECIDED_TOGETHER
+from quorumlog.configs.types import INT
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint
-from quorumlog.setting_types import INT
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.settings.key import NodeKey, type_of
 from quorumlog.settings.replicas import ReplicationConfig

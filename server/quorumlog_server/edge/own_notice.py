@@ -17,7 +17,7 @@ def _text_in_file(_name: str, in_file: str) -> str:
 @dataclass(slots=True)
 class OwnNotice:
     """Shared by a node and its edges. The node sets both functions: from the name of a setting and what the node's file
-    says to what is in force. name: of `quorumlog.live_settings.IN_FORCE`."""
+    says to what is in force. name: of `quorumlog.configs.live.IN_FORCE`."""
 
     number: Callable[[str, int], int] = _number_in_file
     text: Callable[[str, str], str] = _text_in_file

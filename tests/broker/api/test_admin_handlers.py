@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from broker_fakes import ORDERS, FakeContext, FakeController, Fakes, image_of, topic_records, usual_image, uuid
 
+from quorumlog.configs.throttle import FOLLOWER_RATE, LEADER_RATE, NO_RATE
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.admin import (
     AlterConfigsResource,
@@ -63,7 +64,6 @@ from quorumlog.messages.quorum import (
     TransferLeadershipResponse,
 )
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
-from quorumlog.throttle_settings import FOLLOWER_RATE, LEADER_RATE, NO_RATE
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recent_images import RecentImages

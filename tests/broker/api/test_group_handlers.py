@@ -10,7 +10,6 @@ import pytest
 from broker_fakes import FakeClock, FakeContext, Fakes, image_of, topic_records, usual_image, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.admin import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -68,6 +67,7 @@ from quorumlog.messages.transactions import (
     TxnOffsetCommitRequest,
     WriteTxnMarkersRequest,
 )
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS, group_offsets
 from quorumlog_broker.coordinator.placement import partition_of

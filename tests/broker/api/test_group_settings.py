@@ -11,8 +11,8 @@ from broker_fakes import FakeContext, Fakes, image_of, usual_image
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.configs.group import GROUP_SETTINGS, check, in_file, settings_of
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_settings import GROUP_SETTINGS, check, in_file, settings_of
 from quorumlog.messages.admin import (
     AlterableConfig,
     AlterConfigsResource,

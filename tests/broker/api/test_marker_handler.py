@@ -9,7 +9,6 @@ import pytest
 from broker_fakes import CLIENT, INTERNAL, FakeContext, Fakes, image_of, topic_records, usual_image, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import (
     ListedTransaction,
@@ -20,6 +19,7 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from quorumlog.rpc.transport import Listener, NotDelivered
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.api.handlers.transaction_markers import MAX_CLIENT_MARKERS
 from quorumlog_broker.coordinator.runtime.joint_children import JointChildren

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.settings.cleaner import CleanerConfig
-from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.cleaning.choice import Dirt, LogFacts, SegmentFacts, filthiest, judge
 from quorumlog_broker.cleaning.failures import FIRST_RETRY_MS, RETRY_MAX_MS, Failures
 from quorumlog_broker.cleaning.states import CleaningStates

@@ -6,7 +6,7 @@ import pytest
 from replica_cluster import ReplicaCluster
 from test_manager import compacted, fill, records
 
-from quorumlog.cleaner_settings import CLEANER_SETTINGS, check_change
+from quorumlog.configs.cleaner import CLEANER_SETTINGS, check_change
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord

@@ -8,7 +8,6 @@ from typing import Any
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.admin import ListedGroup
 from quorumlog.messages.groups import (
     GroupHeartbeatRequest,
@@ -22,6 +21,7 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.settings.groups import GroupConfig
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime.group_coordinator import Caller, GroupCoordinator, ShardCall, State

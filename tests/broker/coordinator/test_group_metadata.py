@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import pytest
 from broker_fakes import ORDERS, broker_record, topic_records, uuid
 
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.metadata_records import (
     ConfigRecord,
     NodeList,
@@ -18,6 +17,7 @@ from quorumlog.messages.metadata_records import (
     TopicRecord,
 )
 from quorumlog.settings.groups import ConsumerGroupConfig
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog_broker.coordinator.groups.consumer.settings import Topic
 from quorumlog_broker.coordinator.runtime.group_metadata import GroupMetadata
 from quorumlog_quorum.metadata.delta import Delta

@@ -9,7 +9,6 @@ from coordinator_cluster import CALLER
 from test_transactions_load import TransactionsCluster
 
 from quorumlog.errors import ErrorCode
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.joint import (
     AbortJointRequest,
     BeginJointRequest,
@@ -19,6 +18,7 @@ from quorumlog.messages.joint import (
 )
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import DescribedTransaction
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_broker.coordinator.runtime.coordinator import ShardCall, State
 from quorumlog_broker.coordinator.transactions.joint import commit as commit_joint
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard

@@ -10,9 +10,9 @@ from replica_cluster import Node, ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId, Offset
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.produce import InitProducerIdRequest
 from quorumlog.settings.transactions import TransactionConfig
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State
 from quorumlog_broker.coordinator.runtime.peers import Peers

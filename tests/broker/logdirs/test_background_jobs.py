@@ -12,8 +12,8 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.metadata_records import RemoveTopicRecord
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog_broker.logdirs.background_jobs import MAX_UNDER_WAY, RETRY_MS, BackgroundJobs, Work
 from quorumlog_storage.log.log_errors import LogClosed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from replica_cluster import ReplicaCluster
 
-from quorumlog.directory_settings import CORDONED
+from quorumlog.configs.directory import CORDONED
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource
 from quorumlog.messages.metadata_records import ConfigRecord

@@ -9,7 +9,7 @@ import pytest
 from broker_fakes import FakeContext, Fakes, image_of, usual_image
 from replica_cluster import ReplicaCluster
 
-from quorumlog.live_settings import PRODUCER_EXPIRATION, VERIFICATION
+from quorumlog.configs.live import PRODUCER_EXPIRATION, VERIFICATION
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog_broker.api.handlers import HANDLERS

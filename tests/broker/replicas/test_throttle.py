@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.errors import ApiError
-from quorumlog.throttle_settings import (
+from quorumlog.configs.throttle import (
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
@@ -18,7 +17,8 @@ from quorumlog.throttle_settings import (
     NO_RATE,
     names_replica,
 )
-from quorumlog.topic_config import validate
+from quorumlog.configs.topic import validate
+from quorumlog.errors import ApiError
 from quorumlog_broker.replicas.throttle import BURST_MS, DEBT_MS, LONGEST_DELAY_MS, PORTION_MS, RateQuota, Throttles
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE
 from tests.parts import few

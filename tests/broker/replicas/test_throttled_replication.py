@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
+from quorumlog.configs.throttle import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from quorumlog.messages.metadata_records import ConfigRecord
-from quorumlog.throttle_settings import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from quorumlog_broker.replicas.throttle import BURST_MS, DEBT_MS, LONGEST_DELAY_MS
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from controller_world import CLUSTER, World, cluster, code, registration, uuid
 
-from quorumlog.directory_settings import CORDONED
+from quorumlog.configs.directory import CORDONED
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import (
     AlterableConfig,

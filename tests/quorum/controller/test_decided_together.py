@@ -9,10 +9,10 @@ import pytest
 from controller_world import World, cluster, code
 
 import quorumlog_quorum.controller
-from quorumlog.broker_config import DECIDED_TOGETHER
+from quorumlog.configs.broker import DECIDED_TOGETHER
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
-from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 from quorumlog_quorum.metadata.topic_settings import DEFAULT, SET_ON_ALL_BROKERS, Layers, ignored
 from tests.rules import rule

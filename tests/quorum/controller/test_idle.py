@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from quorumlog.idle_backoff import Rest
+from quorumlog.idle_backoff import IdleBackoff
 from quorumlog_quorum.controller.idle import Idle
 
 
 def at_rest() -> Idle:
     """It has written NoOps until the interval reached its limit, the last one at 10,000 ms."""
-    idle = Idle(Rest(500, 5_000))
+    idle = Idle(IdleBackoff(500, 5_000))
     for _ in range(10):
         idle.on_no_op(10_000)
     assert idle.deadline_ms() == 15_000
@@ -28,4 +28,4 @@ def test_a_broker_to_which_something_is_written_ends_the_rest() -> None:
 
 
 def test_without_an_interval_there_are_none() -> None:
-    assert Idle(Rest(0, 0)).deadline_ms() is None
+    assert Idle(IdleBackoff(0, 0)).deadline_ms() is None

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 from bench.peers.kafka_tools import OLDER, VERSION
-from quorumlog.client.admin_transactions import OpenProducer, Outcome, TransactionPlace
+from quorumlog.client.administration.transactions import OpenProducer, Outcome, TransactionPlace
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import ConfigError, RequestFailed
 from quorumlog.errors import ErrorCode as E

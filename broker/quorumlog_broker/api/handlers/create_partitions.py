@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from quorumlog.errors import ErrorCode
-from quorumlog.internal_topics import is_internal
 from quorumlog.messages.admin import CreatePartitionsRequest, CreatePartitionsResponse, CreatePartitionsResult
 from quorumlog.rpc.transport import Context
+from quorumlog.topic_name import is_internal
 from quorumlog_broker.api.await_metadata import until_image
 from quorumlog_broker.api.forwarding import forward
 from quorumlog_broker.api.handlers.limits import check_topic_count

@@ -12,7 +12,6 @@ from itertools import chain
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.internal_topics import is_internal
 from quorumlog.messages.admin import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -21,6 +20,7 @@ from quorumlog.messages.admin import (
     DeleteRecordsTopicResult,
 )
 from quorumlog.rpc.transport import Context
+from quorumlog.topic_name import is_internal
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.replicas.upcoming import give_up

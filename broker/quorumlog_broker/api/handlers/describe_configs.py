@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import replace
 
+from quorumlog.configs.group import in_file
+from quorumlog.configs.live import ASSIGNMENT_INTERVAL
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_settings import in_file
-from quorumlog.live_settings import ASSIGNMENT_INTERVAL
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,

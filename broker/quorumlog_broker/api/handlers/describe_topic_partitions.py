@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import is_internal
 from quorumlog.messages.admin import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -19,7 +18,7 @@ from quorumlog.messages.admin import (
     TopicPartitionsDescription,
 )
 from quorumlog.rpc.transport import Context
-from quorumlog.topic_name import validate_topic_name
+from quorumlog.topic_name import is_internal, validate_topic_name
 from quorumlog_broker.api.authorized_operations import ON_TOPIC
 from quorumlog_broker.api.described_partition import described
 from quorumlog_broker.api.endpoints import live_brokers

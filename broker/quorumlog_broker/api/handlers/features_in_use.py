@@ -12,11 +12,11 @@ from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog.messages.admin import ListGroupsRequest, ListGroupsResponse, UpdateFeaturesRequest
 from quorumlog.messages.joint import ListJointRequest, ListJointResponse
 from quorumlog.messages.transactions import ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import Context, RpcError
+from quorumlog.topic_name import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog_broker.api.handlers.group_admin import handle_list_groups
 from quorumlog_broker.api.handlers.joint import handle_list_joint
 from quorumlog_broker.api.handlers.transaction_admin import handle_list_transactions

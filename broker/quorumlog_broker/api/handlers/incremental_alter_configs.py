@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from quorumlog.configs.group import check
 from quorumlog.errors import ApiError
-from quorumlog.group_settings import check
 from quorumlog.messages.admin import (
     AlterConfigsResource,
     AlterConfigsResult,

@@ -15,7 +15,6 @@ from collections.abc import Collection, Mapping
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_internal
 from quorumlog.messages.cluster import (
     BrokerMetadata,
     CreatableTopic,
@@ -28,7 +27,7 @@ from quorumlog.messages.cluster import (
     TopicQuery,
 )
 from quorumlog.rpc.transport import Context
-from quorumlog.topic_name import validate_topic_name
+from quorumlog.topic_name import CONSUMER_OFFSETS, TRANSACTION_STATE, is_internal, validate_topic_name
 from quorumlog_broker.api.authorized_operations import on_cluster, on_topic
 from quorumlog_broker.api.await_metadata import until_image
 from quorumlog_broker.api.described_partition import described

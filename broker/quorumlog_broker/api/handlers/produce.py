@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Sequence
 from itertools import chain
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import is_internal
 from quorumlog.messages.common import CurrentLeader
 from quorumlog.messages.produce import (
     ProducePartition,
@@ -27,6 +26,7 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.records.record_check import InvalidRecord
 from quorumlog.rpc.transport import Context
+from quorumlog.topic_name import is_internal
 from quorumlog_broker.api.endpoints import leader_endpoints
 from quorumlog_broker.api.handlers.limits import check_topic_count
 from quorumlog_broker.api.services import Services

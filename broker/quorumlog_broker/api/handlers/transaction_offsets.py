@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.groups import OffsetCommitTopicResult
 from quorumlog.messages.transactions import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from quorumlog.rpc.transport import Context
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog.turn import in_turns
 from quorumlog_broker.api.group_calls import check_group_id
 from quorumlog_broker.api.handlers.committed_topics import answered_topics, known_topics

@@ -7,7 +7,6 @@ An error that is raised here is the answer's own.
 from __future__ import annotations
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.messages.transactions import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -17,6 +16,7 @@ from quorumlog.messages.transactions import (
     EndTxnResponse,
 )
 from quorumlog.rpc.transport import Context
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog_broker.api.internal_topic import ensure_topic
 from quorumlog_broker.api.services import Services
 from quorumlog_broker.api.transaction_calls import ask, caller_of

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from quorumlog.clock import Clock
 from quorumlog.ids import Epoch, NodeId, Uuid
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.nursery import Nursery
 from quorumlog.settings.groups import GroupConfig
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinators import Coordinators
 from quorumlog_broker.coordinator.runtime.group_coordinator import GroupCoordinator

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorumlog.group_settings import ASSIGNMENT_INTERVAL, setting_of
+from quorumlog.configs.group import ASSIGNMENT_INTERVAL, setting_of
+from quorumlog.configs.live import ASSIGNMENT_INTERVAL as ASSIGNMENT_INTERVAL_OF_ALL
 from quorumlog.ids import NodeId, Uuid
-from quorumlog.live_settings import ASSIGNMENT_INTERVAL as ASSIGNMENT_INTERVAL_OF_ALL
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog_broker.coordinator.groups.consumer.settings import Topic
 from quorumlog_broker.replicas.own_settings import own_setting

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.transactions import ListedTransaction, ListTransactionsRequest, ListTransactionsResponse
 from quorumlog.rpc.transport import RpcError
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_broker.coordinator.runtime.all_leaders import NoLeader, leaders_of
 from quorumlog_broker.coordinator.runtime.peers import Peers
 from quorumlog_quorum.metadata.features import JOINT_ENDS

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 from quorumlog.clock import Clock
 from quorumlog.ids import Epoch, NodeId
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.nursery import Nursery
 from quorumlog.settings.transactions import TransactionConfig
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.coordinator import State
 from quorumlog_broker.coordinator.runtime.coordinators import Coordinators

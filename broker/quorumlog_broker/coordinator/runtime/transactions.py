@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from quorumlog.clock import Clock
+from quorumlog.configs.live import VERIFICATION
 from quorumlog.ids import NodeId
-from quorumlog.live_settings import VERIFICATION
 from quorumlog.messages.transactions import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,

@@ -15,7 +15,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
-    from quorumlog.client.config_change import ConfigChange
+    from quorumlog.client.administration.config_change import ConfigChange
     from quorumlog.messages.cluster import DescribedConfig
 
 app = typer.Typer(
@@ -115,7 +115,7 @@ def unset(
 
 def _changes(given: Mapping[str, str]) -> dict[str, ConfigChange]:
     """given: values by key; a key may end in `+` or `-`. Raises CliError(USAGE) for a key given twice."""
-    from quorumlog.client.config_change import Append, Subtract
+    from quorumlog.client.administration.config_change import Append, Subtract
 
     changes: dict[str, ConfigChange] = {}
     for written, value in given.items():

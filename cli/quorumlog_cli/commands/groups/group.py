@@ -26,7 +26,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_groups import GroupDescription
+    from quorumlog.client.administration.groups import GroupDescription
     from quorumlog.client.blocking import Cluster
 
 app = typer.Typer(

@@ -9,9 +9,9 @@ from quorumlog_cli.commands.groups.group_view import OffsetRow, offset_rows, par
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_groups import GroupDescription
+    from quorumlog.client.administration.groups import GroupDescription
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 NO_NAMES = "name a group, or give --all-groups"
 NO_GROUP = "group {} does not exist"

@@ -20,7 +20,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 Targets = dict["TopicPartition", int]
 EMPTY = "Empty"
@@ -195,7 +195,7 @@ def _ends(cluster: Cluster, keys: list[TopicPartition], at_ms: int | None) -> di
 
 def _commit(cluster: Cluster, found: dict[str, Targets]) -> dict[tuple[str, str, int], str]:
     """Why partitions were refused, by group, topic and number."""
-    from quorumlog.client.group_offsets import CommittedOffset
+    from quorumlog.client.group.offsets import CommittedOffset
 
     refused = {}
     for name, offsets in found.items():

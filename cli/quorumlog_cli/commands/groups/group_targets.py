@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 if TYPE_CHECKING:
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 _DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?)?")
 

@@ -11,7 +11,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 TopicsOption = Annotated[
     list[str], typer.Option("--topic", "-t", metavar="TOPIC[:0,1]", help="All or these partitions; may be repeated.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quorumlog.client.consumer_protocol import Partitions, read_assignment
+from quorumlog.client.group.protocol import Partitions, read_assignment
 from quorumlog.messages.groups import (
     AssignedTopic,
     DescribedConsumerGroup,
@@ -15,9 +15,9 @@ from quorumlog.messages.groups import (
 from quorumlog.records.corrupt import CorruptRecords
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_groups import GroupDescription
-    from quorumlog.client.fetch_position import TopicPartition
-    from quorumlog.client.group_offsets import CommittedOffset
+    from quorumlog.client.administration.groups import GroupDescription
+    from quorumlog.client.group.offsets import CommittedOffset
+    from quorumlog.ids import TopicPartition
     from quorumlog.messages.cluster import ClusterBroker
 
 CONSUMER_MEMBER = 1  # a member_type

@@ -14,8 +14,8 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 from quorumlog_cli.terminal.progress import Progress
 
 if TYPE_CHECKING:
+    from quorumlog.client.administration.export_partition import ExportedPart
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.export_partition import ExportedPart
     from quorumlog.ids import Uuid
     from quorumlog.messages.cluster import TopicMetadata
     from quorumlog_storage.foreign.export import Export
@@ -49,7 +49,7 @@ def export(
     Segments, indexes, producer snapshot, epochs and partition.metadata are as a broker leaves them when it is stopped;
     the recovery point, the high watermark and the log start are lines in the offset files of DIR.
     """
-    from quorumlog.client.export_partition import ExportFailed
+    from quorumlog.client.administration.export_partition import ExportFailed
 
     output.use(output_format)
     marked = _parsed(topic_id)

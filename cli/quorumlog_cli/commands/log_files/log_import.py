@@ -27,7 +27,7 @@ PAUSED = "retention.paused"
 
 @dataclass(frozen=True, slots=True)
 class PartitionToImport:
-    """A `quorumlog.client.import_topic.Source`."""
+    """A `quorumlog.client.administration.import_topic.Source`."""
 
     disk: Disk
     examined: Examined
@@ -160,8 +160,8 @@ def _examine_all(directories: Sequence[Path], *, to_end: bool, accept_gaps: bool
 
 def _settings_of(examined: Examined) -> dict[str, str]:
     """What the metadata log beside the source says, as far as it is a setting here."""
+    from quorumlog.configs.topic import validate
     from quorumlog.errors import ApiError
-    from quorumlog.topic_config import validate
     from quorumlog_storage.edge.disk import RealDisk
     from quorumlog_storage.files.disk import parent_of
     from quorumlog_storage.foreign.kafka_metadata import topic_settings
@@ -185,7 +185,7 @@ def _import(
     found: Sequence[Examined], name: str, replication: int, settings: Mapping[str, str],
     servers: str | None, profile: str | None, options: list[str] | None,
 ) -> None:  # fmt: skip
-    from quorumlog.client.import_topic import OtherSource
+    from quorumlog.client.administration.import_topic import OtherSource
     from quorumlog_storage.edge.disk import RealDisk
 
     disk = RealDisk()

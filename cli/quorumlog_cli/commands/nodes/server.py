@@ -71,8 +71,8 @@ def show_config(config: FileOption, output_format: OutputOption = Format.TABLE) 
 @config_app.command()
 def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: OutputOption = Format.TABLE) -> None:
     """Explain a key: meaning, default, limits."""
-    from quorumlog.broker_config import DECIDED_TOGETHER, TOPIC_SYNONYMS
-    from quorumlog.live_settings import key_of_listener
+    from quorumlog.configs.broker import DECIDED_TOGETHER, TOPIC_SYNONYMS
+    from quorumlog.configs.live import key_of_listener
     from quorumlog_server.config.foreign_keys import foreign
     from quorumlog_server.config.keys import COARSER, NODE_KEYS, check_known
 
@@ -102,7 +102,7 @@ def explain(key: Annotated[str, typer.Argument(metavar="KEY")], output_format: O
 
 def _coarser(key: str) -> str:
     """Of one of Kafka's keys that say the same in different units."""
-    from quorumlog.broker_config import BROKER_NAMES
+    from quorumlog.configs.broker import BROKER_NAMES
     from quorumlog_server.config.keys import COARSER
 
     topic_config, unit_ms = COARSER[key]

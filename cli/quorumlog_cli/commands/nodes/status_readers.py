@@ -9,7 +9,7 @@ from quorumlog_cli.commands.transactions.transaction_view import partitions_of
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
     from quorumlog.messages.joint import ListedJointGroup, OpenJointChild
 
 HOLDS_READERS_MS = 300_000  # a transaction that is open for longer is told; a batch is done sooner, as a rule

@@ -110,7 +110,7 @@ def elect_leader(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Elect leaders. A partition that is led so already counts as done. Exit code 9: only some could be elected."""
-    from quorumlog.client.admin_partitions import ElectionType
+    from quorumlog.client.administration.partitions import ElectionType
 
     output.use(output_format)
     if everywhere is bool(partitions):

@@ -21,7 +21,7 @@ from quorumlog_cli.terminal.errors import CliError, Exit, exit_code
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorumlog.client.admin_partitions import PartitionOutcome
+    from quorumlog.client.administration.partitions import PartitionOutcome
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.planner.cluster import Assignment, Cluster, TopicPartition
     from quorumlog.planner.plan import Plan
@@ -137,7 +137,7 @@ def _save_rollback(plan: Plan, path: Path | None) -> None:
 
 def begin(admin: Admin, plan: Plan) -> dict[TopicPartition, PartitionOutcome]:
     """Begin every move. Returns those that were refused. Raises RequestFailed for a directory that was."""
-    from quorumlog.client.admin_partitions import failures
+    from quorumlog.client.administration.partitions import failures
 
     _choose_directories(admin, plan)
     changed = {move.key: move.after.replicas for move in plan.moves if move.changes_replicas}

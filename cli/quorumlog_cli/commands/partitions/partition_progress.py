@@ -10,7 +10,7 @@ from quorumlog_cli.commands.partitions.partition_reading import Described, held_
 from quorumlog_cli.terminal import output
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_partitions import Reassignment
+    from quorumlog.client.administration.partitions import Reassignment
     from quorumlog.ids import NodeId
 
 

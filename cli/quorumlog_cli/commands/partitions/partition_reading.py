@@ -10,7 +10,7 @@ from quorumlog.planner.cluster import Assignment, Broker, Cluster, Directory, Pa
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_partitions import Reassignment
+    from quorumlog.client.administration.partitions import Reassignment
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.ids import NodeId
     from quorumlog.messages.admin import LogDirDescription

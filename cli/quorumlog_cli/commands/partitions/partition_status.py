@@ -154,7 +154,7 @@ def _known(admin: Admin) -> list[tuple[str, int]]:
 
 
 def _cancel(admin: Admin, found: partition_progress.Sample, ended: list[tuple[str, int]]) -> dict[str, str]:
-    from quorumlog.client.admin_partitions import failures
+    from quorumlog.client.administration.partitions import failures
 
     reassigned = {key: None for key in ended if key in found.reassignments}
     outcomes = failures(admin.alter_partition_reassignments(reassigned)) if reassigned else {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_partitions import Reassignment
+    from quorumlog.client.administration.partitions import Reassignment
     from quorumlog.client.blocking_admin import Admin
     from quorumlog.ids import NodeId
     from quorumlog.messages.cluster import ConfigDescription
@@ -49,7 +49,7 @@ def of_moves(under_way: Mapping[TopicPartition, Reassignment]) -> list[Copying]:
 
 
 def put(admin: Admin, copied: Iterable[Copying], bytes_per_s: int) -> None:
-    from quorumlog.client.config_change import Append
+    from quorumlog.client.administration.config_change import Append
 
     by_topic: dict[str, list[Copying]] = {}
     for one in copied:

@@ -9,7 +9,7 @@ from quorumlog.planner.plan_file import as_document
 from quorumlog_cli.terminal import output
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_partitions import Reassignment
+    from quorumlog.client.administration.partitions import Reassignment
     from quorumlog.messages.cluster import PartitionMetadata
     from quorumlog.planner.plan import Move, Plan
     from quorumlog_cli.commands.partitions.partition_progress import Copy

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
     from quorumlog.messages.joint import ListedJointGroup, OpenJointChild
 
 GROUP_COLUMNS = ("GROUP", "KIND", "BATCH", "DECIDED", "RUN", "OPEN", "OPEN-MS", "ENDING")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quorumlog.ids import format_uuid
-from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_internal
+from quorumlog.topic_name import CONSUMER_OFFSETS, TRANSACTION_STATE, is_internal
 from quorumlog_cli.commands.cluster.config_values import keys_and_values
 from quorumlog_cli.commands.topics.replica_assignment import AssignmentOption, parse_assignment
 from quorumlog_cli.commands.topics.topic_alter import alter

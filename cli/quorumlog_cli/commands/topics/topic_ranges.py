@@ -8,7 +8,7 @@ from quorumlog_cli.connecting.lost_quorum import is_silence, lost_quorum
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking_admin import Admin
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
     from quorumlog.messages.cluster import TopicMetadata
 
 FIRST_MS = 3_000  # before it is asked why a leader does not answer

@@ -27,7 +27,7 @@ def truncate(
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Delete records from the beginning of a topic, on every replica. Later records keep their offsets."""
-    from quorumlog.client.admin_logs import ALL_COMMITTED
+    from quorumlog.client.administration.logs import ALL_COMMITTED
 
     output.use(output_format)
     if (before is None) is not all_records:

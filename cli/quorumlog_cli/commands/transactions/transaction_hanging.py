@@ -17,7 +17,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 if TYPE_CHECKING:
     from quorumlog.client.blocking import Cluster
-    from quorumlog.client.fetch_position import TopicPartition
+    from quorumlog.ids import TopicPartition
 
 MAX_TIMEOUT_MIN = 15  # Kafka's default; that of transaction.max.timeout.ms
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from quorumlog_cli.terminal.errors import CliError, Exit
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_transactions import TransactionDescription
+    from quorumlog.client.administration.transactions import TransactionDescription
     from quorumlog.client.blocking import Cluster
 
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from quorumlog.client.admin_transactions import TransactionDescription, TransactionListing
-    from quorumlog.client.fetch_position import TopicPartition
-    from quorumlog.client.hanging import HangingTransaction
+    from quorumlog.client.administration.hanging import HangingTransaction
+    from quorumlog.client.administration.transactions import TransactionDescription, TransactionListing
+    from quorumlog.ids import TopicPartition
     from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
 
 LIST_COLUMNS = ("TRANSACTIONAL-ID", "COORDINATOR", "PRODUCER-ID", "STATE", "JOINT-GROUP")

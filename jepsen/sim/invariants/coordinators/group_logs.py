@@ -11,11 +11,11 @@ from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
 from jepsen.sim.truth.mirrors import Mirrors
-from quorumlog.internal_topics import CONSUMER_OFFSETS
 from quorumlog.records import iter_batch, iter_headers
 from quorumlog.records.coordinator import GROUP_TYPES, decode
 from quorumlog.records.coordinator.consumer_groups import ConsumerGroupMetadataKey
 from quorumlog.records.coordinator.offsets import GroupMetadataKey, GroupMetadataValue
+from quorumlog.topic_name import CONSUMER_OFFSETS
 from quorumlog_quorum.metadata.image import Image
 
 

@@ -17,12 +17,12 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.settings import BROKERS
 from jepsen.sim.truth.mirrors import Mirrors, log_id
 from jepsen.transactions.readers import LEDGER
-from quorumlog.internal_topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog.records import iter_batch, iter_headers
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.coordinator import TRANSACTION_TYPES, decode
 from quorumlog.records.coordinator.joint import JointChild, JointKey, unpack
 from quorumlog.records.coordinator.transactions import TransactionKey, TransactionValue
+from quorumlog.topic_name import CONSUMER_OFFSETS, TRANSACTION_STATE
 from quorumlog_quorum.metadata.image import Image
 
 

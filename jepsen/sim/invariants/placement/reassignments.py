@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from jepsen.checkers.findings import Findings
 from jepsen.sim.invariants.invariant import Invariant
 from jepsen.sim.truth.mirrors import log_id
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import NodeId
-from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.image import CLUSTER_DEFAULT, RAISED_RESOURCE, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration

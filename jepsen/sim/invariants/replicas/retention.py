@@ -25,8 +25,8 @@ from jepsen.sim.time.scheduler import NS_PER_S
 from jepsen.sim.truth.log_mirror import SEGMENT_SUFFIX, LogMirror
 from jepsen.sim.truth.log_truth import LogTruth
 from jepsen.sim.truth.mirrors import Mirrors, log_of
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import Offset
-from quorumlog.topic_config import TopicConfig
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
 from quorumlog_storage.files.names import DELETED_SUFFIX

@@ -21,9 +21,9 @@ from jepsen.sim.machine.machine import Machine
 from jepsen.sim.network.message import Message, Phase, Verdict
 from jepsen.sim.strikes.scripts.aimed import Script, Target, bring_back, choose_target, cut, let_pass, mend
 from jepsen.sim.time.scheduler import NS_PER_MS
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.rpc.calls import BY_REQUEST, OLDER
-from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 
 RAISED_MINIMUM, RAISED_DURABILITY, LATE_METADATA = "raised-minimum", "raised-durability", "late-metadata"

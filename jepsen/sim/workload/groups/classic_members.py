@@ -13,7 +13,7 @@ import asyncio
 from jepsen.checkers.group_history import Assigned, Commit, Sent
 from jepsen.checkers.owner_history import Claims, OwnerHistory
 from jepsen.sim.workload.groups.group_calls import ASIDE, REBALANCE_MS, SESSION_MS, UNITS_OF, Calls, Gone, fetch
-from quorumlog.client.consumer_protocol import Subscription, read_assignment, write_assignment, write_subscription
+from quorumlog.client.group.protocol import Subscription, read_assignment, write_assignment, write_subscription
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.groups import (
     GroupHeartbeatRequest,

@@ -18,8 +18,8 @@ from jepsen.sim.invariants.metadata.level_states import TAKES_AN_IMPORT
 from jepsen.sim.truth.topics import Topic
 from jepsen.sim.workload.operator.levels import SAFE_DOWNGRADE
 from quorumlog.client.admin import AsyncAdmin
+from quorumlog.client.administration.import_topic import TopicImport
 from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.import_topic import TopicImport
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.admin import FeatureUpdate

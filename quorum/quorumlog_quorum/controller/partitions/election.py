@@ -27,9 +27,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import NO_NODE, NodeId, Offset, Uuid
 from quorumlog.messages.metadata_records import DirectoryList, NodeList, PartitionChangeRecord
-from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.controller.partitions.reassignment import Assignment, present, settled, without
 from quorumlog_quorum.metadata.check import effective_min_isr
 from quorumlog_quorum.metadata.registration import (

@@ -15,9 +15,10 @@ from collections.abc import Callable, Collection, Mapping
 
 from immutables import Map
 
-from quorumlog.broker_config import BROKER_CONFIGS, BROKER_NAMES, DECIDED_TOGETHER, PER_BROKER, stored_name_of
+from quorumlog.configs.broker import BROKER_CONFIGS, BROKER_NAMES, DECIDED_TOGETHER, PER_BROKER, stored_name_of
+from quorumlog.configs.group import GROUP_SETTINGS, check_together
+from quorumlog.configs.topic import TOPIC_CONFIGS, ConfigKey, Kind, validate, validate_all, validate_words, words
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.group_settings import GROUP_SETTINGS, check_together
 from quorumlog.ids import Uuid
 from quorumlog.messages.admin import (
     AlterableConfig,
@@ -28,7 +29,6 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.slices import Sliced
-from quorumlog.topic_config import TOPIC_CONFIGS, ConfigKey, Kind, validate, validate_all, validate_words, words
 from quorumlog.topic_name import validate_topic_name
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
 from quorumlog_quorum.controller.partitions.election import topic_rules

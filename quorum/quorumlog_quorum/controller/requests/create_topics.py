@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from quorumlog.configs.topic import validate_all, validate_words
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import (
@@ -22,7 +23,6 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.metadata_records import ConfigRecord, TopicRecord
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.slices import Sliced
-from quorumlog.topic_config import validate_all, validate_words
 from quorumlog.topic_name import collision_key, validate_topic_name
 from quorumlog_quorum.controller.engine.controller_state import ControllerState
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, WORK_OF_A_TOPIC, Draft

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from immutables import Map
 
-from quorumlog.directory_settings import CORDONED
+from quorumlog.configs.directory import CORDONED
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import UUID_BYTES, BrokerEpoch, NodeId, Uuid, format_uuid
 from quorumlog.messages.controller import RegisterBrokerRequest, RegisterBrokerResponse

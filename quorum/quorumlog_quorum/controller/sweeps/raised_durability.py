@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from quorumlog.configs.topic import TopicConfig
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
-from quorumlog.topic_config import TopicConfig
 from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.partitions.election import TopicRules, topic_rules
 from quorumlog_quorum.metadata.image import (

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from quorumlog.client.admin_transactions import OpenProducer, Outcome, TransactionPlace
+from quorumlog.client.administration.transactions import OpenProducer, Outcome, TransactionPlace
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.consumer import ConsumedRecord
 from quorumlog.client.errors import QuorumlogError, RequestFailed, Unavailable

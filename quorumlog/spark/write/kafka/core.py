@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from quorumlog.client.errors import QuorumlogError, RequestFailed
-from quorumlog.client.joint_errors import refused
+from quorumlog.client.errors import QuorumlogError, RequestFailed, refused
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.spark.write.kafka.decisions import (

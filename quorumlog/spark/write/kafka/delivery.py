@@ -20,10 +20,10 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.admin import BROKER_RESOURCE
-from quorumlog.client.admin_transactions import OpenProducer
+from quorumlog.client.administration.hanging import MAX_TIMEOUT_MS
+from quorumlog.client.administration.transactions import OpenProducer
 from quorumlog.client.blocking import Cluster, Producer
 from quorumlog.client.errors import ConfigError, QuorumlogError, RequestFailed
-from quorumlog.client.hanging import MAX_TIMEOUT_MS
 from quorumlog.client.options import CommonOptions
 from quorumlog.records.coordinator.joint import JointKind
 from quorumlog.rpc.transport import RpcError

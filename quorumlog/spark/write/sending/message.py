@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql.datasource import WriterCommitMessage
 
-from quorumlog.client.delivery import DeliveredRange
+from quorumlog.client.batches.delivery import DeliveredRange
 from quorumlog.ids import Uuid
 from quorumlog.spark.write.sending.delivery import Attempt, BatchOf
 

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any
 
 from quorumlog.client.blocking import ArrowFuture, Producer
+from quorumlog.client.cluster.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.client.errors import NoProtocol, NoSuchTopic, QuorumlogError, RecordTooLarge, RequestFailed
-from quorumlog.client.topic_limit import MOST_BYTES, BatchLimit
 from quorumlog.client.transactions.errors import FatalTransactionError, TransactionAborted, TransactionFailed
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid

@@ -11,11 +11,11 @@ import pytest
 from broker_fakes import FakeClock, image_of, topic_records, usual_image, uuid
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.internal_topics import TRANSACTION_STATE
 from quorumlog.messages.metadata_records import FeatureLevelRecord
 from quorumlog.messages.transactions import ListedTransaction
 from quorumlog.nursery import Nursery
 from quorumlog.settings.transactions import DAY_MS, TransactionConfig
+from quorumlog.topic_name import TRANSACTION_STATE
 from quorumlog_broker.coordinator.runtime import open_timeouts
 from quorumlog_broker.coordinator.runtime.open_timeouts import OpenTimeouts
 from quorumlog_broker.replicas.late_transactions import LATE_BUFFER_MS
