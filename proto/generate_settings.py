@@ -43,8 +43,8 @@ def page() -> str:
 
 def _in_force() -> Iterable[str]:
     from quorumlog.configs.broker import CHANGEABLE
-    from quorumlog.configs.types import NAMES
     from quorumlog.settings.key import type_of
+    from quorumlog.settings.types import NAMES
     from quorumlog_server.config.keys import NODE_KEYS
 
     kafkas = {line.split("\t")[0] for line in OF_KAFKA.read_text().splitlines()}

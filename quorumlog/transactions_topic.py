@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.configs.types import MAX_INT
 from quorumlog.messages.cluster import CreatableTopic
 from quorumlog.messages.common import ConfigEntry
 from quorumlog.settings.key import number, setting, size
+from quorumlog.settings.types import MAX_INT
 from quorumlog.topic_name import TRANSACTION_STATE
 
 

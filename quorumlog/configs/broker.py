@@ -15,8 +15,9 @@ from quorumlog.configs.cleaner import CLEANER_SETTINGS
 from quorumlog.configs.directory import DIRECTORY_SETTINGS
 from quorumlog.configs.live import IDLE, IN_FORCE, ListenersToo
 from quorumlog.configs.throttle import THROTTLE_SETTINGS
-from quorumlog.configs.topic import TOPIC_CONFIGS, ConfigKey
+from quorumlog.configs.topic import TOPIC_CONFIGS
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.settings.config_key import ConfigKey
 
 TOPIC_SYNONYMS: Mapping[str, str] = {
     "compression.gzip.level": "compression.gzip.level",

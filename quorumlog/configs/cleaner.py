@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quorumlog.configs.topic import ConfigKey
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.settings.changeable import changeable
 from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.config_key import ConfigKey
 from quorumlog.settings.key import keys_of
 
 THREADS, DEDUPE_BUFFER = "log.cleaner.threads", "log.cleaner.dedupe.buffer.size"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from quorumlog.configs.topic import ConfigKey, words
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.settings.changeable import changeable
+from quorumlog.settings.config_key import ConfigKey, words
 from quorumlog.settings.key import key_of
 from quorumlog.settings.node import DirectorySettings
 

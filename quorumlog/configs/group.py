@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quorumlog.configs.topic import MAX_INT, ConfigKey, Kind, parse_text
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.settings.config_key import ConfigKey, Kind, parse_text
 from quorumlog.settings.groups import ConsumerGroupConfig, ConsumerSettings
+from quorumlog.settings.types import MAX_INT
 
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from quorumlog.configs.topic import MAX_INT, MAX_LONG, ConfigKey, Kind, words
 from quorumlog.settings.changeable import changeable
+from quorumlog.settings.config_key import MAX_LONG, ConfigKey, Kind, words
 from quorumlog.settings.connections import (
     CONNECTIONS,
     CONNECTIONS_OF_ADDRESS,
@@ -25,6 +25,7 @@ from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.key import key_of
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.transactions import VerificationConfig
+from quorumlog.settings.types import MAX_INT
 
 ASSIGNMENT_INTERVAL = "group.consumer.assignment.interval.ms"
 PRODUCER_EXPIRATION = "producer.id.expiration.ms"

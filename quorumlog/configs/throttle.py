@@ -10,17 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from quorumlog.configs.topic import (
-    EVERY_REPLICA,
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_REPLICAS,
-    MAX_LONG,
-    ConfigKey,
-    Kind,
-    words,
-)
+from quorumlog.configs.topic import EVERY_REPLICA, FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_REPLICAS
 from quorumlog.ids import NodeId
 from quorumlog.settings.changeable import changeable
+from quorumlog.settings.config_key import MAX_LONG, ConfigKey, Kind, words
 from quorumlog.settings.key import key_of
 from quorumlog.settings.moves import MovesConfig
 

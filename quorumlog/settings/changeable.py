@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.configs.topic import MAX_LONG, ConfigKey, Kind
+from quorumlog.settings.config_key import MAX_LONG, ConfigKey, Kind
 from quorumlog.settings.key import NodeKey, parse_bool, parse_bytes, parse_float, parse_int, parse_list
 
 _KINDS: Mapping[Callable[[str], Any], Kind] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.configs.topic import MAX_LONG
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.settings.key import NodeKey, flag, number, parse_float, setting, size
 
 DEDUPE_BUFFER_MAX_BYTES = 2 << 30  # of one thread, as in Kafka

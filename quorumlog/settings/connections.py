@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.configs.topic import ConfigKey, Kind, parse_text
-from quorumlog.configs.types import MAX_INT
 from quorumlog.errors import ApiError
+from quorumlog.settings.config_key import ConfigKey, Kind, parse_text
 from quorumlog.settings.key import NodeKey, number, setting
+from quorumlog.settings.types import MAX_INT
 
 CONNECTIONS, CONNECTIONS_OF_ADDRESS = "max.connections", "max.connections.per.ip"
 ADDRESSES = "max.connections.per.ip.overrides"

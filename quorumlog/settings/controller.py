@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quorumlog.configs.types import MAX_INT
 from quorumlog.settings.key import flag, number, setting
 from quorumlog.settings.lifecycle import SESSION_TIMEOUT
+from quorumlog.settings.types import MAX_INT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

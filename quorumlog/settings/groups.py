@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from quorumlog.configs.types import MAX_INT
 from quorumlog.settings.key import NodeKey, number, parse_list, setting
+from quorumlog.settings.types import MAX_INT
 
 DAY_MS = 24 * 3_600_000
 UNIFORM, RANGE = "uniform", "range"  # server-side assignors (KIP-848)

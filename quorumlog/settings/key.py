@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from quorumlog.configs.types import BOOLEAN, DOUBLE, LIST, MAX_INT, STRING, TOLD, number_type
+from quorumlog.settings.types import BOOLEAN, DOUBLE, LIST, MAX_INT, STRING, TOLD, number_type
 
 _BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
 _UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}

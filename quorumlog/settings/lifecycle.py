@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.configs.topic import MAX_LONG
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.settings.key import flag, number, setting
 
 _HEARTBEAT_INTERVAL_MS = 500

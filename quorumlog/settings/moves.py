@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.configs.topic import MAX_LONG
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.settings.key import number, number_or_not, setting
 
 UNLIMITED_BYTES_PER_S = MAX_LONG

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from quorumlog.configs.types import MAX_INT
 from quorumlog.settings.key import (
     NodeKey,
     flag,
@@ -20,6 +19,7 @@ from quorumlog.settings.key import (
     text,
     word,
 )
+from quorumlog.settings.types import MAX_INT
 
 MOVED_VOTERS = "controller.quorum.voters.moved"
 RELATIVE_TO = "paths.relative.to"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from quorumlog.configs.topic import MAX_LONG
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.settings.key import NodeKey, number, parse_bytes, setting, size, word
 
 _FETCH_WAIT_MAX_MS = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from quorumlog.configs.topic import MAX_LONG
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.settings.key import NodeKey, number, parse_bool, setting
 
 DAY_MS = 24 * 3_600_000

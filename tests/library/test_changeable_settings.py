@@ -6,8 +6,8 @@ import pytest
 
 from quorumlog.configs.broker import BROKER_CONFIGS, stored_name_of
 from quorumlog.configs.live import IDLE, IN_FORCE, connections_by_host, connections_of_listener
-from quorumlog.configs.topic import Kind, parse_text
 from quorumlog.errors import ApiError
+from quorumlog.settings.config_key import Kind, parse_text
 from quorumlog.settings.connections import ADDRESSES
 from quorumlog_server.config.foreign_keys import IDLE as IDLE_IN_A_FILE
 from quorumlog_server.config.keys import NODE_KEYS

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.configs.topic import MAX_LONG, TOPIC_CONFIGS, TopicConfig, validate, validate_all, validate_words
+from quorumlog.configs.topic import TOPIC_CONFIGS, TopicConfig, validate, validate_all, validate_words
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.topic_name import collision_key, validate_topic_name
 from tests.rules import rule
 

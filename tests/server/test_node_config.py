@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from quorumlog.configs.broker import TOPIC_SYNONYMS
 from quorumlog.configs.topic import TOPIC_CONFIGS
-from quorumlog.configs.types import INT
 from quorumlog.rpc.transport import Address
 from quorumlog.settings.groups import ConsumerGroupConfig
 from quorumlog.settings.key import parse_bytes
 from quorumlog.settings.transactions import JointConfig
+from quorumlog.settings.types import INT
 from quorumlog_quorum.metadata.topic_settings import SET_IN_FILE
 from quorumlog_server.config.config import NodeConfig, from_values, load, shown
 from quorumlog_server.config.foreign_keys import idle_of

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from quorumlog.configs import types as setting_types
 from quorumlog.configs.broker import BROKER_CONFIGS, BROKER_NAMES
-from quorumlog.configs.types import INT, LONG, SHORT, TOLD, number_type
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog.settings import types as setting_types
+from quorumlog.settings.types import INT, LONG, SHORT, TOLD, number_type
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, EMPTY
 from quorumlog_quorum.metadata.topic_settings import of_all_brokers

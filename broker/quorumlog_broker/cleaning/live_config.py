@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from quorumlog.configs.cleaner import CLEANER_SETTINGS, check_change
-from quorumlog.configs.topic import parse_text
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.messages.admin import AlterConfigsResource
 from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.config_key import parse_text
 from quorumlog.settings.key import fields_of
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from quorumlog.configs.live import IN_FORCE
-from quorumlog.configs.topic import parse_text
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
+from quorumlog.settings.config_key import parse_text
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, Image
 
 

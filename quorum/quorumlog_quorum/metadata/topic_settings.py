@@ -14,10 +14,11 @@ from quorumlog.configs.broker import BROKER_CONFIGS, BROKER_NAMES, CHANGEABLE, D
 from quorumlog.configs.group import GROUP_SETTINGS
 from quorumlog.configs.live import IDLE, key_of_listener
 from quorumlog.configs.throttle import NOT_IN_A_FILE
-from quorumlog.configs.topic import TOPIC_CONFIGS, ConfigKey, Kind
-from quorumlog.configs.types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
+from quorumlog.configs.topic import TOPIC_CONFIGS
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
+from quorumlog.settings.config_key import ConfigKey, Kind
+from quorumlog.settings.types import BOOLEAN, DOUBLE, LIST, STRING, TOLD, number_type
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, GROUP_RESOURCE, TOPIC_RESOURCE, Image
 
 SET_ON_TOPIC, SET_ON_BROKER, SET_ON_ALL_BROKERS, SET_IN_FILE, DEFAULT = 1, 2, 3, 4, 5  # Kafka's numbers of sources

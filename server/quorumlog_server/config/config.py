@@ -12,13 +12,14 @@ from typing import Any
 
 from quorumlog.configs.broker import DECIDED_TOGETHER, TOPIC_SYNONYMS
 from quorumlog.configs.live import connections_of_listener, key_of_listener
-from quorumlog.configs.topic import parse_text, validate_all, validate_words
+from quorumlog.configs.topic import validate_all, validate_words
 from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.settings.broker import BrokerSettings
 from quorumlog.settings.cleaner import CleanerConfig
+from quorumlog.settings.config_key import parse_text
 from quorumlog.settings.connections import ConnectionSettings
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.settings.disks import DiskConfig

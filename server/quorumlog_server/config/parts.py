@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from quorumlog.configs.broker import BROKER_CONFIGS, DECIDED_TOGETHER
-from quorumlog.configs.types import INT
 from quorumlog.ids import BrokerEpoch
 from quorumlog.messages.cluster import ConfigSynonym, DescribedConfig
 from quorumlog.messages.common import Endpoint
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.settings.key import NodeKey, type_of
 from quorumlog.settings.replicas import ReplicationConfig
+from quorumlog.settings.types import INT
 from quorumlog_broker.node import BrokerConfig
 from quorumlog_quorum.metadata.topic_settings import DEFAULT, SET_IN_FILE
 from quorumlog_quorum.raft.membership import Membership, MovedVoter

@@ -17,7 +17,7 @@ from immutables import Map
 
 from quorumlog.configs.broker import BROKER_CONFIGS, BROKER_NAMES, DECIDED_TOGETHER, PER_BROKER, stored_name_of
 from quorumlog.configs.group import GROUP_SETTINGS, check_together
-from quorumlog.configs.topic import TOPIC_CONFIGS, ConfigKey, Kind, validate, validate_all, validate_words, words
+from quorumlog.configs.topic import TOPIC_CONFIGS, validate, validate_all, validate_words
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.messages.admin import (
@@ -28,6 +28,7 @@ from quorumlog.messages.admin import (
     IncrementalAlterConfigsResponse,
 )
 from quorumlog.messages.metadata_records import ConfigRecord
+from quorumlog.settings.config_key import ConfigKey, Kind, words
 from quorumlog.slices import Sliced
 from quorumlog.topic_name import validate_topic_name
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_TOPIC, Draft
