@@ -13,9 +13,9 @@ from typing import Any
 from differential.step import Step, Values
 from quorumlog.wire.apis import APIS
 from quorumlog.wire.codec import decode_response_values, encode_request_values
+from quorumlog.wire.cursor import Malformed
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.kio_schemas import request_shape, response_shape
-from quorumlog.wire.malformed import Malformed
 
 CLOSED = "<the connection was closed>"
 SILENT = "<no answer>"

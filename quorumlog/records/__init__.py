@@ -31,8 +31,7 @@ from quorumlog.records.partitioner import murmur2, partition_for_key
 from quorumlog.records.plain import decode_batch, decode_fields, encode_batch, iter_batch
 from quorumlog.records.produced import validate_produced
 from quorumlog.records.record import Record, RecordHeaders
-from quorumlog.records.rows import Row, lay_out_rows
-from quorumlog.records.unsealed import UnsealedBatch
+from quorumlog.records.unsealed import Row, UnsealedBatch, lay_out_rows
 
 __all__ = [
     "BATCH_OVERHEAD",

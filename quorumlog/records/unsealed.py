@@ -9,10 +9,16 @@ all.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_EPOCH, Epoch
 from quorumlog.records.batch import BATCH_OVERHEAD, Codec, header_bytes
 from quorumlog.records.compression import compress
+from quorumlog.records.plain import attributes_of, check_timestamps
+from quorumlog.records.record import RecordHeaders, write_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(slots=True)
@@ -57,3 +63,23 @@ def compressed(codec: Codec, batch: memoryview) -> memoryview:
     if codec == Codec.NONE:
         return batch
     return memoryview(bytearray(BATCH_OVERHEAD) + compress(codec, batch[BATCH_OVERHEAD:]))
+
+
+Row = tuple[int, bytes | None, bytes | None, RecordHeaders]  # timestamp in ms, key, value, headers
+
+
+def lay_out_rows(rows: Sequence[Row], codec: Codec = Codec.NONE) -> UnsealedBatch:
+    """One batch of all rows (at least one), in order. Raises ApiError INVALID_TIMESTAMP."""
+    timestamps = [row[0] for row in rows]
+    largest = max(timestamps)
+    check_timestamps(min(timestamps), largest)
+    out = bytearray(BATCH_OVERHEAD)
+    for offset_delta, (timestamp, key, value, headers) in enumerate(rows):
+        write_fields(out, timestamp - timestamps[0], offset_delta, key, value, headers)
+    return UnsealedBatch(
+        compressed(codec, memoryview(out)),
+        count=len(rows),
+        attributes=attributes_of(codec),
+        base_timestamp=timestamps[0],
+        max_timestamp=largest,
+    )

@@ -1,9 +1,9 @@
 """The client side of gRPC: one channel to one address, unary calls and ordered streams.
 
-A call is given to gRPC only while the channel is connected (grpc_channel). A failure before that is NotDelivered, a
-failure after it is OutcomeUnknown, whatever status gRPC returns. A call that the peer's software does not know is
-answered with UNSUPPORTED_VERSION. gRPC's own retries are off. On an internal connection
-each call carries a proof (prover).
+A status such as UNAVAILABLE does not say how far a request got. So a call is given to gRPC only while the channel is
+connected: a failure before that is NotDelivered, a failure after it is OutcomeUnknown, whatever status gRPC returns. A
+call that the peer's software does not know is answered with UNSUPPORTED_VERSION. gRPC's own retries are off. On an
+internal connection each call carries a proof (prover).
 """
 
 from __future__ import annotations
@@ -25,11 +25,40 @@ from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call, expects_answer
 from quorumlog.rpc.clear_secret import Pairs
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.dispatch import failure
-from quorumlog.rpc.grpc_channel import READY, connected, target_of
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_stream import GrpcStream, Opened, Rpc
 from quorumlog.rpc.prover import Ask, Prover, TakesNoProof
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
+
+READY = grpc.ChannelConnectivity.READY
+_HOPELESS = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
+
+
+def target_of(address: Address) -> str:
+    return f"dns:///{address}"
+
+
+async def connected(channel: grpc.aio.Channel, timeout_ms: int) -> bool:
+    """True once the channel is connected; False after a failed attempt or at the timeout.
+
+    After a failed attempt gRPC waits before the next one. During that wait this returns False at once; callers have
+    their own back-off.
+    """
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            return await _next_outcome(channel)
+    except TimeoutError:
+        return False
+
+
+async def _next_outcome(channel: grpc.aio.Channel) -> bool:
+    while True:
+        state = channel.get_state(try_to_connect=True)
+        if state is READY:
+            return True
+        if state in _HOPELESS:
+            return False
+        await channel.wait_for_state_change(state)
 
 
 class GrpcConnection:

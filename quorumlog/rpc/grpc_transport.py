@@ -15,10 +15,9 @@ from quorumlog.rpc.grpc_client import GrpcConnection
 from quorumlog.rpc.grpc_options import GrpcOptions
 from quorumlog.rpc.grpc_server import GrpcServer, serve
 from quorumlog.rpc.grpc_standard import HealthSource, always_serving
-from quorumlog.rpc.probe_call import ask_who
+from quorumlog.rpc.probe import ask_who, try_connect
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.prover import Ask, Prover
-from quorumlog.rpc.refusal import try_connect
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 
 _log = logging.getLogger(__name__)

@@ -20,8 +20,7 @@ from quorumlog.rpc.transport import ORDERED, Address, Cancel, Identity, NotDeliv
 from quorumlog.turn import Turn
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.limits import WireLimits
-from quorumlog.wire.pending import PendingCall
-from quorumlog.wire.socket_calls import Caller, SocketCalls
+from quorumlog.wire.socket_calls import Caller, PendingCall, SocketCalls
 
 
 @dataclass(frozen=True, slots=True)

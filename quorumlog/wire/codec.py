@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.slices import Pace, Sliced, at_once
-from quorumlog.wire.api import Api
+from quorumlog.wire.apis import Api
 from quorumlog.wire.convert.refusal import REFUSALS
-from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.cursor import Cursor, Malformed
 from quorumlog.wire.frame_parts import Parts
 from quorumlog.wire.header import (
     RequestHeader,
@@ -21,7 +21,6 @@ from quorumlog.wire.header import (
     write_request_header,
     write_response_header,
 )
-from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.plain.form import NOT_PLAIN
 from quorumlog.wire.schema import Shape, Values
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 import struct
 
-from quorumlog.wire.malformed import Malformed
+
+class Malformed(Exception):
+    """The peer's bytes violate the protocol; its connection cannot be used any more."""
+
+
+class Unsupported(Exception):
+    """A request of an API or version that this listener does not serve."""
+
 
 MAX_ELEMENTS = 200_000  # of all arrays of one message; a fetch of 100,000 partitions still fits
 UVARINT_MAX_BYTES = 5

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from quorumlog.rpc.transport import Address
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.codec import Frame
-from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.cursor import Cursor, Unsupported
 from quorumlog.wire.features import Features
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader
-from quorumlog.wire.malformed import Unsupported
 
 LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY)
 

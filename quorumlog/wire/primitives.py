@@ -6,9 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.cursor import Cursor, Malformed
 from quorumlog.wire.frame_parts import Parts, write_uvarint
-from quorumlog.wire.malformed import Malformed
 
 # Letter of `struct` for each type of fixed width. Times are in milliseconds; a uuid is its 16 bytes.
 FIXED = {

@@ -20,9 +20,8 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
 from quorumlog.slices import Pace, Sliced
-from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.cursor import Cursor, Malformed
 from quorumlog.wire.frame_parts import Parts, write_uvarint
-from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.primitives import COMPACT, FIXED, LONG, SHORT, Lengths, blob, text
 
 Values = dict[str, Any]

@@ -22,27 +22,44 @@ from typing import TYPE_CHECKING, cast
 
 from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchRequest
+from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.slices import Sliced
 from quorumlog.turn import in_turns
 from quorumlog.wire import local_apis, sasl, versions
 from quorumlog.wire.answering import Answering, Slot
-from quorumlog.wire.apis import BY_KEY
+from quorumlog.wire.apis import BY_KEY, Api
 from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_request_sliced, encode_response_sliced
 from quorumlog.wire.connection_proof import ConnectionProof
 from quorumlog.wire.connection_state import ConnectionState, Happened, Phase, Sending
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_kinds import BY_STEPS, is_ordered, is_read_in_slices
+from quorumlog.wire.cursor import Cursor, Malformed, Unsupported
 from quorumlog.wire.framing import FrameReader
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.header import FIXED, RequestHeader, read_fixed
 from quorumlog.wire.local_apis import LOCAL_APIS
-from quorumlog.wire.malformed import Malformed, Unsupported
 from quorumlog.wire.outgoing import Outgoing, writer_of
 from quorumlog.wire.taskless import Steps
 
 if TYPE_CHECKING:
     from quorumlog.wire.server import Serving
+
+
+SLICED_BYTES = 32 * 1024  # from here on a request is read in slices: those of about 2,000 partitions
+BY_STEPS = (ProduceRequest, FetchRequest)  # their handlers await nothing but futures
+
+
+def is_ordered(frame: memoryview) -> bool:
+    """By the API key alone. A frame that is too short to have one is begun, and refused, by itself."""
+    if len(frame) < FIXED.size:
+        return False
+    api = BY_KEY.get(int.from_bytes(frame[:2], "big"))
+    return api is not None and api.method.request in ORDERED
+
+
+def is_read_in_slices(frame: memoryview, api: Api) -> bool:
+    """Records are not looked at, so a large frame of theirs is read fast."""
+    return len(frame) >= SLICED_BYTES and api.method.request not in BY_STEPS
+
 
 _log = logging.getLogger(__name__)
 

@@ -12,26 +12,43 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
+from quorumlog.rpc.calls import expects_answer
 from quorumlog.rpc.dispatch import failure
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.transport import Address, Identity, NotDelivered, NotServed, OutcomeUnknown
+from quorumlog.rpc.timed_call import TimedCall
+from quorumlog.rpc.transport import Address, Identity, NotDelivered, NotServed, OnEnded, OutcomeUnknown
 from quorumlog.turn import Turn
 from quorumlog.wire import sasl, versions
 from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.codec import Frame, WireRequest, decode_response, encode_request
+from quorumlog.wire.cursor import Malformed
 from quorumlog.wire.frame_parts import LENGTH_BYTES
 from quorumlog.wire.framing import FrameReader
 from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
-from quorumlog.wire.malformed import Malformed
-from quorumlog.wire.pending import PendingCall
 from quorumlog.wire.sending import send
+
+
+class PendingCall(TimedCall):
+    """wire_request: set while the call waits for its response, which is read by it."""
+
+    __slots__ = ("correlation_id", "request", "wire_request")
+
+    def __init__(self, request: Any, timeout_ms: int, ended: OnEnded | None = None) -> None:
+        super().__init__(BY_REQUEST[type(request)].method.name, expects_answer(request), timeout_ms, ended)
+        self.request: Any = request
+        self.wire_request: WireRequest | None = None
+        self.correlation_id = -1
+
+    def forget_request(self) -> None:
+        self.request = self.wire_request = None
+
 
 _INTRODUCTION_ID = 0  # correlation id; those of calls begin at 1
 _MAX_ID = 2**31 - 1

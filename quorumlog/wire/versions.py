@@ -13,11 +13,10 @@ from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import Address
 from quorumlog.wire.apis import APIS, BY_KEY
 from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
-from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.cursor import Cursor, Malformed
 from quorumlog.wire.features import SOFTWARE_NAME, SOFTWARE_VERSION, Features, announced
 from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_rest
 from quorumlog.wire.kio_schemas import request_shape, response_shape
-from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.sasl import SASL_VERSIONS
 from quorumlog.wire.schema import Shape, Values
 

@@ -18,7 +18,7 @@ from quorumlog.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from quorumlog.records.batch import TRANSACTIONAL
-from quorumlog.records.rows import lay_out_rows
+from quorumlog.records.unsealed import lay_out_rows
 from quorumlog.rpc.transport import Connection
 
 CALL_MS = 10_000

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import BY_KEY
+from quorumlog.wire.apis import BY_KEY, Api
 from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.frame_parts import LENGTH_BYTES

@@ -9,8 +9,7 @@ import pytest
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, brokers, cluster, common, fetch, produce, quorum, reassignments
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST
+from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST, Api
 from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.frame_parts import LENGTH_BYTES

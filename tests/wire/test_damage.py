@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from quorumlog.wire.apis import APIS
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.cursor import Cursor, Malformed
 from tests.wire.damage import OF_BODIES, huge_count, past_the_end, sealed_records, truncated
 from tests.wire.frames import BATCH, SPOKEN, UNSERVED, body_of, seeds
 from tests.wire.fuzz import Fuzz, quiet

@@ -14,8 +14,7 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import APIS
+from quorumlog.wire.apis import APIS, Api
 from quorumlog.wire.codec import decode_request, encode_request_values
 from quorumlog.wire.cursor import Cursor
 from quorumlog.wire.frame_parts import LENGTH_BYTES

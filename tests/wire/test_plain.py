@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from quorumlog.messages import common, fetch, groups, produce
 from quorumlog.messages.buffer import Pieces
 from quorumlog.slices import UNITS_A_SLICE
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.apis import BY_REQUEST, Api
 from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
-from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor
+from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor, Malformed
 from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
 from quorumlog.wire.header import RequestHeader, read_fixed
-from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.plain import classic_groups
 from quorumlog.wire.plain.form import NOT_PLAIN, UVARINT_MAX_BITS, uvarint
 from tests.parts import few

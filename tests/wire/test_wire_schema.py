@@ -11,9 +11,8 @@ from wire_bytes import entity_of, through_kio, values_of
 
 from quorumlog.wire import sasl
 from quorumlog.wire.apis import APIS
-from quorumlog.wire.cursor import Cursor
+from quorumlog.wire.cursor import Cursor, Malformed
 from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
-from quorumlog.wire.malformed import Malformed
 from quorumlog.wire.schema import shape_of
 
 SPOKEN = [(api.schema, version) for api in APIS for version in range(api.oldest, api.newest + 1)]

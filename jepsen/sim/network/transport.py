@@ -15,7 +15,7 @@ from jepsen.sim.time.loop import SimLoop
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.gate import Gate
-from quorumlog.rpc.probe_call import ask_who
+from quorumlog.rpc.probe import ask_who
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.prover import Ask, Prover
 from quorumlog.rpc.transport import (

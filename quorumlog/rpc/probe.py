@@ -1,4 +1,4 @@
-"""The first half of the proof that a process is dead: every address of a host name refuses the connection.
+"""The proof that a process is dead: every address of its host refuses, or who answers has another incarnation.
 
 Only a fresh TCP connection counts. A gRPC channel may be in its back-off and report a state that is a second old.
 """
@@ -10,7 +10,9 @@ import ipaddress
 import socket
 from typing import NamedTuple
 
-from quorumlog.rpc.transport import Address, NoProof, Refused
+from quorumlog.ids import UUID_BYTES
+from quorumlog.messages.controller import ProbeRequest, ProbeResponse
+from quorumlog.rpc.transport import Address, Answered, Connection, NoProof, Refused, RpcError
 
 
 class Resolved(NamedTuple):
@@ -55,3 +57,25 @@ async def _look_up(address: Address) -> list[Resolved]:
         return []
     unique = dict.fromkeys(Resolved(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found)
     return list(unique)
+
+
+async def ask_who(connection: Connection, timeout_ms: int) -> Answered | NoProof:
+    """connection: a fresh one that shows this node's identity. It is closed."""
+    try:
+        response: ProbeResponse = await connection.call(ProbeRequest(), timeout_ms)
+    except RpcError as error:
+        return NoProof(str(error))
+    finally:
+        await connection.close()
+    if response.error_code != 0:
+        return NoProof(f"answered with error {response.error_code}: {response.error_message}")
+    if len(response.incarnation_id) != UUID_BYTES:
+        return NoProof("the answer contains no incarnation")
+    return Answered(
+        response.node_id,
+        response.incarnation_id,
+        response.directory_id,
+        response.is_controller,
+        response.min_kraft_version,
+        response.max_kraft_version,
+    )
