@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from quorumlog.records.buffers import Buffer
 
-
 SMALLEST = (14, 22)  # sizes after the size field, by magic: an entry with a null key and a null value
 CHECKED_FROM = 16  # the checksum covers from the magic on
 
@@ -202,6 +201,10 @@ def in_format_2(
     return b"".join(parts)
 
 
+# The lz4 frames of format 0, whose header checksum Kafka computed over too many bytes (KIP-57). A frame: magic u32,
+# flags, block size, [content size u64], header checksum, blocks. The checksum is the second byte of xxHash32 of what
+# lies between the magic and itself; Kafka's old one was computed with the magic, and libraries refuse it. Source: the
+# LZ4 frame description and the xxHash specification.
 _MAGIC_BYTES = 4
 _HAS_CONTENT_SIZE = 0x08  # of the flags
 _P1, _P2, _P3, _P4, _P5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393

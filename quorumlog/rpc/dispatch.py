@@ -26,7 +26,7 @@ from quorumlog.messages.services import METHODS
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.access import refuse_caller, refuse_request
 from quorumlog.rpc.caller import Caller
-from quorumlog.rpc.calls import Call, expects_answer
+from quorumlog.rpc.calls import Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.transport import Handler, Identity, Listener
 from quorumlog.turn import in_turns
@@ -144,11 +144,6 @@ class Dispatch:
             return None
         assert type(response) is method.response, f"{method.name} answered with {type(response).__name__}"
         return response
-
-
-def failure(method: Method, error: ApiError) -> Any:
-    """The error as a response of the method's type."""
-    return method.response(error_code=int(error.code), error_message=error.message)
 
 
 def _failure(call: Call, error: ApiError, last: bool = False) -> Answer:

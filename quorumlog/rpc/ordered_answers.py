@@ -15,7 +15,7 @@ from quorumlog.rpc.calls import Call
 from quorumlog.rpc.dispatch import Answer, Dispatch, PeerContext
 
 MAX_HANDLED_REQUESTS = 256  # per stream
-MAX_HANDLED_CHUNKS = 16  # per stream of chunks: each may be answered with `answer_size.MAX_FETCHED_BYTES`
+MAX_HANDLED_CHUNKS = 16  # per stream of chunks: each may be answered with `dispatch.MAX_FETCHED_BYTES`
 MAX_HANDLED_BYTES = 64 * 1024 * 1024  # per stream; a single larger request is still accepted
 
 

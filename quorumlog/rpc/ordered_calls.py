@@ -11,8 +11,7 @@ from collections import deque
 
 from quorumlog.errors import ApiError
 from quorumlog.messages.decode_error import DecodeError
-from quorumlog.rpc.calls import Call
-from quorumlog.rpc.dispatch import failure
+from quorumlog.rpc.calls import Call, failure
 from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
 

@@ -60,7 +60,10 @@ async def _look_up(address: Address) -> list[Resolved]:
 
 
 async def ask_who(connection: Connection, timeout_ms: int) -> Answered | NoProof:
-    """connection: a fresh one that shows this node's identity. It is closed."""
+    """Ask for the incarnation, and accept only a clear answer.
+
+    connection: a fresh one that shows this node's identity. It is closed.
+    """
     try:
         response: ProbeResponse = await connection.call(ProbeRequest(), timeout_ms)
     except RpcError as error:

@@ -17,7 +17,7 @@ from quorumlog.wire.limits import WireLimits
 
 
 class Running(Protocol):
-    """A running handler: a task, or `Steps`."""
+    """A running handler: a task, or `TasklessHandler`."""
 
     def cancel(self) -> object: ...
 

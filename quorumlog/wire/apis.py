@@ -41,7 +41,7 @@ from quorumlog.wire.kio_schemas import request_shape, response_shape
 from quorumlog.wire.plain.classic_groups import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
 from quorumlog.wire.plain.consumer_heartbeat import CONSUMER_HEARTBEAT
 from quorumlog.wire.plain.fetch import FETCH
-from quorumlog.wire.plain.form import Plain
+from quorumlog.wire.plain.form import FastPath
 from quorumlog.wire.plain.offset_commit import OFFSET_COMMIT
 from quorumlog.wire.plain.produce import PRODUCE
 from quorumlog.wire.schema import Shape, Values
@@ -61,7 +61,7 @@ class Api:
 
     announced: the versions that ApiVersions names, inclusive; not always those that are served.
     version_for: the newest version, not above the given one, that can express this request.
-    plain: the fast path for messages without rare fields.
+    fast: the fast path for messages without rare fields.
     read_sliced: the request in slices.
     """
 
@@ -76,7 +76,7 @@ class Api:
     read_response: ReadAnswer
     write_response: WriteAnswer
     version_for: Callable[[Any, int], int]
-    plain: Plain | None
+    fast: FastPath | None
 
     def read_request(self, values: Values, version: int) -> Any:
         return at_once(self.read_sliced(values, version, Pace()))
@@ -101,7 +101,7 @@ def api_row(
     read_answer: ReadAnswer | None = None,
     write_answer: WriteAnswer | None = None,
     version_for: Callable[[Any, int], int] = lambda _request, newest: newest,
-    plain: Plain | None = None,
+    fast: FastPath | None = None,
 ) -> Api:
     method = METHOD_OF[request]
     oldest, newest = versions
@@ -117,7 +117,7 @@ def api_row(
         read_response=read_answer or (lambda values, _request, _version: from_values(method.response, values)),
         write_response=write_answer or (lambda response, _request, _version: to_values(response)),
         version_for=version_for,
-        plain=plain,
+        fast=fast,
     )
 
 
@@ -149,7 +149,7 @@ def _rows() -> Iterator[Api]:
         read_answer=to_produce.read_response,
         write_answer=to_produce.write_response,
         version_for=to_produce.version_for,
-        plain=PRODUCE,
+        fast=PRODUCE,
     )
     yield api_row(
         1,
@@ -161,7 +161,7 @@ def _rows() -> Iterator[Api]:
         read_answer=to_fetch.read_response,
         write_answer=to_fetch.write_response,
         version_for=to_fetch.version_for,
-        plain=FETCH,
+        fast=FETCH,
     )
     yield api_row(
         2,
@@ -296,7 +296,7 @@ def _group_rows() -> Iterator[Api]:
         read_sliced=to_offsets.read_commit_request,
         write_answer=to_offsets.write_commit_response,
         version_for=to_offsets.commit_version,
-        plain=OFFSET_COMMIT,
+        fast=OFFSET_COMMIT,
     )
     yield api_row(
         9,
@@ -319,8 +319,8 @@ def _group_rows() -> Iterator[Api]:
         read_answer=to_admin.read_coordinator_response,
         write_answer=to_admin.write_coordinator_response,
     )
-    yield api_row(11, "join_group", groups.JoinGroupRequest, (0, 9), read=to_groups.read_join_request, plain=JOIN_GROUP)
-    yield api_row(12, "heartbeat", groups.GroupHeartbeatRequest, (0, 4), plain=HEARTBEAT)
+    yield api_row(11, "join_group", groups.JoinGroupRequest, (0, 9), read=to_groups.read_join_request, fast=JOIN_GROUP)
+    yield api_row(12, "heartbeat", groups.GroupHeartbeatRequest, (0, 4), fast=HEARTBEAT)
     yield api_row(
         13,
         "leave_group",
@@ -331,7 +331,7 @@ def _group_rows() -> Iterator[Api]:
         read_answer=to_groups.read_leave_response,
         write_answer=to_groups.write_leave_response,
     )
-    yield api_row(14, "sync_group", groups.SyncGroupRequest, (0, 5), read=to_groups.read_sync_request, plain=SYNC_GROUP)
+    yield api_row(14, "sync_group", groups.SyncGroupRequest, (0, 5), read=to_groups.read_sync_request, fast=SYNC_GROUP)
     yield api_row(
         15,
         "describe_groups",
@@ -358,7 +358,7 @@ def _group_rows() -> Iterator[Api]:
         write=to_consumers.write_heartbeat_request,
         write_answer=to_consumers.write_heartbeat_response,
         version_for=to_consumers.heartbeat_version,
-        plain=CONSUMER_HEARTBEAT,
+        fast=CONSUMER_HEARTBEAT,
     )
     yield api_row(
         69,

@@ -1,7 +1,7 @@
 """Whole frames from and to messages, for both ends of a connection. Everything is decoded or refused here.
 
-If an API has a fast path for plain messages, that is tried first; a message that it does not take is read or written by
-the schema. The server's side can do that in slices: an answer about 100,000 partitions takes 0.4 s.
+If an API has a fast path for messages without rare fields, that is tried first; a message that it does not take is read
+or written by the schema. The server's side can do that in slices: an answer about 100,000 partitions takes 0.4 s.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from quorumlog.slices import Pace, Sliced, at_once
 from quorumlog.wire.apis import Api
 from quorumlog.wire.convert.refusal import REFUSALS
 from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import Parts
+from quorumlog.wire.frame_parts import FrameWriter
 from quorumlog.wire.header import (
     RequestHeader,
     read_response_header,
@@ -21,7 +21,7 @@ from quorumlog.wire.header import (
     write_request_header,
     write_response_header,
 )
-from quorumlog.wire.plain.form import NOT_PLAIN
+from quorumlog.wire.plain.form import NEEDS_SCHEMA
 from quorumlog.wire.schema import Shape, Values
 
 Frame = list[Buffer]
@@ -40,12 +40,12 @@ def decode_request(api: Api, cursor: Cursor, fixed: RequestHeader) -> WireReques
 
     Bytes after the request are ignored, as Kafka does: librdkafka 2.16 sends three of them when it asks for all topics.
     """
-    if api.plain is not None and fixed.version >= api.plain.oldest:
+    if api.fast is not None and fixed.version >= api.fast.oldest:
         start = cursor.position
         try:
             header = read_rest(cursor, fixed, api.request_shape(fixed.version).flexible)
-            return WireRequest(api, header, api.plain.read_request(cursor.data, cursor.position, fixed.version))
-        except NOT_PLAIN:
+            return WireRequest(api, header, api.fast.read_request(cursor.data, cursor.position, fixed.version))
+        except NEEDS_SCHEMA:
             cursor.position = start  # the schema decides whether anything is wrong with it
     return at_once(decode_request_sliced(api, cursor, fixed))
 
@@ -74,60 +74,60 @@ def encode_response_sliced(wire_request: WireRequest, response: Any) -> Sliced[F
     """The fast path takes one slice, whatever the answer holds."""
     api, version = wire_request.api, wire_request.header.version
     shape = api.response_shape(version)
-    if api.plain is not None and version >= api.plain.oldest:
+    if api.fast is not None and version >= api.fast.oldest:
         try:
-            parts = Parts()
-            write_response_header(parts, wire_request.header, shape.flexible)
-            api.plain.write_response(parts, response, version)
-            return parts.frame()
-        except NOT_PLAIN:
+            writer = FrameWriter()
+            write_response_header(writer, wire_request.header, shape.flexible)
+            api.fast.write_response(writer, response, version)
+            return writer.frame()
+        except NEEDS_SCHEMA:
             pass
     if response.error_code and not shape.has("error_code") and type(wire_request.request) in REFUSALS:
         response = REFUSALS[type(wire_request.request)](
             wire_request.request, response.error_code, response.error_message
         )
-    parts = Parts()
-    write_response_header(parts, wire_request.header, shape.flexible)
-    yield from shape.write_sliced(parts, api.write_response(response, wire_request.request, version), Pace())
-    return parts.frame()
+    writer = FrameWriter()
+    write_response_header(writer, wire_request.header, shape.flexible)
+    yield from shape.write_sliced(writer, api.write_response(response, wire_request.request, version), Pace())
+    return writer.frame()
 
 
 def encode_values(header: RequestHeader, shape: Shape, values: Values) -> Frame:
-    parts = Parts()
-    write_response_header(parts, header, shape.flexible)
-    shape.write(parts, values)
-    return parts.frame()
+    writer = FrameWriter()
+    write_response_header(writer, header, shape.flexible)
+    shape.write(writer, values)
+    return writer.frame()
 
 
 def encode_request(api: Api, header: RequestHeader, request: Any) -> Frame:
     shape = api.request_shape(header.version)
-    if api.plain is not None and header.version >= api.plain.oldest:
+    if api.fast is not None and header.version >= api.fast.oldest:
         try:
-            parts = Parts()
-            write_request_header(parts, header, shape.flexible)
-            api.plain.write_request(parts, request, header.version)
-            return parts.frame()
-        except NOT_PLAIN:
+            writer = FrameWriter()
+            write_request_header(writer, header, shape.flexible)
+            api.fast.write_request(writer, request, header.version)
+            return writer.frame()
+        except NEEDS_SCHEMA:
             pass
     return encode_request_values(header, shape, api.write_request(request, header.version))
 
 
 def encode_request_values(header: RequestHeader, shape: Shape, values: Values) -> Frame:
-    parts = Parts()
-    write_request_header(parts, header, shape.flexible)
-    shape.write(parts, values)
-    return parts.frame()
+    writer = FrameWriter()
+    write_request_header(writer, header, shape.flexible)
+    shape.write(writer, values)
+    return writer.frame()
 
 
 def decode_response(wire_request: WireRequest, frame: memoryview) -> Any:
     """Raises Malformed. The caller has checked the correlation id."""
     api, version = wire_request.api, wire_request.header.version
-    if api.plain is not None and version >= api.plain.oldest:
+    if api.fast is not None and version >= api.fast.oldest:
         try:
             cursor = Cursor(frame)
             read_response_header(cursor, api.key, flexible=True)
-            return api.plain.read_response(frame, cursor.position, wire_request.request, version)
-        except NOT_PLAIN:
+            return api.fast.read_response(frame, cursor.position, wire_request.request, version)
+        except NEEDS_SCHEMA:
             pass
     values = decode_response_values(wire_request.header, api.response_shape(version), frame)
     return api.read_response(values, wire_request.request, version)

@@ -11,7 +11,7 @@ LENGTH_BYTES = 4
 _LENGTH = struct.Struct(">i")
 
 
-class Parts:
+class FrameWriter:
     """Write to `tail`; `attach` adds a buffer after what was written; `frame` returns the whole."""
 
     __slots__ = ("_done", "_done_bytes", "tail")

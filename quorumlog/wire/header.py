@@ -11,7 +11,7 @@ import struct
 from typing import NamedTuple
 
 from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import Parts
+from quorumlog.wire.frame_parts import FrameWriter
 from quorumlog.wire.primitives import SHORT, text
 
 FIXED = struct.Struct(">hhi")
@@ -38,11 +38,11 @@ def read_rest(cursor: Cursor, fixed: RequestHeader, flexible: bool) -> RequestHe
     return RequestHeader(fixed.api_key, fixed.version, fixed.correlation_id, client_id)
 
 
-def write_request_header(parts: Parts, header: RequestHeader, flexible: bool) -> None:
-    parts.tail += FIXED.pack(header.api_key, header.version, header.correlation_id)
-    _write_client_id(parts, header.client_id)
+def write_request_header(writer: FrameWriter, header: RequestHeader, flexible: bool) -> None:
+    writer.tail += FIXED.pack(header.api_key, header.version, header.correlation_id)
+    _write_client_id(writer, header.client_id)
     if flexible:
-        parts.tail.append(0)
+        writer.tail.append(0)
 
 
 def read_response_header(cursor: Cursor, api_key: int, flexible: bool) -> int:
@@ -53,7 +53,7 @@ def read_response_header(cursor: Cursor, api_key: int, flexible: bool) -> int:
     return correlation_id
 
 
-def write_response_header(parts: Parts, header: RequestHeader, flexible: bool) -> None:
-    parts.tail += struct.pack(">i", header.correlation_id)
+def write_response_header(writer: FrameWriter, header: RequestHeader, flexible: bool) -> None:
+    writer.tail += struct.pack(">i", header.correlation_id)
     if flexible and header.api_key != API_VERSIONS_KEY:
-        parts.tail.append(0)
+        writer.tail.append(0)

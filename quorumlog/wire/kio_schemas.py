@@ -21,7 +21,7 @@ from typing import Any
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import Parts
+from quorumlog.wire.frame_parts import FrameWriter
 from quorumlog.wire.primitives import COMPACT, FIXED, text
 from quorumlog.wire.schema import Shape, Step, shape_of
 
@@ -31,8 +31,8 @@ OWN_TAG = 0x716C  # of each of them, since each message has one
 def _fixed(name: str, kind: str, default: Any) -> Step:
     packed = struct.Struct(f">{FIXED[kind]}")
 
-    def write(parts: Parts, value: Any) -> None:
-        parts.tail += packed.pack(value)
+    def write(writer: FrameWriter, value: Any) -> None:
+        writer.tail += packed.pack(value)
 
     def read(cursor: Cursor) -> Any:
         return packed.unpack_from(cursor.data, cursor.skip(packed.size))[0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quorumlog.rpc.transport import CONNECT_TIMEOUT_MS_DEFAULT, MAX_MESSAGE_BYTES_DEFAULT, Listener
 
 GRANTED_PART = 4  # one fetch is granted at most one in so many of the free bytes
+PIECE_BYTES = 64 * 1024  # what a socket does not take at once is copied in pieces of so many bytes
 UNFINISHED_PART = 2  # frames that their peers have not sent whole hold at most one in so many of all bytes, together
 
 

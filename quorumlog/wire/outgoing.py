@@ -19,7 +19,7 @@ from itertools import chain, islice
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.codec import Frame
-from quorumlog.wire.sending import PIECE_BYTES
+from quorumlog.wire.limits import PIECE_BYTES
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 

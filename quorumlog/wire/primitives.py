@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 
 # Letter of `struct` for each type of fixed width. Times are in milliseconds; a uuid is its 16 bytes.
 FIXED = {
@@ -61,27 +61,27 @@ COMPACT = Lengths(_read_compact, _write_compact, 1)
 SHORT, LONG = _fixed_lengths("h"), _fixed_lengths("i")
 
 
-def text(lengths: Lengths, nullable: bool) -> tuple[Callable[[Cursor], Any], Callable[[Parts, Any], None]]:
+def text(lengths: Lengths, nullable: bool) -> tuple[Callable[[Cursor], Any], Callable[[FrameWriter, Any], None]]:
     def read(cursor: Cursor) -> Any:
         length = lengths.read(cursor)
         if length < 0:
             return _null(cursor, nullable)
         return cursor.text(length)
 
-    def write(parts: Parts, value: str | None) -> None:
+    def write(writer: FrameWriter, value: str | None) -> None:
         if value is None:
-            lengths.write(parts.tail, -1 if nullable else 0)
+            lengths.write(writer.tail, -1 if nullable else 0)
             return
         data = value.encode("utf-8")
-        lengths.write(parts.tail, len(data))
-        parts.tail += data
+        lengths.write(writer.tail, len(data))
+        writer.tail += data
 
     return read, write
 
 
 def blob(
     lengths: Lengths, nullable: bool, as_view: bool
-) -> tuple[Callable[[Cursor], Any], Callable[[Parts, Any], None]]:
+) -> tuple[Callable[[Cursor], Any], Callable[[FrameWriter, Any], None]]:
     """as_view: the value is a view of its frame (records), not a copy."""
 
     def read(cursor: Cursor) -> Any:
@@ -91,12 +91,12 @@ def blob(
         view = cursor.view(length)
         return view if as_view else bytes(view)
 
-    def write(parts: Parts, value: Any) -> None:
+    def write(writer: FrameWriter, value: Any) -> None:
         if value is None:
-            lengths.write(parts.tail, -1 if nullable else 0)
+            lengths.write(writer.tail, -1 if nullable else 0)
             return
-        lengths.write(parts.tail, len(value))
-        parts.attach(value)
+        lengths.write(writer.tail, len(value))
+        writer.attach(value)
 
     return read, write
 

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from quorumlog.slices import Pace, Sliced
 from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 from quorumlog.wire.primitives import COMPACT, FIXED, LONG, SHORT, Lengths, blob, text
 
 Values = dict[str, Any]
 Read = Callable[[Cursor], Any]
-Write = Callable[[Parts, Any], None]
+Write = Callable[[FrameWriter, Any], None]
 
 
 class Step(NamedTuple):
@@ -93,15 +93,15 @@ class Shape:
             self._read_tags(cursor, values)
         return values
 
-    def write(self, parts: Parts, values: Mapping[str, Any]) -> None:
+    def write(self, writer: FrameWriter, values: Mapping[str, Any]) -> None:
         for step in self.steps:
             if isinstance(step, Run):
-                parts.tail += step.packed.pack(*_chosen(step, values))
+                writer.tail += step.packed.pack(*_chosen(step, values))
             else:
                 value = values.get(step.name)
-                step.write(parts, step.default if value is None else value)
+                step.write(writer, step.default if value is None else value)
         if self.flexible:
-            self._write_tags(parts, values)
+            self._write_tags(writer, values)
 
     def read_sliced(self, cursor: Cursor, pace: Pace) -> Sliced[Values]:
         """`read`. Raises Malformed."""
@@ -118,20 +118,20 @@ class Shape:
             self._read_tags(cursor, values)
         return values
 
-    def write_sliced(self, parts: Parts, values: Mapping[str, Any], pace: Pace) -> Sliced[None]:
-        """`write`. Nothing else may be written to `parts` until it has ended."""
+    def write_sliced(self, writer: FrameWriter, values: Mapping[str, Any], pace: Pace) -> Sliced[None]:
+        """`write`. Nothing else may be written to `writer` until it has ended."""
         for step in self.steps:
             if isinstance(step, Run):
-                parts.tail += step.packed.pack(*_chosen(step, values))
+                writer.tail += step.packed.pack(*_chosen(step, values))
                 continue
             value = values.get(step.name)
             value = step.default if value is None else value
             if step.elements is not None:
-                yield from step.elements.write_sliced(parts, value, pace)
+                yield from step.elements.write_sliced(writer, value, pace)
             else:
-                step.write(parts, value)
+                step.write(writer, value)
         if self.flexible:
-            self._write_tags(parts, values)
+            self._write_tags(writer, values)
 
     @property
     def has_elements(self) -> bool:
@@ -165,16 +165,16 @@ class Shape:
             if cursor.position != end:
                 raise Malformed(f"tag {tag} of {self.name} has {size} bytes, but its value has another size")
 
-    def _write_tags(self, parts: Parts, values: Mapping[str, Any]) -> None:
+    def _write_tags(self, writer: FrameWriter, values: Mapping[str, Any]) -> None:
         present = [(tag, step) for tag, step in self.tags.items() if _is_written(values.get(step.name), step.default)]
-        write_uvarint(parts.tail, len(present))
+        write_uvarint(writer.tail, len(present))
         for tag, step in present:
-            inner = Parts()
+            inner = FrameWriter()
             inner.tail.clear()
             step.write(inner, values[step.name])
-            write_uvarint(parts.tail, tag)
-            write_uvarint(parts.tail, len(inner.tail))
-            parts.tail += inner.tail
+            write_uvarint(writer.tail, tag)
+            write_uvarint(writer.tail, len(inner.tail))
+            writer.tail += inner.tail
 
 
 def shape_of(entity: Any) -> Shape:
@@ -220,8 +220,8 @@ def _single(field: Field[Any], letter: str) -> Step:
     """A tagged field of fixed width."""
     packed = struct.Struct(f">{letter}")
 
-    def write(parts: Parts, value: Any) -> None:
-        parts.tail += packed.pack(value)
+    def write(writer: FrameWriter, value: Any) -> None:
+        writer.tail += packed.pack(value)
 
     def read(cursor: Cursor) -> Any:
         return packed.unpack_from(cursor.data, cursor.skip(packed.size))[0]
@@ -238,10 +238,10 @@ def _struct(name: str, shape: Shape, nullable: bool) -> Step:
         present = cursor.data[cursor.skip(1)]
         return None if present == 0xFF else shape.read(cursor)
 
-    def write(parts: Parts, value: Values | None) -> None:
-        parts.tail.append(0xFF if value is None else 1)
+    def write(writer: FrameWriter, value: Values | None) -> None:
+        writer.tail.append(0xFF if value is None else 1)
         if value is not None:
-            shape.write(parts, value)
+            shape.write(writer, value)
 
     return Step(name, read, write, None, 1)
 
@@ -287,10 +287,10 @@ class Elements:
             return _null(self._nullable)
         return [self._read_one(cursor) for _ in range(cursor.count(count, self._least_bytes))]
 
-    def write(self, parts: Parts, values: Any) -> None:
-        self._lengths.write(parts.tail, -1 if values is None else len(values))
+    def write(self, writer: FrameWriter, values: Any) -> None:
+        self._lengths.write(writer.tail, -1 if values is None else len(values))
         for value in values or ():
-            self._write_one(parts, value)
+            self._write_one(writer, value)
 
     def read_sliced(self, cursor: Cursor, pace: Pace) -> Sliced[Any]:
         count = self._lengths.read(cursor)
@@ -305,13 +305,13 @@ class Elements:
                 yield
         return found
 
-    def write_sliced(self, parts: Parts, values: Any, pace: Pace) -> Sliced[None]:
-        self._lengths.write(parts.tail, -1 if values is None else len(values))
+    def write_sliced(self, writer: FrameWriter, values: Any, pace: Pace) -> Sliced[None]:
+        self._lengths.write(writer.tail, -1 if values is None else len(values))
         for value in values or ():
             if self._deep is None:
-                self._write_one(parts, value)
+                self._write_one(writer, value)
             else:
-                yield from self._deep.write_sliced(parts, value, pace)
+                yield from self._deep.write_sliced(writer, value, pace)
             if pace.is_over():
                 yield
 
@@ -329,10 +329,10 @@ def _numbers(letter: str, lengths: Lengths, nullable: bool) -> tuple[Read, Write
         start = cursor.skip(cursor.count(count, width) * width)
         return struct.unpack_from(many(count), cursor.data, start)
 
-    def write(parts: Parts, values: Any) -> None:
-        lengths.write(parts.tail, -1 if values is None else len(values))
+    def write(writer: FrameWriter, values: Any) -> None:
+        lengths.write(writer.tail, -1 if values is None else len(values))
         if values:
-            parts.tail += struct.pack(many(len(values)), *values)
+            writer.tail += struct.pack(many(len(values)), *values)
 
     return read, write
 

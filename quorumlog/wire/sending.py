@@ -18,10 +18,10 @@ import sys
 from collections.abc import Iterator
 
 from quorumlog.wire.codec import Frame
+from quorumlog.wire.limits import PIECE_BYTES
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _TRANSPORT_KEEPS_BUFFERS = sys.version_info >= (3, 12)
-PIECE_BYTES = 64 * 1024
 
 
 def send(transport: asyncio.Transport, frame: Frame) -> None:

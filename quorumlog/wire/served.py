@@ -38,14 +38,16 @@ from quorumlog.wire.framing import FrameReader
 from quorumlog.wire.header import FIXED, RequestHeader, read_fixed
 from quorumlog.wire.local_apis import LOCAL_APIS
 from quorumlog.wire.outgoing import Outgoing, writer_of
-from quorumlog.wire.taskless import Steps
+from quorumlog.wire.taskless import TasklessHandler
 
 if TYPE_CHECKING:
     from quorumlog.wire.server import Serving
 
 
+_log = logging.getLogger(__name__)
+
 SLICED_BYTES = 32 * 1024  # from here on a request is read in slices: those of about 2,000 partitions
-BY_STEPS = (ProduceRequest, FetchRequest)  # their handlers await nothing but futures
+TASKLESS = (ProduceRequest, FetchRequest)  # their handlers await nothing but futures
 
 
 def is_ordered(frame: memoryview) -> bool:
@@ -58,10 +60,7 @@ def is_ordered(frame: memoryview) -> bool:
 
 def is_read_in_slices(frame: memoryview, api: Api) -> bool:
     """Records are not looked at, so a large frame of theirs is read fast."""
-    return len(frame) >= SLICED_BYTES and api.method.request not in BY_STEPS
-
-
-_log = logging.getLogger(__name__)
+    return len(frame) >= SLICED_BYTES and api.method.request not in TASKLESS
 
 
 class ServedConnection(asyncio.BufferedProtocol):
@@ -293,9 +292,9 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     def _start(self, slot: Slot, wire_request: WireRequest) -> None:
         name = wire_request.api.method.name
-        if type(wire_request.request) in BY_STEPS:
-            slot.running = steps = Steps(self._answer(slot, wire_request), name, self._serving.on_crash)
-            steps.go_on()
+        if type(wire_request.request) in TASKLESS:
+            slot.running = handler = TasklessHandler(self._answer(slot, wire_request), name, self._serving.on_crash)
+            handler.go_on()
         else:
             label = f"{name} from {wire_request.header.client_id or 'a peer'}"
             slot.running = self._serving.nursery.start(self._answer(slot, wire_request), label)

@@ -18,8 +18,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
-from quorumlog.rpc.calls import expects_answer
-from quorumlog.rpc.dispatch import failure
+from quorumlog.rpc.calls import expects_answer, failure
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, NotServed, OnEnded, OutcomeUnknown
@@ -34,9 +33,13 @@ from quorumlog.wire.header import RequestHeader
 from quorumlog.wire.limits import WireLimits
 from quorumlog.wire.sending import send
 
+_INTRODUCTION_ID = 0  # correlation id; those of calls begin at 1
+_MAX_ID = 2**31 - 1
+SILENT = "accepts connections, and has said nothing for {} ms (it may hang): is it a broker?"
+
 
 class PendingCall(TimedCall):
-    """wire_request: set while the call waits for its response, which is read by it."""
+    """A call that waits to be sent, then for its response, which is read by its `wire_request`."""
 
     __slots__ = ("correlation_id", "request", "wire_request")
 
@@ -48,11 +51,6 @@ class PendingCall(TimedCall):
 
     def forget_request(self) -> None:
         self.request = self.wire_request = None
-
-
-_INTRODUCTION_ID = 0  # correlation id; those of calls begin at 1
-_MAX_ID = 2**31 - 1
-SILENT = "accepts connections, and has said nothing for {} ms (it may hang): is it a broker?"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from quorumlog.nursery import OnCrash
 from quorumlog.turn import Signal
 
 
-class Steps:
+class TasklessHandler:
     """on_crash(name, error) is called once if the coroutine raises anything."""
 
     __slots__ = ("_coroutine", "_is_running", "_name", "_on_crash", "has_ended")

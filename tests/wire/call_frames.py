@@ -27,7 +27,7 @@ class Frames(NamedTuple):
         header = self.api.key.to_bytes(2, "big") + self.version.to_bytes(2, "big") + b"\0\0\0\7\0\2me"
         cursor, by_schema = (Cursor(memoryview(header + b"\0" * flexible + body)) for _ in range(2))
         asked = decode_request(self.api, cursor, read_fixed(cursor))
-        walked = decode_request(replace(self.api, plain=None), by_schema, read_fixed(by_schema))
+        walked = decode_request(replace(self.api, fast=None), by_schema, read_fixed(by_schema))
         assert by_schema.left == 0  # a fast path leaves the cursor where it is
         assert asked.request == walked.request
         return asked

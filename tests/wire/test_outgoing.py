@@ -11,8 +11,8 @@ from collections import Counter
 import pytest
 
 from quorumlog.wire.codec import Frame
+from quorumlog.wire.limits import PIECE_BYTES
 from quorumlog.wire.outgoing import Outgoing, SendTurns, WriteNow, writer_of
-from quorumlog.wire.sending import PIECE_BYTES
 
 MIB = 1024 * 1024
 

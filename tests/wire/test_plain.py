@@ -15,10 +15,10 @@ from quorumlog.slices import UNITS_A_SLICE
 from quorumlog.wire.apis import BY_REQUEST, Api
 from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
 from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor, Malformed
-from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
+from quorumlog.wire.frame_parts import LENGTH_BYTES, FrameWriter
 from quorumlog.wire.header import RequestHeader, read_fixed
 from quorumlog.wire.plain import classic_groups
-from quorumlog.wire.plain.form import NOT_PLAIN, UVARINT_MAX_BITS, uvarint
+from quorumlog.wire.plain.form import NEEDS_SCHEMA, UVARINT_MAX_BITS, uvarint
 from tests.parts import few
 
 APIS = (
@@ -31,7 +31,7 @@ APIS = (
     BY_REQUEST[groups.ConsumerGroupHeartbeatRequest],
 )
 SHORT_CUTS = [
-    (api, version) for api in APIS if api.plain is not None for version in range(api.plain.oldest, api.newest + 1)
+    (api, version) for api in APIS if api.fast is not None for version in range(api.fast.oldest, api.newest + 1)
 ]
 NAMES = [f"{api.schema}-{version}" for api, version in SHORT_CUTS]
 
@@ -243,7 +243,7 @@ MESSAGES = {
 
 
 def walk_of(api: Api) -> Api:
-    return replace(api, plain=None)
+    return replace(api, fast=None)
 
 
 def header_of(api: Api, version: int) -> RequestHeader:
@@ -434,11 +434,11 @@ def without_walk(api: Api) -> Api:
 @pytest.mark.parametrize(("api", "version"), SHORT_CUTS, ids=NAMES)
 def test_ordinary_messages_take_the_fast_path(api: Api, version: int) -> None:
     request, response = ORDINARY[api.schema]
-    plain, header = without_walk(api), header_of(api, version)
-    cursor = Cursor(memoryview(body(encode_request(plain, header, request))))
-    asked = decode_request(plain, cursor, read_fixed(cursor))
+    slow, header = without_walk(api), header_of(api, version)
+    cursor = Cursor(memoryview(body(encode_request(slow, header, request))))
+    asked = decode_request(slow, cursor, read_fixed(cursor))
     answer = body(encode_response(asked, response))
-    decode_response(WireRequest(plain, header, request), memoryview(answer))
+    decode_response(WireRequest(slow, header, request), memoryview(answer))
 
 
 @pytest.mark.parametrize("version", [12, APIS[1].newest])
@@ -477,17 +477,17 @@ def test_long_arrays_are_left_to_the_schema() -> None:
     )
     for request in long:
         api = BY_REQUEST[type(request)]
-        assert api.plain is not None
-        with pytest.raises(NOT_PLAIN):
-            api.plain.write_request(Parts(), request, api.newest)
+        assert api.fast is not None
+        with pytest.raises(NEEDS_SCHEMA):
+            api.fast.write_request(FrameWriter(), request, api.newest)
         frame = body(encode_request(api, header_of(api, api.newest), request))
         assert request_from(api, frame) == request
-    with pytest.raises(NOT_PLAIN):
-        classic_groups.write_join_response(Parts(), replace(JOINED, members=MEMBERS * UNITS_A_SLICE), 9)
+    with pytest.raises(NEEDS_SCHEMA):
+        classic_groups.write_join_response(FrameWriter(), replace(JOINED, members=MEMBERS * UNITS_A_SLICE), 9)
 
 
 def test_varints_end() -> None:
     assert uvarint(memoryview(b"\xff\xff\xff\x7f"), 0) == (2**UVARINT_MAX_BITS - 1, 4)
     for data in (b"\xff\xff\xff\xff\x01", b"\xff\xff", b""):
-        with pytest.raises(NOT_PLAIN):
+        with pytest.raises(NEEDS_SCHEMA):
             uvarint(memoryview(data), 0)

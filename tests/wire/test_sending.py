@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from quorumlog.wire import sending
 from quorumlog.wire.codec import Frame
-from quorumlog.wire.sending import PIECE_BYTES, copied, send
+from quorumlog.wire.limits import PIECE_BYTES
+from quorumlog.wire.sending import copied, send
 from tests.left_behind import complaints
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from quorumlog.wire.taskless import Steps
+from quorumlog.wire.taskless import TasklessHandler
 
 
 class Recorder:
@@ -16,8 +16,8 @@ class Recorder:
         self.events: list[str] = []
         self.crashes: list[str] = []
 
-    def steps(self, coroutine: Coroutine[Any, Any, None]) -> Steps:
-        return Steps(coroutine, "a test", lambda name, error: self.crashes.append(f"{name}: {error!r}"))
+    def handler(self, coroutine: Coroutine[Any, Any, None]) -> TasklessHandler:
+        return TasklessHandler(coroutine, "a test", lambda name, error: self.crashes.append(f"{name}: {error!r}"))
 
     async def wait(self, awaited: Awaitable[Any]) -> None:
         self.events.append("begun")
@@ -41,12 +41,12 @@ def run(check: Callable[[Recorder], Awaitable[None]]) -> None:
 def test_the_first_step_runs_at_once_and_the_next_when_the_future_is_done() -> None:
     async def check(recorder: Recorder) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        steps = recorder.steps(recorder.wait(future))
-        steps.go_on()
+        handler = recorder.handler(recorder.wait(future))
+        handler.go_on()
         assert recorder.events == ["begun"]
         future.set_result(7)
         await asyncio.sleep(0)
-        assert recorder.events == ["begun", "got 7", "over"] and steps.has_ended
+        assert recorder.events == ["begun", "got 7", "over"] and handler.has_ended
 
     run(check)
 
@@ -56,16 +56,16 @@ def test_a_coroutine_that_waits_for_nothing_ends_at_once() -> None:
         async def nothing() -> None:
             recorder.events.append("done")
 
-        steps = recorder.steps(nothing())
-        steps.go_on()
-        assert recorder.events == ["done"] and steps.has_ended
+        handler = recorder.handler(nothing())
+        handler.go_on()
+        assert recorder.events == ["done"] and handler.has_ended
 
     run(check)
 
 
 def test_a_coroutine_goes_on_in_the_next_turn_after_a_bare_yield() -> None:
     async def check(recorder: Recorder) -> None:
-        recorder.steps(recorder.wait(asyncio.sleep(0, result="up"))).go_on()
+        recorder.handler(recorder.wait(asyncio.sleep(0, result="up"))).go_on()
         await asyncio.sleep(0)
         assert recorder.events == ["begun", "got up", "over"]
 
@@ -75,7 +75,7 @@ def test_a_coroutine_goes_on_in_the_next_turn_after_a_bare_yield() -> None:
 def test_the_error_of_a_future_is_raised_where_it_is_awaited_and_reported_once() -> None:
     async def check(recorder: Recorder) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        recorder.steps(recorder.wait(future)).go_on()
+        recorder.handler(recorder.wait(future)).go_on()
         future.set_exception(OSError("no disk"))
         await asyncio.sleep(0)
         assert recorder.events == ["begun", "over"]
@@ -87,11 +87,11 @@ def test_the_error_of_a_future_is_raised_where_it_is_awaited_and_reported_once()
 def test_a_coroutine_that_awaits_a_cancelled_future_ends_quietly() -> None:
     async def check(recorder: Recorder) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        steps = recorder.steps(recorder.wait(future))
-        steps.go_on()
+        handler = recorder.handler(recorder.wait(future))
+        handler.go_on()
         future.cancel()
         await asyncio.sleep(0)
-        assert recorder.events == ["begun", "over"] and steps.has_ended and recorder.crashes == []
+        assert recorder.events == ["begun", "over"] and handler.has_ended and recorder.crashes == []
 
     run(check)
 
@@ -99,13 +99,13 @@ def test_a_coroutine_that_awaits_a_cancelled_future_ends_quietly() -> None:
 def test_cancelling_runs_finally_clauses_and_nothing_wakes_the_coroutine_later() -> None:
     async def check(recorder: Recorder) -> None:
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        steps = recorder.steps(recorder.wait(future))
-        steps.go_on()
-        steps.cancel()
+        handler = recorder.handler(recorder.wait(future))
+        handler.go_on()
+        handler.cancel()
         assert recorder.events == ["begun", "over"]
         future.set_result(7)
         await asyncio.sleep(0)
-        steps.cancel()
+        handler.cancel()
         assert recorder.events == ["begun", "over"] and recorder.crashes == []
 
     run(check)
@@ -114,12 +114,12 @@ def test_cancelling_runs_finally_clauses_and_nothing_wakes_the_coroutine_later()
 def test_a_coroutine_cancelled_by_its_own_step_ends_at_the_end_of_the_step() -> None:
     async def check(recorder: Recorder) -> None:
         async def cut_off() -> None:
-            steps.cancel()
+            handler.cancel()
             recorder.events.append("still here")
             await recorder.wait(asyncio.get_running_loop().create_future())
 
-        steps = recorder.steps(cut_off())
-        steps.go_on()
+        handler = recorder.handler(cut_off())
+        handler.go_on()
         assert recorder.events == ["still here", "begun", "over"] and recorder.crashes == []
 
     run(check)

@@ -41,7 +41,7 @@ TOLD_AS: Mapping[int, ErrorCode] = {
 
 
 def told_as(error_code: int) -> int:
-    """The error code of a heartbeat's answer, for both ways of writing it: with the schema, and plain."""
+    """The error code of a heartbeat's answer, for both ways of writing it: with the schema, and by the fast path."""
     return TOLD_AS.get(error_code, error_code)
 
 

@@ -1,4 +1,4 @@
-"""Plain JoinGroup (versions 6 to 9), SyncGroup (4 and 5) and Heartbeat (4): of a few hundred members at most, since the
+"""Fast JoinGroup (versions 6 to 9), SyncGroup (4 and 5) and Heartbeat (4): of a few hundred members at most, since the
 fast path takes one slice.
 
 All members of a group that rebalances call within moments; only the messages of its leader hold the others.
@@ -24,9 +24,9 @@ from quorumlog.wire.convert.groups import (
     FIRST_WITH_PROTOCOL_IN_SYNC,
     FIRST_WITH_SKIP_ASSIGNMENT,
 )
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 from quorumlog.wire.plain.form import (
-    Plain,
+    FastPath,
     Unusual,
     blob,
     bounded,
@@ -79,8 +79,8 @@ def read_join_request(data: memoryview, position: int, version: int) -> JoinGrou
     )
 
 
-def write_join_request(parts: Parts, request: JoinGroupRequest, version: int) -> None:
-    tail = parts.tail
+def write_join_request(writer: FrameWriter, request: JoinGroupRequest, version: int) -> None:
+    tail = writer.tail
     write_text(tail, request.group_id)
     tail += _TIMEOUTS.pack(request.session_timeout_ms, request.rebalance_timeout_ms)
     write_text(tail, request.member_id)
@@ -88,12 +88,12 @@ def write_join_request(parts: Parts, request: JoinGroupRequest, version: int) ->
     write_text(tail, request.protocol_type)
     write_uvarint(tail, bounded(len(request.protocols)) + 1)
     for one in request.protocols:
-        write_text(parts.tail, one.name)
-        write_blob(parts, one.metadata)
-        parts.tail.append(0)
+        write_text(writer.tail, one.name)
+        write_blob(writer, one.metadata)
+        writer.tail.append(0)
     if version >= FIRST_WITH_REASON:
-        parts.tail.append(0)
-    parts.tail.append(0)
+        writer.tail.append(0)
+    writer.tail.append(0)
 
 
 def read_join_response(data: memoryview, position: int, _request: JoinGroupRequest, version: int) -> JoinGroupResponse:
@@ -131,8 +131,8 @@ def read_join_response(data: memoryview, position: int, _request: JoinGroupReque
     )
 
 
-def write_join_response(parts: Parts, response: JoinGroupResponse, version: int) -> None:
-    tail = parts.tail
+def write_join_response(writer: FrameWriter, response: JoinGroupResponse, version: int) -> None:
+    tail = writer.tail
     tail += _JOINED.pack(response.throttle_time_ms, response.error_code, response.generation_id)
     if version >= FIRST_WITH_PROTOCOL_TYPE:
         write_nullable_text(tail, response.protocol_type)
@@ -145,14 +145,14 @@ def write_join_response(parts: Parts, response: JoinGroupResponse, version: int)
     write_text(tail, response.member_id)
     write_uvarint(tail, bounded(len(response.members)) + 1)
     for one in response.members:
-        write_text(parts.tail, one.member_id)
-        write_nullable_text(parts.tail, one.group_instance_id)
-        write_blob(parts, one.metadata)
-        parts.tail.append(0)
-    parts.tail.append(0)
+        write_text(writer.tail, one.member_id)
+        write_nullable_text(writer.tail, one.group_instance_id)
+        write_blob(writer, one.metadata)
+        writer.tail.append(0)
+    writer.tail.append(0)
 
 
-JOIN_GROUP = Plain(OLDEST_JOIN, read_join_request, write_join_request, read_join_response, write_join_response)
+JOIN_GROUP = FastPath(OLDEST_JOIN, read_join_request, write_join_request, read_join_response, write_join_response)
 
 
 # --- SyncGroup ---
@@ -185,18 +185,18 @@ def read_sync_request(data: memoryview, position: int, version: int) -> SyncGrou
     )
 
 
-def write_sync_request(parts: Parts, request: SyncGroupRequest, version: int) -> None:
-    tail = parts.tail
+def write_sync_request(writer: FrameWriter, request: SyncGroupRequest, version: int) -> None:
+    tail = writer.tail
     _write_member(tail, request)
     if version >= FIRST_WITH_PROTOCOL_IN_SYNC:
         write_nullable_text(tail, request.protocol_type)
         write_nullable_text(tail, request.protocol_name)
     write_uvarint(tail, bounded(len(request.assignments)) + 1)
     for one in request.assignments:
-        write_text(parts.tail, one.member_id)
-        write_blob(parts, one.assignment)
-        parts.tail.append(0)
-    parts.tail.append(0)
+        write_text(writer.tail, one.member_id)
+        write_blob(writer, one.assignment)
+        writer.tail.append(0)
+    writer.tail.append(0)
 
 
 def read_sync_response(data: memoryview, position: int, _request: SyncGroupRequest, version: int) -> SyncGroupResponse:
@@ -217,17 +217,17 @@ def read_sync_response(data: memoryview, position: int, _request: SyncGroupReque
     )
 
 
-def write_sync_response(parts: Parts, response: SyncGroupResponse, version: int) -> None:
-    tail = parts.tail
+def write_sync_response(writer: FrameWriter, response: SyncGroupResponse, version: int) -> None:
+    tail = writer.tail
     tail += _ANSWER.pack(response.throttle_time_ms, response.error_code)
     if version >= FIRST_WITH_PROTOCOL_IN_SYNC:
         write_nullable_text(tail, response.protocol_type)
         write_nullable_text(tail, response.protocol_name)
-    write_blob(parts, response.assignment)
-    parts.tail.append(0)
+    write_blob(writer, response.assignment)
+    writer.tail.append(0)
 
 
-SYNC_GROUP = Plain(OLDEST_SYNC, read_sync_request, write_sync_request, read_sync_response, write_sync_response)
+SYNC_GROUP = FastPath(OLDEST_SYNC, read_sync_request, write_sync_request, read_sync_response, write_sync_response)
 
 
 # --- Heartbeat ---
@@ -241,9 +241,9 @@ def read_heartbeat_request(data: memoryview, position: int, _version: int) -> Gr
     )
 
 
-def write_heartbeat_request(parts: Parts, request: GroupHeartbeatRequest, _version: int) -> None:
-    _write_member(parts.tail, request)
-    parts.tail.append(0)
+def write_heartbeat_request(writer: FrameWriter, request: GroupHeartbeatRequest, _version: int) -> None:
+    _write_member(writer.tail, request)
+    writer.tail.append(0)
 
 
 def read_heartbeat_response(
@@ -254,12 +254,12 @@ def read_heartbeat_response(
     return GroupHeartbeatResponse(error_code=error_code, throttle_time_ms=throttle_time_ms)
 
 
-def write_heartbeat_response(parts: Parts, response: GroupHeartbeatResponse, _version: int) -> None:
-    parts.tail += _ANSWER.pack(response.throttle_time_ms, response.error_code)
-    parts.tail.append(0)
+def write_heartbeat_response(writer: FrameWriter, response: GroupHeartbeatResponse, _version: int) -> None:
+    writer.tail += _ANSWER.pack(response.throttle_time_ms, response.error_code)
+    writer.tail.append(0)
 
 
-HEARTBEAT = Plain(
+HEARTBEAT = FastPath(
     OLDEST_HEARTBEAT,
     read_heartbeat_request,
     write_heartbeat_request,

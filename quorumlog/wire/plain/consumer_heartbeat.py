@@ -1,4 +1,4 @@
-"""Plain ConsumerGroupHeartbeat, versions 0 and 1: a few hundred topics and partitions at most, since the fast path
+"""Fast ConsumerGroupHeartbeat, versions 0 and 1: a few hundred topics and partitions at most, since the fast path
 takes one slice."""
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from quorumlog.messages.groups import (
     TopicIdPartitions,
 )
 from quorumlog.wire.convert.consumer_groups import FIRST_WITH_MEMBERS_OWN_ID, told_as
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 from quorumlog.wire.plain.form import (
     UUID_BYTES,
-    Plain,
+    FastPath,
     Unusual,
     bounded,
     count,
@@ -102,8 +102,8 @@ def _indexes(number: int) -> struct.Struct:
     return struct.Struct(f">{number}i")
 
 
-def write_request(parts: Parts, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    tail, names = parts.tail, request.subscribed_topic_names
+def write_request(writer: FrameWriter, request: ConsumerGroupHeartbeatRequest, version: int) -> None:
+    tail, names = writer.tail, request.subscribed_topic_names
     write_text(tail, request.group_id)
     write_text(tail, request.member_id)
     tail += _NUMBER.pack(request.member_epoch)
@@ -167,8 +167,8 @@ def read_response(
     )
 
 
-def write_response(parts: Parts, response: ConsumerGroupHeartbeatResponse, _version: int) -> None:
-    tail = parts.tail
+def write_response(writer: FrameWriter, response: ConsumerGroupHeartbeatResponse, _version: int) -> None:
+    tail = writer.tail
     tail += _ANSWER.pack(response.throttle_time_ms, told_as(response.error_code))
     write_nullable_text(tail, response.error_message or None)
     write_nullable_text(tail, response.member_id)
@@ -182,4 +182,4 @@ def write_response(parts: Parts, response: ConsumerGroupHeartbeatResponse, _vers
     tail.append(0)
 
 
-CONSUMER_HEARTBEAT = Plain(OLDEST, read_request, write_request, read_response, write_response)
+CONSUMER_HEARTBEAT = FastPath(OLDEST, read_request, write_request, read_response, write_response)

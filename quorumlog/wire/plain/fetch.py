@@ -1,4 +1,4 @@
-"""Plain Fetch, versions 12 to 18: a request without forgotten topics and cluster id; a response without diverging
+"""Fast Fetch, versions 12 to 18: a request without forgotten topics and cluster id; a response without diverging
 epoch, other leader and aborted transactions."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.wire.convert.fetch import FIRST_WITH_REPLICA_STATE, FIRST_WITH_TOPIC_IDS, NO_REPLICA
 from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 from quorumlog.wire.plain.form import (
-    Plain,
+    FastPath,
     Unusual,
     count,
     no_tags,
@@ -106,10 +106,10 @@ def _wanted(
     )
 
 
-def write_request(parts: Parts, request: FetchRequest, version: int) -> None:
+def write_request(writer: FrameWriter, request: FetchRequest, version: int) -> None:
     if request.forgotten:
         raise Unusual
-    tail, replica = parts.tail, request.replica
+    tail, replica = writer.tail, request.replica
     if version < FIRST_WITH_REPLICA_STATE:
         tail += _REPLICA_ID.pack(NO_REPLICA if replica is None else replica.replica_id)
     tail += _REQUEST.pack(
@@ -187,23 +187,23 @@ def _read_partitions(
     return tuple(partitions), position
 
 
-def write_response(parts: Parts, response: FetchResponse, version: int) -> None:
+def write_response(writer: FrameWriter, response: FetchResponse, version: int) -> None:
     if response.node_endpoints:
         raise Unusual
-    parts.tail += _ANSWER.pack(response.throttle_time_ms, response.error_code, response.session_id)
-    write_uvarint(parts.tail, len(response.topics) + 1)
+    writer.tail += _ANSWER.pack(response.throttle_time_ms, response.error_code, response.session_id)
+    write_uvarint(writer.tail, len(response.topics) + 1)
     for topic in response.topics:
-        write_topic_head(parts.tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
+        write_topic_head(writer.tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
         for partition in topic.partitions:
-            _write_partition(parts, partition)
-        parts.tail.append(0)
-    parts.tail.append(0)
+            _write_partition(writer, partition)
+        writer.tail.append(0)
+    writer.tail.append(0)
 
 
-def _write_partition(parts: Parts, partition: FetchPartitionResponse) -> None:
+def _write_partition(writer: FrameWriter, partition: FetchPartitionResponse) -> None:
     if partition.diverging_epoch is not None or partition.current_leader is not None or partition.aborted_transactions:
         raise Unusual
-    tail = parts.tail
+    tail = writer.tail
     tail += _PARTITION.pack(
         partition.index,
         partition.error_code,
@@ -214,8 +214,8 @@ def _write_partition(parts: Parts, partition: FetchPartitionResponse) -> None:
         partition.preferred_read_replica,
     )
     write_uvarint(tail, len(partition.records) + 1)
-    parts.attach(partition.records)
-    parts.tail.append(0)
+    writer.attach(partition.records)
+    writer.tail.append(0)
 
 
-FETCH = Plain(OLDEST, read_request, write_request, read_response, write_response)
+FETCH = FastPath(OLDEST, read_request, write_request, read_response, write_response)

@@ -1,5 +1,4 @@
-"""The readers and writers of plain messages, the parts that they share, and the errors that leave a message to the
-schema."""
+"""The readers and writers of a fast path, what they share, and the errors that leave a message to the schema."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from quorumlog.ids import ZERO_UUID
 from quorumlog.slices import UNITS_A_SLICE
 from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 
 UUID_BYTES = 16
 UVARINT_MAX_BITS = 28  # four bytes: larger numbers than a frame has bytes
@@ -28,14 +27,14 @@ class Topic(Protocol):
 
 
 class Unusual(Exception):
-    """The message is not plain; the schema decides whether it is right."""
+    """The fast path does not take the message; the schema decides whether it is right."""
 
 
-NOT_PLAIN = (Unusual, IndexError, struct.error, UnicodeDecodeError)
+NEEDS_SCHEMA = (Unusual, IndexError, struct.error, UnicodeDecodeError)
 
 
-class Plain(NamedTuple):
-    """All of them may raise any of NOT_PLAIN; a writer may have written a part of the message before.
+class FastPath(NamedTuple):
+    """All of them may raise any of NEEDS_SCHEMA; a writer may have written a part of the message before.
 
     Arguments of a reader: data, a position in it, and the version. The reader of a response gets the request before the
     version, and must reach the end of `data`.
@@ -43,9 +42,9 @@ class Plain(NamedTuple):
 
     oldest: int  # version, inclusive
     read_request: Callable[[memoryview, int, int], Any]
-    write_request: Callable[[Parts, Any, int], None]
+    write_request: Callable[[FrameWriter, Any, int], None]
     read_response: Callable[[memoryview, int, Any, int], Any]
-    write_response: Callable[[Parts, Any, int], None]
+    write_response: Callable[[FrameWriter, Any, int], None]
 
 
 # Readers slice without checking the end of the data. A slice past the end is too short, but every field of variable
@@ -141,9 +140,9 @@ def write_nullable_text(out: bytearray, value: str | None) -> None:
         write_text(out, value)
 
 
-def write_blob(parts: Parts, value: bytes) -> None:
-    write_uvarint(parts.tail, len(value) + 1)
-    parts.attach(value)
+def write_blob(writer: FrameWriter, value: bytes) -> None:
+    write_uvarint(writer.tail, len(value) + 1)
+    writer.attach(value)
 
 
 def bounded(elements: int) -> int:

@@ -1,4 +1,4 @@
-"""Plain OffsetCommit, versions 8 to 10: a few hundred partitions at most, since the fast path takes one slice.
+"""Fast OffsetCommit, versions 8 to 10: a few hundred partitions at most, since the fast path takes one slice.
 
 A consumer commits all of its partitions every few seconds, most often without metadata: then the partitions of a
 request are elements of one size.
@@ -22,9 +22,9 @@ from quorumlog.wire.convert.group_offsets import (
     FIRST_WITH_TOPIC_IDS,
     FIRST_WITH_UNKNOWN_GROUPS,
 )
-from quorumlog.wire.frame_parts import Parts, write_uvarint
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
 from quorumlog.wire.plain.form import (
-    Plain,
+    FastPath,
     Unusual,
     bounded,
     count,
@@ -98,8 +98,8 @@ def _partition(index: int, offset: int, epoch: int, metadata: str | None) -> Off
     )
 
 
-def write_request(parts: Parts, request: OffsetCommitRequest, version: int) -> None:
-    tail = parts.tail
+def write_request(writer: FrameWriter, request: OffsetCommitRequest, version: int) -> None:
+    tail = writer.tail
     write_text(tail, request.group_id)
     tail += _GENERATION.pack(request.generation_id)
     write_text(tail, request.member_id)
@@ -140,10 +140,10 @@ def _result(index: int, error_code: int, tags: int) -> OffsetCommitPartitionResu
     return OffsetCommitPartitionResult(index=index, error_code=error_code)
 
 
-def write_response(parts: Parts, response: OffsetCommitResponse, version: int) -> None:
+def write_response(writer: FrameWriter, response: OffsetCommitResponse, version: int) -> None:
     if response.error_code:
         raise Unusual
-    tail = parts.tail
+    tail = writer.tail
     tail += _THROTTLE.pack(response.throttle_time_ms)
     write_uvarint(tail, len(response.topics) + 1)
     elements, by_id = len(response.topics), version >= FIRST_WITH_TOPIC_IDS
@@ -158,4 +158,4 @@ def write_response(parts: Parts, response: OffsetCommitResponse, version: int) -
     tail.append(0)
 
 
-OFFSET_COMMIT = Plain(OLDEST, read_request, write_request, read_response, write_response)
+OFFSET_COMMIT = FastPath(OLDEST, read_request, write_request, read_response, write_response)

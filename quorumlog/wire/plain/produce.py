@@ -1,4 +1,4 @@
-"""Plain Produce, versions 9 to 13: a request without transaction; a response without refused batch and other leader."""
+"""Fast Produce, versions 9 to 13: a request without transaction; a response without refused batch and other leader."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.wire.convert.produce import FIRST_WITH_TOPIC_IDS
 from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.frame_parts import Parts, write_uvarint
-from quorumlog.wire.plain.form import Plain, Unusual, count, no_tags, topic_head, uvarint, write_topic_head
+from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
+from quorumlog.wire.plain.form import FastPath, Unusual, count, no_tags, topic_head, uvarint, write_topic_head
 
 OLDEST = 9
 _REQUEST = struct.Struct(">Bhi")  # no transactional id, acks, timeout
@@ -61,22 +61,22 @@ def _read_partitions(data: memoryview, position: int, partition_count: int) -> t
     return tuple(partitions), position
 
 
-def write_request(parts: Parts, request: ProduceRequest, version: int) -> None:
+def write_request(writer: FrameWriter, request: ProduceRequest, version: int) -> None:
     if request.transactional_id is not None:
         raise Unusual
-    tail = parts.tail
+    tail = writer.tail
     tail += _REQUEST.pack(0, request.acks, request.timeout_ms)
     write_uvarint(tail, len(request.topics) + 1)
     for topic in request.topics:
-        write_topic_head(parts.tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
+        write_topic_head(writer.tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
         for partition in topic.partitions:
-            tail = parts.tail
+            tail = writer.tail
             tail += _INDEX_ALONE.pack(partition.index)
             write_uvarint(tail, len(partition.records) + 1)
-            parts.attach(partition.records)
-            parts.tail.append(0)
-        parts.tail.append(0)
-    parts.tail.append(0)
+            writer.attach(partition.records)
+            writer.tail.append(0)
+        writer.tail.append(0)
+    writer.tail.append(0)
 
 
 def read_response(data: memoryview, position: int, request: ProduceRequest, version: int) -> ProduceResponse:
@@ -111,10 +111,10 @@ def _partition(
     )
 
 
-def write_response(parts: Parts, response: ProduceResponse, version: int) -> None:
+def write_response(writer: FrameWriter, response: ProduceResponse, version: int) -> None:
     if response.error_code or response.node_endpoints:
         raise Unusual
-    tail = parts.tail
+    tail = writer.tail
     write_uvarint(tail, len(response.topics) + 1)
     for topic in response.topics:
         write_topic_head(tail, topic, by_id=version >= FIRST_WITH_TOPIC_IDS)
@@ -127,4 +127,4 @@ def write_response(parts: Parts, response: ProduceResponse, version: int) -> Non
     tail += _THROTTLE.pack(response.throttle_time_ms, 0)
 
 
-PRODUCE = Plain(OLDEST, read_request, write_request, read_response, write_response)
+PRODUCE = FastPath(OLDEST, read_request, write_request, read_response, write_response)
