@@ -12,9 +12,9 @@ from typing import Any
 
 from differential.builders import NOBODY, STRANGE_ID, World
 from differential.step import Batch, Book, Ref, Values
-from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import LENGTH_BYTES, FrameWriter
-from quorumlog.wire.kio_schemas import request_shape
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.kio_schemas import request_shape
 
 # Waits: a huge one would only be waited for. The numbers of real nodes would be obeyed. At an unknown operation Kafka's
 # controller gives up its leadership, and all else fails for a while; at a subscription that it cannot read its

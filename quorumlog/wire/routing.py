@@ -37,11 +37,11 @@ from quorumlog.rpc.transport import (
     Transport,
 )
 from quorumlog.turn import Turn
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.client import WireConnection
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import ConnectionLimits, WireLimits
-from quorumlog.wire.socket_calls import SILENT
+from quorumlog.wire.calling.client import WireConnection
+from quorumlog.wire.calling.socket_calls import SILENT
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(

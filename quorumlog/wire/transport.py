@@ -13,12 +13,12 @@ from quorumlog.rpc.probe import try_connect
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.turn import Turn
-from quorumlog.wire.client import WireConnection
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.framing import SCRATCH_BYTES
-from quorumlog.wire.limits import ConnectionLimits, NodeBytes, WireLimits
-from quorumlog.wire.outgoing import SendTurns
-from quorumlog.wire.server import Serving, WireServer, serve
+from quorumlog.wire.calling.client import WireConnection
+from quorumlog.wire.format.framing import SCRATCH_BYTES
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
+from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.server import Serving, WireServer, serve
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.turn import MAX_AT_END, Signal, Turn
-from quorumlog.wire.taskless import TasklessHandler
+from quorumlog.wire.serving.taskless import TasklessHandler
 
 
 class Noted:

@@ -49,7 +49,7 @@ from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.ports import HOST
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.transport import WireTransport
 
 CALL_MS = 10_000

@@ -25,8 +25,9 @@ from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.clear_secret import Claim
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, RpcError, Transport
-from quorumlog.wire import local_apis, sasl
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.limits import WireLimits
+from quorumlog.wire.serving import local_apis
 from quorumlog.wire.transport import WireTransport
 
 VOTE = VoteRequest(epoch=1, candidate_id=2, voter_id=1, last_epoch=0, last_epoch_end_offset=0, pre_vote=False)

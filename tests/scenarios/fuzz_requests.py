@@ -21,8 +21,8 @@ from quorumlog.messages.admin import (
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.records.batch import CRC_POSITION, CRC_START
 from quorumlog.records.plain import encode_batch
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.frame_parts import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.protocol.apis import APIS
 from tests.scenarios import asking
 from tests.wire.frames import BATCH, RECORDS, Bodies
 from tests.wire.fuzz import SEEDS

@@ -12,7 +12,7 @@ from quorumlog.live_settings import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRE
 from quorumlog.messages.admin import AlterableConfig, AlterConfigsResource, IncrementalAlterConfigsRequest
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener
-from quorumlog.wire.limits import ConnectionLimits
+from quorumlog.wire.protocol.limits import ConnectionLimits
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import NamedAddresses
 from quorumlog_server.edge.own_notice import OwnNotice

@@ -68,7 +68,7 @@ from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Code
 from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compress
 from quorumlog.records.record import Record
 from quorumlog.rpc.transport import Connection, OutcomeUnknown
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 
 STRANGE_ID = bytes(range(16))

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quorumlog.wire.apis import BY_KEY, Api
-from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import BY_KEY, Api
+from quorumlog.wire.protocol.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from tests.wire.example import Example
 
 GOLDEN = Path(__file__).parent / "golden"

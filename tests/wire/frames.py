@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from quorumlog.records.plain import encode_batch
 from quorumlog.records.record import Record
-from quorumlog.wire import sasl
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.frame_parts import LENGTH_BYTES, FrameWriter
-from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, write_request_header
-from quorumlog.wire.kio_schemas import request_shape
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, write_request_header
+from quorumlog.wire.format.kio_schemas import request_shape
+from quorumlog.wire.format.schema import Values
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.apis import APIS
 from tests.wire.damage import OF_BODIES, change_bytes
 from tests.wire.places import Body
 

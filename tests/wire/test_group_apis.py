@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, groups
-from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.versions import served_versions
+from quorumlog.wire.protocol.apis import BY_KEY, BY_REQUEST
+from quorumlog.wire.protocol.versions import served_versions
 from tests.parts import few
 from tests.wire.call_frames import (
     Frames,

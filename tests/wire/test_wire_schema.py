@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wire_bytes import entity_of, through_kio, values_of
 
-from quorumlog.wire import sasl
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import LENGTH_BYTES, FrameWriter
-from quorumlog.wire.schema import shape_of
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.schema import shape_of
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.apis import APIS
 
 SPOKEN = [(api.schema, version) for api in APIS for version in range(api.oldest, api.newest + 1)]
 SPOKEN += [("api_versions", version) for version in range(5)]

@@ -21,7 +21,7 @@ from quorumlog.messages.groups import (
     DescribedConsumerMember,
 )
 from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_MEMBERS_OWN_ID = 1  # and with regular expressions
 ASSIGNMENTS = ("assignment", "target_assignment")

@@ -20,7 +20,7 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.wire.convert.mirror import from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_TOPIC_IDS = 13
 FIRST_WITH_REPLICA_STATE = 15

@@ -24,8 +24,8 @@ from quorumlog.rpc.grpc_standard import HealthSource, always_serving
 from quorumlog.rpc.grpc_transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Listener, Transport
 from quorumlog.turn import Turn
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import UNLIMITED, ConnectionLimits, WireLimits
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import UNLIMITED, ConnectionLimits, WireLimits
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig

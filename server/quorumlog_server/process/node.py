@@ -24,7 +24,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
-from quorumlog.wire.features import Features
+from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.states import LifecycleState
 from quorumlog_broker.node import Broker

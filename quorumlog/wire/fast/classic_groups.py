@@ -24,8 +24,7 @@ from quorumlog.wire.convert.groups import (
     FIRST_WITH_PROTOCOL_IN_SYNC,
     FIRST_WITH_SKIP_ASSIGNMENT,
 )
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
-from quorumlog.wire.plain.form import (
+from quorumlog.wire.fast.form import (
     FastPath,
     Unusual,
     blob,
@@ -38,6 +37,7 @@ from quorumlog.wire.plain.form import (
     write_nullable_text,
     write_text,
 )
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 OLDEST_JOIN, OLDEST_SYNC, OLDEST_HEARTBEAT = 6, 4, 4
 FIRST_WITH_PROTOCOL_TYPE, FIRST_WITH_REASON = 7, 8  # of JoinGroup

@@ -24,7 +24,6 @@ from quorumlog.messages import (
 from quorumlog.messages.method import Method
 from quorumlog.messages.services import METHODS
 from quorumlog.slices import Pace, Sliced, at_once
-from quorumlog.wire import features
 from quorumlog.wire.convert import admin as to_admin
 from quorumlog.wire.convert import cluster as to_cluster
 from quorumlog.wire.convert import consumer_groups as to_consumers
@@ -36,15 +35,16 @@ from quorumlog.wire.convert import produce as to_produce
 from quorumlog.wire.convert import reassignments as to_reassignments
 from quorumlog.wire.convert import transactions as to_transactions
 from quorumlog.wire.convert.mirror import from_values, from_values_sliced, to_values
-from quorumlog.wire.header import API_VERSIONS_KEY
-from quorumlog.wire.kio_schemas import request_shape, response_shape
-from quorumlog.wire.plain.classic_groups import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
-from quorumlog.wire.plain.consumer_heartbeat import CONSUMER_HEARTBEAT
-from quorumlog.wire.plain.fetch import FETCH
-from quorumlog.wire.plain.form import FastPath
-from quorumlog.wire.plain.offset_commit import OFFSET_COMMIT
-from quorumlog.wire.plain.produce import PRODUCE
-from quorumlog.wire.schema import Shape, Values
+from quorumlog.wire.fast.classic_groups import HEARTBEAT, JOIN_GROUP, SYNC_GROUP
+from quorumlog.wire.fast.consumer_heartbeat import CONSUMER_HEARTBEAT
+from quorumlog.wire.fast.fetch import FETCH
+from quorumlog.wire.fast.form import FastPath
+from quorumlog.wire.fast.offset_commit import OFFSET_COMMIT
+from quorumlog.wire.fast.produce import PRODUCE
+from quorumlog.wire.format.header import API_VERSIONS_KEY
+from quorumlog.wire.format.kio_schemas import request_shape, response_shape
+from quorumlog.wire.format.schema import Shape, Values
+from quorumlog.wire.protocol import features
 
 Read = Callable[[Values, int], Any]  # (values, version) -> request
 ReadSliced = Callable[[Values, int, Pace], Sliced[Any]]  # the same, of an array that may be long

@@ -15,12 +15,12 @@ from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.turn import Turn
-from quorumlog.wire.answering import Slot
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import ConnectionLimits, NodeBytes, WireLimits
-from quorumlog.wire.outgoing import SendTurns
-from quorumlog.wire.served import ServedConnection
-from quorumlog.wire.versions import served_versions
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
+from quorumlog.wire.protocol.versions import served_versions
+from quorumlog.wire.serving.answering import Slot
+from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.served import ServedConnection
 
 _log = logging.getLogger(__name__)
 _SWEEPS_PER_LIMIT = 4

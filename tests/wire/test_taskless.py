@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from quorumlog.wire.taskless import TasklessHandler
+from quorumlog.wire.serving.taskless import TasklessHandler
 
 
 class Recorder:

@@ -23,15 +23,15 @@ from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, NotServed, OnEnded, OutcomeUnknown
 from quorumlog.turn import Turn
-from quorumlog.wire import sasl, versions
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import Frame, WireRequest, decode_response, encode_request
-from quorumlog.wire.cursor import Malformed
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.framing import FrameReader
-from quorumlog.wire.header import RequestHeader
-from quorumlog.wire.limits import WireLimits
-from quorumlog.wire.sending import send
+from quorumlog.wire.calling.sending import send
+from quorumlog.wire.format.cursor import Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.framing import FrameReader
+from quorumlog.wire.format.header import RequestHeader
+from quorumlog.wire.protocol import sasl, versions
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.codec import Frame, WireRequest, decode_response, encode_request
+from quorumlog.wire.protocol.limits import WireLimits
 
 _INTRODUCTION_ID = 0  # correlation id; those of calls begin at 1
 _MAX_ID = 2**31 - 1

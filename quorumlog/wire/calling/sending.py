@@ -17,8 +17,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.limits import PIECE_BYTES
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.limits import PIECE_BYTES
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 _TRANSPORT_KEEPS_BUFFERS = sys.version_info >= (3, 12)

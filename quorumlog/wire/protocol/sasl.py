@@ -10,11 +10,17 @@ from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.rpc import clear_secret
-from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.header import RequestHeader, read_rest
-from quorumlog.wire.kio_schemas import request_shape, response_shape
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.header import RequestHeader, read_rest
+from quorumlog.wire.format.kio_schemas import request_shape, response_shape
+from quorumlog.wire.format.schema import Values
+from quorumlog.wire.protocol.codec import (
+    Frame,
+    decode_response_values,
+    encode_request_values,
+    encode_values,
+    read_whole,
+)
 
 HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
 SASL_VERSIONS = {HANDSHAKE_KEY: (0, 1), AUTHENTICATE_KEY: (0, 2)}

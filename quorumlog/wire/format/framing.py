@@ -11,8 +11,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from quorumlog.wire.cursor import Malformed
-from quorumlog.wire.frame_parts import LENGTH_BYTES
+from quorumlog.wire.format.cursor import Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
 
 SCRATCH_BYTES = 64 * 1024
 _FIRST_BYTES = 64 * 1024  # first size of a large frame's buffer; it then grows fourfold,

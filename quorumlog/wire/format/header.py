@@ -10,9 +10,9 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import FrameWriter
-from quorumlog.wire.primitives import SHORT, text
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import FrameWriter
+from quorumlog.wire.format.primitives import SHORT, text
 
 FIXED = struct.Struct(">hhi")
 API_VERSIONS_KEY = 18

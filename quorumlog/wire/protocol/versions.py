@@ -11,14 +11,20 @@ from collections.abc import Collection, Mapping
 
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.transport import Address
-from quorumlog.wire.apis import APIS, BY_KEY
-from quorumlog.wire.codec import Frame, decode_response_values, encode_request_values, encode_values, read_whole
-from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.features import SOFTWARE_NAME, SOFTWARE_VERSION, Features, announced
-from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_rest
-from quorumlog.wire.kio_schemas import request_shape, response_shape
-from quorumlog.wire.sasl import SASL_VERSIONS
-from quorumlog.wire.schema import Shape, Values
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, read_rest
+from quorumlog.wire.format.kio_schemas import request_shape, response_shape
+from quorumlog.wire.format.schema import Shape, Values
+from quorumlog.wire.protocol.apis import APIS, BY_KEY
+from quorumlog.wire.protocol.codec import (
+    Frame,
+    decode_response_values,
+    encode_request_values,
+    encode_values,
+    read_whole,
+)
+from quorumlog.wire.protocol.features import SOFTWARE_NAME, SOFTWARE_VERSION, Features, announced
+from quorumlog.wire.protocol.sasl import SASL_VERSIONS
 
 OLDEST, NEWEST = 0, 4
 OUR_VERSION = 3  # of our own requests: the first with tags

@@ -13,9 +13,9 @@ from quorumlog.messages.produce import (
     ProduceTopicResponse,
 )
 from quorumlog.wire.convert.produce import FIRST_WITH_TOPIC_IDS
-from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
-from quorumlog.wire.plain.form import FastPath, Unusual, count, no_tags, topic_head, uvarint, write_topic_head
+from quorumlog.wire.fast.form import FastPath, Unusual, count, no_tags, topic_head, uvarint, write_topic_head
+from quorumlog.wire.format.cursor import MAX_ELEMENTS
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 OLDEST = 9
 _REQUEST = struct.Struct(">Bhi")  # no transactional id, acks, timeout

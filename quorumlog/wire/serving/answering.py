@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from quorumlog.messages.buffer import Buffer
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.limits import WireLimits
 
 
 class Running(Protocol):

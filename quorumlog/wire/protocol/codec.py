@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 
 from quorumlog.messages.buffer import Buffer
 from quorumlog.slices import Pace, Sliced, at_once
-from quorumlog.wire.apis import Api
 from quorumlog.wire.convert.refusal import REFUSALS
-from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import FrameWriter
-from quorumlog.wire.header import (
+from quorumlog.wire.fast.form import NEEDS_SCHEMA
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import FrameWriter
+from quorumlog.wire.format.header import (
     RequestHeader,
     read_response_header,
     read_rest,
     write_request_header,
     write_response_header,
 )
-from quorumlog.wire.plain.form import NEEDS_SCHEMA
-from quorumlog.wire.schema import Shape, Values
+from quorumlog.wire.format.schema import Shape, Values
+from quorumlog.wire.protocol.apis import Api
 
 Frame = list[Buffer]
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.slices import UNITS_A_SLICE
-from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
+from quorumlog.wire.format.cursor import MAX_ELEMENTS
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 UUID_BYTES = 16
 UVARINT_MAX_BITS = 28  # four bytes: larger numbers than a frame has bytes

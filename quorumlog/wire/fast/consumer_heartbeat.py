@@ -15,8 +15,7 @@ from quorumlog.messages.groups import (
     TopicIdPartitions,
 )
 from quorumlog.wire.convert.consumer_groups import FIRST_WITH_MEMBERS_OWN_ID, told_as
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
-from quorumlog.wire.plain.form import (
+from quorumlog.wire.fast.form import (
     UUID_BYTES,
     FastPath,
     Unusual,
@@ -29,6 +28,7 @@ from quorumlog.wire.plain.form import (
     write_nullable_text,
     write_text,
 )
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 OLDEST = 0
 FIRST_WITH_REGEX = FIRST_WITH_MEMBERS_OWN_ID

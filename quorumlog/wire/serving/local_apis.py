@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.rpc.transport import Address
-from quorumlog.wire import sasl, versions
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.cursor import Cursor, Unsupported
-from quorumlog.wire.features import Features
-from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader
+from quorumlog.wire.format.cursor import Cursor, Unsupported
+from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
+from quorumlog.wire.protocol import sasl, versions
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.features import Features
 
 LOCAL_APIS = (API_VERSIONS_KEY, sasl.HANDSHAKE_KEY, sasl.AUTHENTICATE_KEY)
 

@@ -22,7 +22,7 @@ from quorumlog.messages.admin import (
 )
 from quorumlog.messages.common import FeatureRange
 from quorumlog.wire.convert.mirror import from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 METADATA_VERSION = "metadata.version"
 ON_WIRE = "quorumlog.metadata.version"

@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 # Letter of `struct` for each type of fixed width. Times are in milliseconds; a uuid is its 16 bytes.
 FIXED = {

@@ -12,13 +12,20 @@ from hypothesis import strategies as st
 from quorumlog.messages import common, fetch, groups, produce
 from quorumlog.messages.buffer import Pieces
 from quorumlog.slices import UNITS_A_SLICE
-from quorumlog.wire.apis import BY_REQUEST, Api
-from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_response, encode_request, encode_response
-from quorumlog.wire.cursor import MAX_ELEMENTS, Cursor, Malformed
-from quorumlog.wire.frame_parts import LENGTH_BYTES, FrameWriter
-from quorumlog.wire.header import RequestHeader, read_fixed
-from quorumlog.wire.plain import classic_groups
-from quorumlog.wire.plain.form import NEEDS_SCHEMA, UVARINT_MAX_BITS, uvarint
+from quorumlog.wire.fast import classic_groups
+from quorumlog.wire.fast.form import NEEDS_SCHEMA, UVARINT_MAX_BITS, uvarint
+from quorumlog.wire.format.cursor import MAX_ELEMENTS, Cursor, Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import BY_REQUEST, Api
+from quorumlog.wire.protocol.codec import (
+    Frame,
+    WireRequest,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
 from tests.parts import few
 
 APIS = (

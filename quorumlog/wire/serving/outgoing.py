@@ -18,8 +18,8 @@ from collections.abc import Callable
 from itertools import chain, islice
 
 from quorumlog.messages.buffer import Buffer
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.limits import PIECE_BYTES
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.limits import PIECE_BYTES
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 

@@ -20,9 +20,9 @@ from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
 from quorumlog.slices import Pace, Sliced
-from quorumlog.wire.cursor import Cursor, Malformed
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
-from quorumlog.wire.primitives import COMPACT, FIXED, LONG, SHORT, Lengths, blob, text
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
+from quorumlog.wire.format.primitives import COMPACT, FIXED, LONG, SHORT, Lengths, blob, text
 
 Values = dict[str, Any]
 Read = Callable[[Cursor], Any]

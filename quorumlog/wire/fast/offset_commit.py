@@ -22,8 +22,7 @@ from quorumlog.wire.convert.group_offsets import (
     FIRST_WITH_TOPIC_IDS,
     FIRST_WITH_UNKNOWN_GROUPS,
 )
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
-from quorumlog.wire.plain.form import (
+from quorumlog.wire.fast.form import (
     FastPath,
     Unusual,
     bounded,
@@ -37,6 +36,7 @@ from quorumlog.wire.plain.form import (
     write_text,
     write_topic_head,
 )
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 OLDEST = 8
 _GENERATION = struct.Struct(">i")

@@ -15,9 +15,7 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.wire.convert.fetch import FIRST_WITH_REPLICA_STATE, FIRST_WITH_TOPIC_IDS, NO_REPLICA
-from quorumlog.wire.cursor import MAX_ELEMENTS
-from quorumlog.wire.frame_parts import FrameWriter, write_uvarint
-from quorumlog.wire.plain.form import (
+from quorumlog.wire.fast.form import (
     FastPath,
     Unusual,
     count,
@@ -28,6 +26,8 @@ from quorumlog.wire.plain.form import (
     write_text,
     write_topic_head,
 )
+from quorumlog.wire.format.cursor import MAX_ELEMENTS
+from quorumlog.wire.format.frame_writer import FrameWriter, write_uvarint
 
 OLDEST = 12
 _REPLICA_ID = struct.Struct(">i")

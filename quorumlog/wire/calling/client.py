@@ -18,9 +18,9 @@ from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import ORDERED, Address, Cancel, Identity, NotDelivered, OnEnded, RpcError
 from quorumlog.turn import Turn
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.limits import WireLimits
-from quorumlog.wire.socket_calls import Caller, PendingCall, SocketCalls
+from quorumlog.wire.calling.socket_calls import Caller, PendingCall, SocketCalls
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.limits import WireLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from importlib import import_module
 from typing import Any
 
 from quorumlog.ids import ZERO_UUID
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import FrameWriter
-from quorumlog.wire.primitives import COMPACT, FIXED, text
-from quorumlog.wire.schema import Shape, Step, shape_of
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import FrameWriter
+from quorumlog.wire.format.primitives import COMPACT, FIXED, text
+from quorumlog.wire.format.schema import Shape, Step, shape_of
 
 OWN_TAG = 0x716C  # of each of them, since each message has one
 

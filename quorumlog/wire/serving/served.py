@@ -27,21 +27,28 @@ from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.slices import Sliced
 from quorumlog.turn import in_turns
-from quorumlog.wire import local_apis, sasl, versions
-from quorumlog.wire.answering import Answering, Slot
-from quorumlog.wire.apis import BY_KEY, Api
-from quorumlog.wire.codec import Frame, WireRequest, decode_request, decode_request_sliced, encode_response_sliced
-from quorumlog.wire.connection_proof import ConnectionProof
-from quorumlog.wire.connection_state import ConnectionState, Happened, Phase, Sending
-from quorumlog.wire.cursor import Cursor, Malformed, Unsupported
-from quorumlog.wire.framing import FrameReader
-from quorumlog.wire.header import FIXED, RequestHeader, read_fixed
-from quorumlog.wire.local_apis import LOCAL_APIS
-from quorumlog.wire.outgoing import Outgoing, writer_of
-from quorumlog.wire.taskless import TasklessHandler
+from quorumlog.wire.format.cursor import Cursor, Malformed, Unsupported
+from quorumlog.wire.format.framing import FrameReader
+from quorumlog.wire.format.header import FIXED, RequestHeader, read_fixed
+from quorumlog.wire.protocol import sasl, versions
+from quorumlog.wire.protocol.apis import BY_KEY, Api
+from quorumlog.wire.protocol.codec import (
+    Frame,
+    WireRequest,
+    decode_request,
+    decode_request_sliced,
+    encode_response_sliced,
+)
+from quorumlog.wire.serving import local_apis
+from quorumlog.wire.serving.answering import Answering, Slot
+from quorumlog.wire.serving.connection_proof import ConnectionProof
+from quorumlog.wire.serving.connection_state import ConnectionState, Happened, Phase, Sending
+from quorumlog.wire.serving.local_apis import LOCAL_APIS
+from quorumlog.wire.serving.outgoing import Outgoing, writer_of
+from quorumlog.wire.serving.taskless import TasklessHandler
 
 if TYPE_CHECKING:
-    from quorumlog.wire.server import Serving
+    from quorumlog.wire.serving.server import Serving
 
 
 _log = logging.getLogger(__name__)
