@@ -9,7 +9,7 @@ from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.method import Method
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.services import METHODS
-from quorumlog.rpc.chunk_codec import decode_chunk, encode_chunk
+from quorumlog.rpc.convert.chunk_codec import decode_chunk, encode_chunk
 from quorumlog.rpc.convert.codec import Codec
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.transport import ORDERED

@@ -122,7 +122,7 @@ class RoutingTransport:
     def _by_grpc(self) -> Transport:
         """Made when first needed: gRPC takes longer to load than to connect, and a reader by the lane needs none."""
         if self._grpc is None:
-            from quorumlog.rpc.grpc_transport import GrpcTransport
+            from quorumlog.rpc.grpc.transport import GrpcTransport
 
             self._grpc = GrpcTransport(self._identity, on_crash=self._on_crash, random_bytes=self._random_bytes)
         return self._grpc

@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Collection
 
 from quorumlog.nursery import OnCrash
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.probe import try_connect
+from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection

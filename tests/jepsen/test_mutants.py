@@ -117,10 +117,10 @@ NOT_OF_THE_SWARM = (
     "quorumlog/client/arrow_split.py",  # its producers send no tables
     "server/quorumlog_server/config/named_addresses.py",  # its network has no sockets
     "server/quorumlog_server/edge/real_edges.py",
-    "quorumlog/rpc/grpc_client.py",
-    "quorumlog/rpc/grpc_server.py",
-    "quorumlog/rpc/grpc_stream.py",
-    "quorumlog/rpc/local_connection.py",
+    "quorumlog/rpc/grpc/client.py",
+    "quorumlog/rpc/grpc/server.py",
+    "quorumlog/rpc/grpc/stream.py",
+    "quorumlog/rpc/serving/local_connection.py",
     "quorumlog/testing/processes.py",  # its nodes are no processes
     "quorumlog/wire/routing.py",
 )

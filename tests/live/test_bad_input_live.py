@@ -45,7 +45,7 @@ from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, headers, seal
 from quorumlog.records.plain import encode_batch
 from quorumlog.records.record import Record
 from quorumlog.rpc.convert.services import CODECS
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.ports import HOST

@@ -28,7 +28,7 @@ from quorumlog.messages.produce import ProducePartition, ProduceRequest, Produce
 from quorumlog.records.batch import headers
 from quorumlog.records.plain import decode_batch, encode_batch
 from quorumlog.records.record import Record
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, RpcError
 from quorumlog.testing.ports import PortPicker
 from quorumlog_server.config.config import load

@@ -21,8 +21,8 @@ from quorumlog.proof.keys import keys_of
 from quorumlog.proof.scram_client import ScramClient
 from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
-from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.turn import Turn
 from quorumlog.wire.format.framing import SCRATCH_BYTES

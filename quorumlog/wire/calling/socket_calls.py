@@ -18,9 +18,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
+from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.calls import expects_answer, failure
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.timed_call import TimedCall
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, NotServed, OnEnded, OutcomeUnknown
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.sending import send

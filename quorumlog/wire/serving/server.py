@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from quorumlog.nursery import Nursery, OnCrash
-from quorumlog.rpc.bind import why_not_bound
-from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.bind import why_not_bound
+from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice

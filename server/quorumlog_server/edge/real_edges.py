@@ -19,9 +19,9 @@ from quorumlog.live_settings import (
     RECOVERY_THREADS,
     connections_of_listener,
 )
-from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_standard import HealthSource, always_serving
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.standard import HealthSource, always_serving
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Listener, Transport
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice

@@ -18,7 +18,7 @@ from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import BY_REQUEST, expects_answer
 from quorumlog.rpc.closing import Closing
-from quorumlog.rpc.dispatch import Dispatch, Reply
+from quorumlog.rpc.serving.dispatch import Dispatch, Reply
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown
 
 

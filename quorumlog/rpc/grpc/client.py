@@ -21,12 +21,12 @@ from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import Metadata, to_metadata
+from quorumlog.rpc.calling.prover import Ask, Prover, TakesNoProof
 from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call, expects_answer, failure
 from quorumlog.rpc.clear_secret import Pairs
 from quorumlog.rpc.closing import Closing
-from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_stream import GrpcStream, Opened, Rpc
-from quorumlog.rpc.prover import Ask, Prover, TakesNoProof
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.stream import GrpcStream, Opened, Rpc
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
 
 READY = grpc.ChannelConnectivity.READY

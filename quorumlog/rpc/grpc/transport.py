@@ -9,15 +9,15 @@ from collections.abc import Callable
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc import clear_secret
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.gate import Gate
-from quorumlog.rpc.grpc_client import GrpcConnection
-from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_server import GrpcServer, serve
-from quorumlog.rpc.grpc_standard import HealthSource, always_serving
-from quorumlog.rpc.probe import ask_who, try_connect
+from quorumlog.rpc.calling.probe import ask_who, try_connect
+from quorumlog.rpc.calling.prover import Ask, Prover
+from quorumlog.rpc.grpc.client import GrpcConnection
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.server import GrpcServer, serve
+from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.prover import Ask, Prover
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 
 _log = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ import grpc
 from quorumlog.errors import ApiError
 from quorumlog.nursery import Nursery
 from quorumlog.proof.call_proof import StreamProof
+from quorumlog.rpc.calling.ordered_calls import OrderedCall, OrderedCalls
 from quorumlog.rpc.calls import Call
-from quorumlog.rpc.ordered_calls import OrderedCall, OrderedCalls
 from quorumlog.rpc.transport import NotDelivered, NotServed, OutcomeUnknown, RpcError
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes

@@ -12,7 +12,7 @@ from collections import deque
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.calls import Call
-from quorumlog.rpc.dispatch import Answer, Dispatch, PeerContext
+from quorumlog.rpc.serving.dispatch import Answer, Dispatch, PeerContext
 
 MAX_HANDLED_REQUESTS = 256  # per stream
 MAX_HANDLED_CHUNKS = 16  # per stream of chunks: each may be answered with `dispatch.MAX_FETCHED_BYTES`

@@ -12,8 +12,8 @@ from quorumlog.proof.server_sessions import Replayed, ServerSessions, StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, Shown
 from quorumlog.rpc.clear_secret import admit
-from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.dispatch import Dispatch
 
 
 class Entry(NamedTuple):

@@ -22,14 +22,14 @@ from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.proof.server_sessions import Replayed, StaleProof
 from quorumlog.rpc import prove_method
-from quorumlog.rpc.bind import why_not_bound
 from quorumlog.rpc.caller import Caller, host_of, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
-from quorumlog.rpc.dispatch import Dispatch, PeerContext
-from quorumlog.rpc.gate import Gate
-from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_standard import SERVICES, HealthSource, add_health, add_reflection
-from quorumlog.rpc.ordered_answers import OrderedAnswers
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_reflection
+from quorumlog.rpc.serving.bind import why_not_bound
+from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
+from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
 
 _log = logging.getLogger(__name__)

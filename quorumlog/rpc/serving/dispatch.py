@@ -24,10 +24,10 @@ from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest
 from quorumlog.messages.method import Method
 from quorumlog.messages.services import METHODS
 from quorumlog.nursery import OnCrash
-from quorumlog.rpc.access import refuse_caller, refuse_request
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.serving.access import refuse_caller, refuse_request
 from quorumlog.rpc.transport import Handler, Identity, Listener
 from quorumlog.turn import in_turns
 
