@@ -32,7 +32,6 @@ from quorumlog.messages.transactions import (
     WrittenMarker,
 )
 from quorumlog.nursery import Nursery
-from quorumlog.records.batch import headers
 from quorumlog.records.coordinator import TRANSACTION_TYPES, encode_key
 from quorumlog.records.coordinator.transactions import (
     TransactionKey,
@@ -40,6 +39,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionStatus,
     TransactionValue,
 )
+from quorumlog.records.format.batch import headers
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.transaction_config import TransactionConfig
 from quorumlog.turn import Turn

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from differential.step import NO_ID, Batch, Ref, Values
-from quorumlog.records.batch import Codec
+from quorumlog.records.format.batch import Codec
 
 EPOCH_MS = 1_700_000_000_000  # of the first record; both sides get the same times
 SESSION = "session"  # the label of the fetch session of a sequence

@@ -109,8 +109,8 @@ NOT_OF_THE_SWARM = (
     "quorum/quorumlog_quorum/offline/lost_majority.py",  # only an operator's command recovers a lost majority
     "quorumlog/client/fetch_position.py",  # its readers do not leave out aborted transactions
     "quorumlog/client/link.py",  # its clients name no cluster
-    "quorumlog/records/compression.py",  # its producers do not compress
-    "quorumlog/records/legacy.py",  # its producers send no old message formats
+    "quorumlog/records/format/compression.py",  # its producers do not compress
+    "quorumlog/records/format/legacy.py",  # its producers send no old message formats
     "broker/quorumlog_broker/fetch/chunk_stream.py",  # its readers stream at its end only, when nothing fails
     "quorumlog/chunk_place.py",
     "quorumlog/client/chunk_stream.py",

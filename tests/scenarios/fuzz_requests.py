@@ -19,8 +19,8 @@ from quorumlog.messages.admin import (
     PartitionCursor,
 )
 from quorumlog.messages.produce import ProduceRequest
-from quorumlog.records.batch import CRC_POSITION, CRC_START
-from quorumlog.records.plain import encode_batch
+from quorumlog.records.format.batch import CRC_POSITION, CRC_START
+from quorumlog.records.rowwise.plain import encode_batch
 from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
 from quorumlog.wire.protocol.apis import APIS
 from tests.scenarios import asking

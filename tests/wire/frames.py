@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple, get_args, get_origin
 
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
 from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, write_request_header
 from quorumlog.wire.format.kio_schemas import request_shape

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader
-from quorumlog.records.record_check import MAX_FAULTS, InvalidRecord, RecordFault, RecordRules, may_break_times
+from quorumlog.records.format.batch import NO_TIMESTAMP, BatchHeader
+from quorumlog.records.validation.record_check import (
+    MAX_FAULTS,
+    InvalidRecord,
+    RecordFault,
+    RecordRules,
+    may_break_times,
+)
 from quorumlog.topic_config import TOPIC_CONFIGS, TopicConfig
 
 LEAST_SEGMENT_BYTES = TOPIC_CONFIGS["segment.bytes"].minimum

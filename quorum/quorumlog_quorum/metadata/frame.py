@@ -45,7 +45,7 @@ from quorumlog.messages.metadata_records import (
     UnregisterControllerRecord,
     UserScramCredentialRecord,
 )
-from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
+from quorumlog.records.format.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert import metadata_records as convert
 from quorumlog.rpc.convert.parsing import parse_with_unknown
 from quorumlog.rpc.pb import metadata_records_pb2 as pb

@@ -25,7 +25,7 @@ from quorumlog.cluster_incarnation import ClusterIncarnation, parse_incarnation
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.metadata_records import AbortTransactionRecord, ClusterIncarnationRecord, ProducerIdsRecord
 from quorumlog.records.control import ControlRecord, KRaftVersion, LeaderChange, Voter, Voters, control_batch
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record

@@ -25,7 +25,7 @@ from quorumlog.messages.produce import (
     ProduceTopicResponse,
     RecordError,
 )
-from quorumlog.records.record_check import InvalidRecord
+from quorumlog.records.validation.record_check import InvalidRecord
 from quorumlog.rpc.transport import Context
 from quorumlog_broker.api.endpoints import leader_endpoints
 from quorumlog_broker.api.handlers.limits import check_topic_count

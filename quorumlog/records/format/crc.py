@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import crcmod.predefined as crcmod_predefined
 
-from quorumlog.records.buffers import Buffer
+from quorumlog.records.format.buffers import Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

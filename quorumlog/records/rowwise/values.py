@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorumlog.ids import Epoch, Offset
-from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, seal
-from quorumlog.records.record import value_alone
+from quorumlog.records.format.batch import NO_PRODUCER, NO_SEQUENCE, seal
+from quorumlog.records.format.record import value_alone
 
 
 def encode_values(values: Sequence[bytes], offset: Offset, epoch: Epoch, timestamp_ms: int) -> bytes:

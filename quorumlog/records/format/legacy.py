@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from quorumlog.ids import NO_EPOCH
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     CODEC_MASK,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
@@ -32,14 +32,14 @@ from quorumlog.records.batch import (
     Codec,
     seal,
 )
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
-from quorumlog.records.corrupt import CorruptRecords, TruncatedRecords
-from quorumlog.records.record import Fields, write_fields
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
+from quorumlog.records.format.corrupt import CorruptRecords, TruncatedRecords
+from quorumlog.records.format.record import Fields, write_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 SMALLEST = (14, 22)  # sizes after the size field, by magic: an entry with a null key and a null value
 CHECKED_FROM = 16  # the checksum covers from the magic on
@@ -203,8 +203,8 @@ def in_format_2(
 
 # The lz4 frames of format 0, whose header checksum Kafka computed over too many bytes (KIP-57). A frame: magic u32,
 # flags, block size, [content size u64], header checksum, blocks. The checksum is the second byte of xxHash32 of what
-# lies between the magic and itself; Kafka's old one was computed with the magic, and libraries refuse it. Source: the
-# LZ4 frame description and the xxHash specification.
+# lies between the magic and itself; Kafka's old one was computed with the magic, and libraries refuse it. Source of
+# both formats: the LZ4 frame description and the xxHash specification.
 _MAGIC_BYTES = 4
 _HAS_CONTENT_SIZE = 0x08  # of the flags
 _P1, _P2, _P3, _P4, _P5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_EPOCH, Epoch
-from quorumlog.records.batch import BATCH_OVERHEAD, Codec, header_bytes
-from quorumlog.records.compression import compress
-from quorumlog.records.plain import attributes_of, check_timestamps
-from quorumlog.records.record import RecordHeaders, write_fields
+from quorumlog.records.format.batch import BATCH_OVERHEAD, Codec, header_bytes
+from quorumlog.records.format.compression import compress
+from quorumlog.records.format.record import RecordHeaders, write_fields
+from quorumlog.records.rowwise.plain import attributes_of, check_timestamps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     BATCH_OVERHEAD,
     CODEC_MASK,
     CONTROL,
@@ -25,10 +25,10 @@ from quorumlog.records.batch import (
     headers,
     verify_crc,
 )
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 
 if TYPE_CHECKING:
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 _MAGIC_POSITION = LOG_OVERHEAD + 4
 _NO_CODEC, _LAST_CODEC = int(Codec.NONE), int(max(Codec))

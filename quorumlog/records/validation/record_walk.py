@@ -14,7 +14,7 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from quorumlog.records.varint import VARLONG_BYTES, Malformed, read_varint
+from quorumlog.records.format.varint import VARLONG_BYTES, Malformed, read_varint
 from quorumlog.slices import Sliced
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import zlib
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from quorumlog.records.batch import Codec
+from quorumlog.records.format.batch import Codec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 DEFAULT_MAX_DECOMPRESSED_BYTES = 128 * 1024 * 1024
 

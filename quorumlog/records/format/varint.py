@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 VARINT_BYTES = 5  # longest int32
 VARLONG_BYTES = 10  # longest int64

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     BATCH_OVERHEAD,
     CONTROL,
     DELETE_HORIZON,
@@ -21,16 +21,16 @@ from quorumlog.records.batch import (
     Codec,
     seal,
 )
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.legacy import decode_entry
-from quorumlog.records.record import Fields, Record, read_record, write_record
-from quorumlog.records.varint import Malformed
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, compress, decompress
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.legacy import decode_entry
+from quorumlog.records.format.record import Fields, Record, read_record, write_record
+from quorumlog.records.format.varint import Malformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 MAX_TIMESTAMP_MS = 2**63 - 2  # so that the difference of any two timestamps, -1 included, fits in 64 bits
 

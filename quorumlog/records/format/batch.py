@@ -14,13 +14,13 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.records.corrupt import CorruptRecords, TruncatedRecords
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.corrupt import CorruptRecords, TruncatedRecords
+from quorumlog.records.format.crc import crc32c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 MAGIC = 2
 LOG_OVERHEAD = 12  # bytes of base offset and length; the length field does not count them
@@ -157,7 +157,7 @@ def parse_header(buf: Buffer, position: int = 0) -> BatchHeader:
 
 
 def _parse_old(buf: Buffer, position: int) -> BatchHeader:
-    from quorumlog.records.legacy import parse_entry
+    from quorumlog.records.format.legacy import parse_entry
 
     return parse_entry(buf, position)
 
@@ -221,7 +221,7 @@ def verify_crc(buf: Buffer, header: BatchHeader) -> None:
     """Raises CorruptRecords unless the batch's bytes match the checksum in its header."""
     assert header.end <= len(buf), "the header belongs to another buffer"
     if header.magic < MAGIC:
-        from quorumlog.records.legacy import verify_entry
+        from quorumlog.records.format.legacy import verify_entry
 
         return verify_entry(buf, header)
     got = crc32c(memoryview(buf)[header.position + CRC_START : header.end])

@@ -16,9 +16,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import BATCH_OVERHEAD, NO_TIMESTAMP, BatchHeader, Codec
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, decompressed_pieces
-from quorumlog.records.record_walk import (
+from quorumlog.records.format.batch import BATCH_OVERHEAD, NO_TIMESTAMP, BatchHeader, Codec
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, BadCompression, decompressed_pieces
+from quorumlog.records.format.varint import VARINT_BYTES, Malformed, read_varint
+from quorumlog.records.validation.record_walk import (
     HEADERS_PER_STEP,
     NO_LEAST,
     NO_MOST,
@@ -26,13 +27,12 @@ from quorumlog.records.record_walk import (
     unusual_record,
     walk_usual,
 )
-from quorumlog.records.varint import VARINT_BYTES, Malformed, read_varint
 from quorumlog.slices import Sliced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 SLICE_BYTES = 1024 * 1024  # looked at between two steps
 PIECE_COST_BYTES = 1024  # a decompressed piece counts for at least so much, also if it is empty

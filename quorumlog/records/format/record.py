@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from quorumlog.ids import Offset
-from quorumlog.records.varint import VARLONG_BYTES, Malformed, read_varint, write_varint
+from quorumlog.records.format.varint import VARLONG_BYTES, Malformed, read_varint, write_varint
 
 if TYPE_CHECKING:
-    from quorumlog.records.buffers import Buffer
+    from quorumlog.records.format.buffers import Buffer
 
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
 Fields = tuple[Offset, int, bytes | None, bytes | None, RecordHeaders]  # a Record's, in its order

@@ -6,8 +6,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, TypeVar
 
 from quorumlog.ids import UUID_BYTES, Uuid
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.varint import Malformed, read_uvarint, write_uvarint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,9 +11,14 @@ import zlib
 from collections.abc import Callable
 from typing import Protocol
 
-from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, Codec, with_payload
-from quorumlog.records.buffers import Buffer
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, GZIP_WINDOW, compress, decompressed_pieces
+from quorumlog.records.format.batch import BATCH_OVERHEAD, BatchHeader, Codec, with_payload
+from quorumlog.records.format.buffers import Buffer
+from quorumlog.records.format.compression import (
+    DEFAULT_MAX_DECOMPRESSED_BYTES,
+    GZIP_WINDOW,
+    compress,
+    decompressed_pieces,
+)
 from quorumlog.slices import Sliced
 
 SLICE_BYTES = 64 * 1024  # compressed between two steps

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BATCH_OVERHEAD, MAGIC, MIN_RECORD_BYTES, BatchHeader, Codec
-from quorumlog.records.buffers import Buffer
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.plain import iter_batch, records_payload
-from quorumlog.records.record import read_record
-from quorumlog.records.varint import Malformed
+from quorumlog.records.format.batch import BATCH_OVERHEAD, MAGIC, MIN_RECORD_BYTES, BatchHeader, Codec
+from quorumlog.records.format.buffers import Buffer
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.record import read_record
+from quorumlog.records.format.varint import Malformed
+from quorumlog.records.rowwise.plain import iter_batch, records_payload
 
 SAFE_TIMESTAMP_BYTES = 8  # a delta of so many bytes cannot overflow a base nearer to 0 than the next
 SAFE_BASE_TIMESTAMP = 2**62
