@@ -1,5 +1,6 @@
 """Record batches: the batch headers that brokers handle, and the plain codec. Imports neither numpy nor Arrow.
 
+`format/` has the bytes, `rowwise/` the plain codec, `validation/` what a broker does with a produced batch.
 The columnar codec is `quorumlog.records.columnar` (extra `[arrow]`). Only code that needs columns imports it.
 """
 

@@ -1,7 +1,7 @@
 """Fetch, written out because every batch passes here.
 
 From version 13 on topics have ids instead of names. A follower names itself in `replica_id` before version 15, and in
-the tagged `replica_state` from then on; whether it may is checked where both wires check it (rpc/access).
+the tagged `replica_state` from then on; whether it may is checked where both wires check it (rpc/serving/access).
 """
 
 from __future__ import annotations

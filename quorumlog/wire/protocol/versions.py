@@ -2,7 +2,7 @@
 
 An unknown version of ApiVersions itself is answered in version 0 with UNSUPPORTED_VERSION and the list, so that the
 client can go on (KIP-511). To quorumlog's own clients the answer also names the node's gRPC address, in a tag that
-others skip (`kio_schemas.py`): there they find the APIs that the lane does not carry.
+others skip (`format/kio_schemas.py`): there they find the APIs that the lane does not carry.
 """
 
 from __future__ import annotations
