@@ -31,7 +31,6 @@ from quorumlog.messages.transactions import (
     WrittenMarker,
 )
 from quorumlog.nursery import Nursery
-from quorumlog.records.batch import headers
 from quorumlog.records.coordinator import TRANSACTION_TYPES, encode_key
 from quorumlog.records.coordinator.transactions import (
     TransactionKey,
@@ -39,6 +38,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionStatus,
     TransactionValue,
 )
+from quorumlog.records.format.batch import headers
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.topic_name import TRANSACTION_STATE

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from bench.measuring.report import Report, Row, print_heading
 from quorumlog.records import Codec, Record, encode_batch, headers, validate_produced
-from quorumlog.records.record_check import check_records
+from quorumlog.records.validation.record_check import check_records
 
 BATCH_BYTES = 256 * 1024
 RECORD_BYTES = (1024, 100)

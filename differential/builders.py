@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from differential.step import NO_ID, Batch, Ref, Values
-from quorumlog.records.batch import Codec
+from quorumlog.records.format.batch import Codec
 
 EPOCH_MS = 1_700_000_000_000  # of the first record; both sides get the same times
 SESSION = "session"  # the label of the fetch session of a sequence
@@ -177,7 +177,7 @@ def list_offsets(world: World) -> Values:
         time = world.rng.choice((-1, -2, -3, -4, -5, EPOCH_MS, EPOCH_MS + 15, EPOCH_MS * 2, -6))
         return {"partition_index": world.partition(), "current_leader_epoch": world.epoch(), "timestamp": time}
 
-    # Without an id, which Kafka's message does not have: only we would obey it (quorumlog/wire/own_tags.py).
+    # Without an id, which Kafka's message does not have: only we would obey it (quorumlog/wire/format/kio_schemas.py).
     topics = [{"name": topic["name"], "partitions": topic["partitions"]} for topic in topics_of(world, one)]
     return {"replica_id": -1, "isolation_level": world.rng.choice((0, 1)), "topics": topics, "timeout": 3_000}
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from differential.builders import EPOCH_MS, STRANGER
 from differential.conversation import Answer
 from differential.step import NO_ID, Book, Step
-from quorumlog.records.batch import BATCH_OVERHEAD, headers
-from quorumlog.records.compression import BadCompression, decompress
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.record import read_record
-from quorumlog.records.varint import Malformed
+from quorumlog.records.format.batch import BATCH_OVERHEAD, headers
+from quorumlog.records.format.compression import BadCompression, decompress
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.record import read_record
+from quorumlog.records.format.varint import Malformed
 
 # What names an element of an array, the first ones that it has. Two of one name are told apart by their places.
 NAMING = (

@@ -11,11 +11,11 @@ import time
 from typing import Any
 
 from differential.step import Step, Values
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.codec import decode_response_values, encode_request_values
-from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader
-from quorumlog.wire.kio_schemas import request_shape, response_shape
-from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.format.cursor import Malformed
+from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
+from quorumlog.wire.format.kio_schemas import request_shape, response_shape
+from quorumlog.wire.protocol.apis import APIS
+from quorumlog.wire.protocol.codec import decode_response_values, encode_request_values
 
 CLOSED = "<the connection was closed>"
 SILENT = "<no answer>"

@@ -12,10 +12,9 @@ from typing import Any
 
 from differential.builders import NOBODY, STRANGE_ID, World
 from differential.step import Batch, Book, Ref, Values
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
-from quorumlog.wire.kio_schemas import request_shape
-from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.kio_schemas import request_shape
 
 # Waits: a huge one would only be waited for. The numbers of real nodes would be obeyed. At an unknown operation Kafka's
 # controller gives up its leadership, and all else fails for a while; at a subscription that it cannot read its
@@ -37,10 +36,10 @@ Place = tuple[Any, ...]  # names of fields and positions in arrays, from the out
 
 def fields_of(api: str, version: int, values: Values) -> Values | None:
     """The request as its version has it, with each field that it has. None: it cannot be written."""
-    shape, parts = request_shape(api, version), Parts()
+    shape, writer = request_shape(api, version), FrameWriter()
     try:
-        shape.write(parts, Book().resolve(values))
-        data = b"".join(bytes(part) for part in parts.frame())[LENGTH_BYTES:]
+        shape.write(writer, Book().resolve(values))
+        data = b"".join(bytes(part) for part in writer.frame())[LENGTH_BYTES:]
         return shape.read(Cursor(memoryview(data)))
     except (struct.error, Malformed, AttributeError, TypeError):  # a text where an array belongs
         return None

@@ -14,7 +14,7 @@ from differential.builders import BUILDERS, NODE, STRANGER, World
 from differential.conversation import Versions
 from differential.odd import with_odd_value
 from differential.step import Batch, Ref, Step, Values
-from quorumlog.records.batch import Codec
+from quorumlog.records.format.batch import Codec
 
 STORY_CALLS = 60
 WALK_CALLS = 6  # of each version

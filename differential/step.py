@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from quorumlog.records.batch import LOG_APPEND_TIME, NO_SEQUENCE, TRANSACTIONAL, Codec, seal
-from quorumlog.records.compression import compress
-from quorumlog.records.record import Record, write_record
+from quorumlog.records.format.batch import LOG_APPEND_TIME, NO_SEQUENCE, TRANSACTIONAL, Codec, seal
+from quorumlog.records.format.compression import compress
+from quorumlog.records.format.record import Record, write_record
 
 Values = dict[str, Any]
 NO_ID = bytes(16)

@@ -16,7 +16,7 @@ from differential.compare import ABSENT, METADATA_TOPIC, NAMING, Difference
 from differential.conversation import CLOSED, NOTHING, SILENT, codes_of
 from differential.odd import tailed
 from differential.step import NO_ID, Batch, Step
-from quorumlog.records.batch import CONTROL, LOG_APPEND_TIME, Codec
+from quorumlog.records.format.batch import CONTROL, LOG_APPEND_TIME, Codec
 from quorumlog.topic_name import collision_key
 
 Asked = Callable[[Step, Difference], bool]

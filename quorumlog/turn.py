@@ -76,8 +76,8 @@ class Turn:
 
 
 class Signal(asyncio.Future[None]):
-    """Something that one coroutine waits for. A coroutine without a task (quorumlog/wire/taskless.py) goes on when
-    the callback that fires the signal ends.
+    """Something that one coroutine waits for. A coroutine without a task (quorumlog/wire/serving/taskless.py) goes on
+    when the callback that fires the signal ends.
 
     resume: set by what runs the coroutine; None: the coroutine is a task's, and goes on as after any future.
     """

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench.measuring.report import Row
 from quorumlog.records import Record, encode_batch, headers, verify_crc
-from quorumlog.records.batch import BATCH_OVERHEAD, parse_header
+from quorumlog.records.format.batch import BATCH_OVERHEAD, parse_header
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches

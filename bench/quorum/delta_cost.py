@@ -14,7 +14,7 @@ import time
 from bench.measuring.report import Row
 from bench.quorum.snapshot_start import BROKERS, EPOCH, records_of
 from quorumlog.messages.metadata_records import MetadataRecord, PartitionChangeRecord
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog.slices import Sliced
 from quorumlog_broker.replicas.reconciler import changes_of
 from quorumlog_quorum.metadata.delta import Delta

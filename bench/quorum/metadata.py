@@ -27,7 +27,7 @@ from bench.quorum.loader import Loader, Round
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import DescribeClusterRequest
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address
 from quorumlog.testing.layout import NodeFiles
 from quorumlog.testing.nodes import LocalNodes

@@ -13,9 +13,9 @@ from typing import Any
 from quorumlog.errors import ErrorCode
 from quorumlog.messages.admin import FindCoordinatorRequest
 from quorumlog.messages.groups import OffsetCommitPartition, OffsetCommitRequest, OffsetCommitTopic
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import WireRequest, decode_response, encode_request
-from quorumlog.wire.header import RequestHeader
+from quorumlog.wire.format.header import RequestHeader
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.codec import WireRequest, decode_response, encode_request
 
 RETRY_S = 0.02
 CORRELATION = 7

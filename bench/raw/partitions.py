@@ -20,8 +20,8 @@ from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest, Meta
 from quorumlog.messages.cluster import TopicQuery as Query
 from quorumlog.messages.fetch import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
 
 METADATA_VERSION, CREATE_VERSION, PRODUCE_VERSION, LIST_OFFSETS_VERSION = 12, 7, 9, 7
 CREATE_TIMEOUT_MS, WRITE_TIMEOUT_MS = 120_000, 30_000

@@ -37,7 +37,7 @@ from quorumlog.messages.transactions import (
     TxnOffsetCommitResponse,
 )
 from quorumlog.records import lay_out_rows
-from quorumlog.records.batch import TRANSACTIONAL
+from quorumlog.records.format.batch import TRANSACTIONAL
 from quorumlog.rpc.transport import NotDelivered, RpcError
 
 TV1, TV2 = 1, 2

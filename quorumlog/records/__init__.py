@@ -1,11 +1,12 @@
 """Record batches: the batch headers that brokers handle, and the plain codec. Imports neither numpy nor Arrow.
 
+`format/` has the bytes, `rowwise/` the plain codec, `validation/` what a broker does with a produced batch.
 The columnar codec is `quorumlog.records.columnar` (extra `[arrow]`). Only code that needs columns imports it.
 """
 
 from __future__ import annotations
 
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     BATCH_OVERHEAD,
     LOG_OVERHEAD,
     MAGIC,
@@ -23,16 +24,15 @@ from quorumlog.records.batch import (
     verify_crc,
     with_append_time,
 )
-from quorumlog.records.buffers import Buffer
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
-from quorumlog.records.corrupt import CorruptRecords, TruncatedRecords
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.buffers import Buffer
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from quorumlog.records.format.corrupt import CorruptRecords, TruncatedRecords
+from quorumlog.records.format.crc import crc32c
+from quorumlog.records.format.record import Record, RecordHeaders
 from quorumlog.records.partitioner import murmur2, partition_for_key
-from quorumlog.records.plain import decode_batch, decode_fields, encode_batch, iter_batch
-from quorumlog.records.produced import validate_produced
-from quorumlog.records.record import Record, RecordHeaders
-from quorumlog.records.rows import Row, lay_out_rows
-from quorumlog.records.unsealed import UnsealedBatch
+from quorumlog.records.rowwise.plain import decode_batch, decode_fields, encode_batch, iter_batch
+from quorumlog.records.rowwise.unsealed import Row, UnsealedBatch, lay_out_rows
+from quorumlog.records.validation.produced import validate_produced
 
 __all__ = [
     "BATCH_OVERHEAD",

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.ids import NO_EPOCH, UUID_BYTES, Epoch, NodeId, Offset, Uuid, format_uuid
-from quorumlog.records.batch import NO_PRODUCER
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.flexible import INT16, INT32, INT64, UINT16, Reader, Writer
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
+from quorumlog.records.format.batch import NO_PRODUCER
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.flexible import INT16, INT32, INT64, UINT16, Reader, Writer
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,5 +1,8 @@
 """gRPC, and the parts that all transports share.
 
+`transport.py` is the seam. `calls.py` is the table of calls, whose messages `convert/` turns into bytes; `serving/` and
+`calling/` are the two ends, the same for gRPC, the lane and the simulation; `grpc/` is gRPC over all of these.
+
 gRPC reads its environment variables once, when it is imported, and only modules of this package import it. Where they
 are not set already:
 

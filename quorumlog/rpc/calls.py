@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from quorumlog.errors import ApiError
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.method import Method
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.services import METHODS
-from quorumlog.rpc.chunk_codec import decode_chunk, encode_chunk
+from quorumlog.rpc.convert.chunk_codec import decode_chunk, encode_chunk
 from quorumlog.rpc.convert.codec import Codec
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.transport import ORDERED
@@ -55,3 +56,8 @@ assert {request for request, call in BY_REQUEST.items() if call.ordered} == ORDE
 def expects_answer(request: Any) -> bool:
     """False for acks=0 only. Both ends of a stream count answers by this rule, so only the request may decide."""
     return not (isinstance(request, ProduceRequest) and request.acks == NO_ACKS)
+
+
+def failure(method: Method, error: ApiError) -> Any:
+    """The error as a response of the method's type."""
+    return method.response(error_code=int(error.code), error_message=error.message)

@@ -14,7 +14,7 @@ ADDRESSES = "max.connections.per.ip.overrides"
 
 OF_LISTENER = number(
     CONNECTIONS, 10_000, 1, "Connections per listener for clients; a further one is closed at once."
-)  # the wire obeys it (`quorumlog.wire.limits`)
+)  # the wire obeys it (`quorumlog.wire.protocol.limits`)
 OVERRIDES = ConfigKey(
     name=ADDRESSES,
     kind=Kind.LIST,

@@ -37,11 +37,11 @@ from quorumlog.rpc.transport import (
     Transport,
 )
 from quorumlog.turn import Turn
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.client import WireConnection
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import ConnectionLimits, WireLimits
-from quorumlog.wire.socket_calls import SILENT
+from quorumlog.wire.calling.client import WireConnection
+from quorumlog.wire.calling.socket_calls import SILENT
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(
@@ -122,7 +122,7 @@ class RoutingTransport:
     def _by_grpc(self) -> Transport:
         """Made when first needed: gRPC takes longer to load than to connect, and a reader by the lane needs none."""
         if self._grpc is None:
-            from quorumlog.rpc.grpc_transport import GrpcTransport
+            from quorumlog.rpc.grpc.transport import GrpcTransport
 
             self._grpc = GrpcTransport(self._identity, on_crash=self._on_crash, random_bytes=self._random_bytes)
         return self._grpc

@@ -8,17 +8,17 @@ import os
 from collections.abc import Callable, Collection
 
 from quorumlog.nursery import OnCrash
-from quorumlog.rpc.dispatch import Dispatch
+from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.refusal import try_connect
+from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.turn import Turn
-from quorumlog.wire.client import WireConnection
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.framing import SCRATCH_BYTES
-from quorumlog.wire.limits import ConnectionLimits, NodeBytes, WireLimits
-from quorumlog.wire.outgoing import SendTurns
-from quorumlog.wire.server import Serving, WireServer, serve
+from quorumlog.wire.calling.client import WireConnection
+from quorumlog.wire.format.framing import SCRATCH_BYTES
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
+from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.server import Serving, WireServer, serve
 
 _log = logging.getLogger(__name__)
 

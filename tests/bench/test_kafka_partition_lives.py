@@ -43,7 +43,7 @@ from bench.raw.partitions import (
 )
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, PartitionMetadata, TopicMetadata
 from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
-from quorumlog.records.batch import headers
+from quorumlog.records.format.batch import headers
 
 
 def partition(leader: int, isr: tuple[int, ...] = (1, 2, 3), index: int = 0) -> PartitionMetadata:

@@ -97,7 +97,7 @@ def test_no_command_loads_a_test_library() -> None:
     """Otherwise kio would load hypothesis once a client talks to a node: 0.15 s per command on one machine."""
     program = (
         "import sys\nsys.argv = ['quorumlog', '--version']\nfrom quorumlog_cli.main import main\nassert main() == 0\n"
-        "from quorumlog.wire.apis import load_newest\nload_newest()\nprint(sys.modules['hypothesis'])"
+        "from quorumlog.wire.protocol.apis import load_newest\nload_newest()\nprint(sys.modules['hypothesis'])"
     )
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "None"

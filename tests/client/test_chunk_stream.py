@@ -22,8 +22,7 @@ from quorumlog.messages.fetch import (
     FetchTopicResponse,
 )
 from quorumlog.records import Record, encode_batch
-from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.rpc.dispatch import failure
+from quorumlog.rpc.calls import BY_REQUEST, failure
 from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown
 from quorumlog_broker.fetch.chunk_stream import ChunkStream
 

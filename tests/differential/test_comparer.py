@@ -13,7 +13,7 @@ from differential.run import learn
 from differential.sequences import prefix_of
 from differential.step import NO_ID, Batch, Book, Ref, Step
 from differential.wanted import WANTED, Wanted, explaining
-from quorumlog.records.batch import Codec
+from quorumlog.records.format.batch import Codec
 
 PREFIX = prefix_of(7, 0)
 TOPIC = PREFIX + "a"

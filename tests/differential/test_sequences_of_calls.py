@@ -15,8 +15,8 @@ from differential.odd import fields_of, with_odd_value
 from differential.sequences import KINDS, SETTING_STEPS, sequence
 from differential.shrink import shrunk
 from differential.wanted import WANTED
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.versions import NEWEST, OLDEST
+from quorumlog.wire.protocol.apis import APIS
+from quorumlog.wire.protocol.versions import NEWEST, OLDEST
 
 VERSIONS = {api.schema: (api.oldest, api.newest) for api in APIS} | {API_VERSIONS: (OLDEST, NEWEST)}
 EVERY = {(name, version) for name, (low, high) in VERSIONS.items() for version in range(low, high + 1)}

@@ -8,8 +8,8 @@ import pytest
 
 from jepsen.sim.invariants.coordinators.compacted_replay import Replayed, compacted, read, replay
 from quorumlog.records import lay_out_rows
-from quorumlog.records.batch import TRANSACTIONAL
 from quorumlog.records.control import EndTxnMarker, encode_control
+from quorumlog.records.format.batch import TRANSACTIONAL
 from tests.broker.coordinator.group_world import GroupWorld
 from tests.broker.coordinator.group_world import replay as replay_all
 

@@ -109,18 +109,18 @@ NOT_OF_THE_SWARM = (
     "quorum/quorumlog_quorum/offline/lost_majority.py",  # only an operator's command recovers a lost majority
     "quorumlog/client/fetching/position.py",  # its readers do not leave out aborted transactions
     "quorumlog/client/cluster/link.py",  # its clients name no cluster
-    "quorumlog/records/compression.py",  # its producers do not compress
-    "quorumlog/records/legacy.py",  # its producers send no old message formats
+    "quorumlog/records/format/compression.py",  # its producers do not compress
+    "quorumlog/records/format/legacy.py",  # its producers send no old message formats
     "broker/quorumlog_broker/fetch/chunk_stream.py",  # its readers stream at its end only, when nothing fails
     "quorumlog/messages/chunk_place.py",
     "quorumlog/client/fetching/chunk_stream.py",
     "quorumlog/client/batches/arrow_split.py",  # its producers send no tables
     "server/quorumlog_server/config/named_addresses.py",  # its network has no sockets
     "server/quorumlog_server/edge/real_edges.py",
-    "quorumlog/rpc/grpc_client.py",
-    "quorumlog/rpc/grpc_server.py",
-    "quorumlog/rpc/grpc_stream.py",
-    "quorumlog/rpc/local_connection.py",
+    "quorumlog/rpc/grpc/client.py",
+    "quorumlog/rpc/grpc/server.py",
+    "quorumlog/rpc/grpc/stream.py",
+    "quorumlog/rpc/serving/local_connection.py",
     "quorumlog/testing/processes.py",  # its nodes are no processes
     "quorumlog/wire/routing.py",
 )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.turn import MAX_AT_END, Signal, Turn
-from quorumlog.wire.taskless import Steps
+from quorumlog.wire.serving.taskless import TasklessHandler
 
 
 class Noted:
@@ -140,7 +140,7 @@ async def _wait(noted: Noted, signal: Signal) -> None:
 def test_a_coroutine_without_a_task_goes_on_at_the_end_of_the_callback_that_fires() -> None:
     async def check(noted: Noted) -> None:
         signal = Signal()
-        Steps(_wait(noted, signal), "a test", lambda _name, _error: None).go_on()
+        TasklessHandler(_wait(noted, signal), "a test", lambda _name, _error: None).go_on()
 
         def work() -> None:
             signal.fire(noted.turn)
@@ -170,13 +170,13 @@ def test_a_task_goes_on_as_after_any_future() -> None:
 def test_a_cancelled_coroutine_does_not_go_on(fires_first: bool) -> None:
     async def check(noted: Noted) -> None:
         signal = Signal()
-        steps = Steps(_wait(noted, signal), "a test", lambda _name, _error: None)
-        steps.go_on()
+        handler = TasklessHandler(_wait(noted, signal), "a test", lambda _name, _error: None)
+        handler.go_on()
 
         def work() -> None:
             if fires_first:
                 signal.fire(noted.turn)
-            steps.cancel()
+            handler.cancel()
             signal.fire(noted.turn)
 
         noted.turn.run(work)
@@ -190,7 +190,7 @@ def test_a_signal_that_fired_before_it_is_awaited_holds_nothing_up() -> None:
     async def check(noted: Noted) -> None:
         signal = Signal()
         signal.fire(noted.turn)
-        Steps(_wait(noted, signal), "a test", lambda _name, _error: None).go_on()
+        TasklessHandler(_wait(noted, signal), "a test", lambda _name, _error: None).go_on()
         assert noted.events == ["went on", "over"]
 
     run(check)

@@ -34,9 +34,9 @@ CORES = (
 )
 MAX_LINES = 70  # of a function
 LONG_FOR_A_REASON = {
-    "quorumlog/records/record_walk.py walk_usual": "the hot path of every record: a call would cost more than the line",
-    "quorumlog/wire/apis.py _rows": "a table of APIs",
-    "quorumlog/wire/apis.py _group_rows": "a table of APIs",
+    "quorumlog/records/validation/record_walk.py walk_usual": "every record passes: a call costs more than the line",
+    "quorumlog/wire/protocol/apis.py _rows": "a table of APIs",
+    "quorumlog/wire/protocol/apis.py _group_rows": "a table of APIs",
     "storage/quorumlog_storage/cleaning/key_kernels.py look_rows": "one kernel for numba",
 }
 LOG_CHANGES = ("begin_epoch", "truncate_to", "truncate_fully", "advance_start", "sync")

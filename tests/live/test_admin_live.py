@@ -23,7 +23,7 @@ from quorumlog.messages.fetch import (
     OffsetForLeaderEpochRequest,
 )
 from quorumlog.messages.produce import InitProducerIdRequest
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.waiting import wait_until

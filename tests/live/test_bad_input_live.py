@@ -41,15 +41,15 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.messages.quorum import VoteRequest
-from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, headers, seal
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CONTROL, headers, seal
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
 from quorumlog.rpc.convert.services import CODECS
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection
 from quorumlog.testing import LocalCluster
 from quorumlog.testing.ports import HOST
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.transport import WireTransport
 
 CALL_MS = 10_000

@@ -25,10 +25,10 @@ from quorumlog.messages.cluster import (
 )
 from quorumlog.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from quorumlog.records.batch import headers
-from quorumlog.records.plain import decode_batch, encode_batch
-from quorumlog.records.record import Record
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.records.format.batch import headers
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import decode_batch, encode_batch
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, RpcError
 from quorumlog.testing.ports import PortPicker
 from quorumlog_server.config.config import load

@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from zlib import crc32
 
-from quorumlog.records.batch import BATCH_OVERHEAD, CRC_FIELD, CRC_POSITION, CRC_START
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CRC_FIELD, CRC_POSITION, CRC_START
+from quorumlog.records.format.crc import crc32c
 
 MOST_DAMAGES = 4  # in one input
 EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 2**63 - 1, 2**63, 2**64 - 1)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from quorumlog.records import CorruptRecords, iter_headers
-from quorumlog.records.batch import BATCH_OVERHEAD
+from quorumlog.records.format.batch import BATCH_OVERHEAD
 
 FACTOR = 4
 ALLOWANCE_BYTES = 64 * 1024
@@ -70,7 +70,7 @@ def rows(size: int) -> Callable[[bytes], int]:
 CHECKPOINT = "storage/quorumlog_storage/files/text_checkpoint.py MAX_CHECKPOINT_BYTES"
 PROPERTIES = "storage/quorumlog_storage/files/properties.py MAX_PROPERTIES_BYTES"
 MESSAGE = "quorumlog/rpc/transport.py MAX_MESSAGE_BYTES_DEFAULT"  # socket.request.max.bytes
-DECOMPRESSED = "quorumlog/records/compression.py DEFAULT_MAX_DECOMPRESSED_BYTES"
+DECOMPRESSED = "quorumlog/records/format/compression.py DEFAULT_MAX_DECOMPRESSED_BYTES"
 INDEX = "storage/quorumlog_storage/segment/log_config.py segment_index_bytes"
 
 OBJECTS: dict[str, Objects] = {
@@ -83,16 +83,16 @@ OBJECTS: dict[str, Objects] = {
     "storage/quorumlog_storage/audit/entries.py read_snapshot": Objects(rows(SNAPSHOT_ROW), 450, INDEX),
     "storage/quorumlog_storage/segment/batch.py received_batches": Objects(batches, 900, MESSAGE),
     "quorum/quorumlog_quorum/disk/metadata_log.py checked_spans": Objects(batches, 900, MESSAGE),
-    "quorumlog/records/batch.py headers": Objects(batches, 600, MESSAGE),
-    "quorumlog/records/produced.py validate_produced": Objects(batches, 900, MESSAGE),
+    "quorumlog/records/format/batch.py headers": Objects(batches, 600, MESSAGE),
+    "quorumlog/records/validation/produced.py validate_produced": Objects(batches, 900, MESSAGE),
     "quorum/quorumlog_quorum/metadata/frame.py decode_record": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorum/quorumlog_quorum/metadata/partition_values.py PartitionReader.read": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/decode.py decode": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/layout.py Layout.decode": Objects(rows(ELEMENT), 80, MESSAGE),
     "quorumlog/records/coordinator/layout.py Layout.decode_sliced": Objects(rows(ELEMENT), 80, MESSAGE),
-    "quorumlog/records/plain.py decode_batch": Objects(records_of_a_batch, 400, DECOMPRESSED),
-    "quorumlog/records/plain.py decode_fields": Objects(records_of_a_batch, 400, DECOMPRESSED),
-    "quorumlog/records/legacy.py decode_entry": Objects(records_of_a_batch, 400, DECOMPRESSED),
+    "quorumlog/records/rowwise/plain.py decode_batch": Objects(records_of_a_batch, 400, DECOMPRESSED),
+    "quorumlog/records/rowwise/plain.py decode_fields": Objects(records_of_a_batch, 400, DECOMPRESSED),
+    "quorumlog/records/format/legacy.py decode_entry": Objects(records_of_a_batch, 400, DECOMPRESSED),
     "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read": Objects(
         records_of_a_batch, 80, DECOMPRESSED, STEP_BYTES
     ),

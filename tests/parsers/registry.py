@@ -34,7 +34,6 @@ from quorumlog.records import (
     validate_produced,
     verify_crc,
 )
-from quorumlog.records.compression import BadCompression, compress, decompress, decompressed_pieces
 from quorumlog.records.control import (
     EndTxnMarker,
     KRaftVersion,
@@ -64,9 +63,10 @@ from quorumlog.records.coordinator.offsets import (
     MemberMetadata,
     OffsetCommitValue,
 )
-from quorumlog.records.record import read_record
-from quorumlog.records.record_check import check_records, look_at_once
-from quorumlog.records.varint import Malformed, read_uvarint, read_varint
+from quorumlog.records.format.compression import BadCompression, compress, decompress, decompressed_pieces
+from quorumlog.records.format.record import read_record
+from quorumlog.records.format.varint import Malformed, read_uvarint, read_varint
+from quorumlog.records.validation.record_check import check_records, look_at_once
 from quorumlog.slices import Pace, at_once
 from quorumlog_quorum.disk.metadata_log import checked_spans
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
@@ -456,43 +456,43 @@ PARSERS: dict[str, Parser] = {
         call=_whole_snapshot, seeds=(_snapshot(),), errors=(CorruptRecords, BadRecord, UnsupportedMetadata),
         mend=with_batch_crcs, covers=("quorum/quorumlog_quorum/snapshots/codec.py values_of",),
     ),
-    "quorumlog/records/batch.py parse_header": Parser(
+    "quorumlog/records/format/batch.py parse_header": Parser(
         call=parse_header, seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
     ),
-    "quorumlog/records/batch.py headers": Parser(
+    "quorumlog/records/format/batch.py headers": Parser(
         call=headers, seeds=(*BATCHES, GAPS + EMPTY), errors=(CorruptRecords,),
-        covers=("quorumlog/records/batch.py iter_headers",),
+        covers=("quorumlog/records/format/batch.py iter_headers",),
     ),
-    "quorumlog/records/batch.py verify_crc": Parser(
+    "quorumlog/records/format/batch.py verify_crc": Parser(
         call=_each_batch(verify_crc), seeds=BATCHES, errors=(CorruptRecords,), mend=with_batch_crcs,
     ),
-    "quorumlog/records/plain.py decode_batch": Parser(
+    "quorumlog/records/rowwise/plain.py decode_batch": Parser(
         call=_limited(decode_batch), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
     ),
-    "quorumlog/records/plain.py decode_fields": Parser(
+    "quorumlog/records/rowwise/plain.py decode_fields": Parser(
         call=_limited(decode_fields), seeds=(*BATCHES, GAPS, EMPTY), errors=(CorruptRecords,),
     ),
-    "quorumlog/records/plain.py iter_batch": Parser(
+    "quorumlog/records/rowwise/plain.py iter_batch": Parser(
         call=_limited(lambda *a, **k: sum(1 for _ in iter_batch(*a, **k))), seeds=(*BATCHES, GAPS, EMPTY),
         errors=(CorruptRecords,),
     ),
-    "quorumlog/records/produced.py validate_produced": Parser(
+    "quorumlog/records/validation/produced.py validate_produced": Parser(
         call=lambda data: validate_produced(data, 1 << 20), seeds=BATCHES, errors=(ApiError, CorruptRecords),
         mend=with_batch_crcs,
     ),
-    "quorumlog/records/record_check.py check_records": Parser(
+    "quorumlog/records/validation/record_check.py check_records": Parser(
         call=_limited(lambda *a, **k: sum(1 for _ in check_records(*a, **k))), seeds=(*BATCHES, GAPS),
         errors=(ApiError, CorruptRecords),
     ),
-    "quorumlog/records/record_check.py look_at_once": Parser(
+    "quorumlog/records/validation/record_check.py look_at_once": Parser(
         call=_each_batch(look_at_once), seeds=BATCHES, errors=(CorruptRecords,),
     ),
-    "quorumlog/records/compression.py decompress": Parser(
+    "quorumlog/records/format/compression.py decompress": Parser(
         call=_decompressed(decompress),
         seeds=tuple(bytes([codec]) + bytes(compress(codec, b"abcdef" * 40)) for codec in Codec),
         errors=(BadCompression,),
     ),
-    "quorumlog/records/compression.py decompressed_pieces": Parser(
+    "quorumlog/records/format/compression.py decompressed_pieces": Parser(
         call=_decompressed(decompressed_pieces),
         seeds=tuple(bytes([codec]) + bytes(compress(codec, b"abcdef" * 40)) for codec in Codec),
         errors=(BadCompression,),
@@ -501,18 +501,18 @@ PARSERS: dict[str, Parser] = {
         call=_control, seeds=tuple(map(_control_bytes, CONTROLS)), errors=(CorruptRecords,),
         again=_control_bytes,
     ),
-    "quorumlog/records/legacy.py decode_entry": Parser(
+    "quorumlog/records/format/legacy.py decode_entry": Parser(
         call=_each_batch(_old_entry), seeds=OLD, errors=(CorruptRecords,), mend=with_entry_crc,
-        covers=("quorumlog/records/legacy.py parse_entry", "quorumlog/records/legacy.py verify_entry"),
+        covers=("quorumlog/records/format/legacy.py parse_entry", "quorumlog/records/format/legacy.py verify_entry"),
     ),
-    "quorumlog/records/record.py read_record": Parser(
+    "quorumlog/records/format/record.py read_record": Parser(
         call=_record, seeds=(BATCHES[0][61:], BATCHES[0][75:]), errors=(Malformed,),
     ),
-    "quorumlog/records/varint.py read_varint": Parser(
+    "quorumlog/records/format/varint.py read_varint": Parser(
         call=lambda data: read_varint(data, 0, len(data)), seeds=(b"\x02", b"\x80\x01", b"\xff" * 6),
         errors=(Malformed,),
     ),
-    "quorumlog/records/varint.py read_uvarint": Parser(
+    "quorumlog/records/format/varint.py read_uvarint": Parser(
         call=lambda data: read_uvarint(data, 0, len(data)), seeds=(b"\x02", b"\x80\x01", b"\xff" * 6),
         errors=(Malformed,),
     ),
@@ -529,38 +529,38 @@ ELSEWHERE: dict[str, str] = {
     "storage/quorumlog_storage/segment/time_index.py TimeIndexFile.decode": "TimeEntries.decode",
     "storage/quorumlog_storage/segment/offset_index.py OffsetIndexFile.decode": "OffsetIndex.decode",
     "quorumlog/records/columnar/decode.py decode_columns": "tests/records/test_columnar_codec.py damages every byte",
-    "quorumlog/records/compression.py _Room.take": "counts bytes",
-    "quorumlog/records/record_check.py _Walk.take": "check_records",
-    "quorumlog/wire/codec.py decode_request": LANE,
-    "quorumlog/wire/codec.py decode_request_sliced": LANE,
-    "quorumlog/wire/codec.py read_whole": LANE,
-    "quorumlog/wire/codec.py decode_response": ANSWERS,
-    "quorumlog/wire/codec.py decode_response_values": ANSWERS,
-    "quorumlog/wire/connection_proof.py ConnectionProof.take": LANE,
-    "quorumlog/wire/header.py read_fixed": LANE,
-    "quorumlog/wire/header.py read_rest": LANE,
-    "quorumlog/wire/header.py read_response_header": ANSWERS,
-    "quorumlog/wire/plain/classic_groups.py read_heartbeat_request": LANE,
-    "quorumlog/wire/plain/classic_groups.py read_heartbeat_response": ANSWERS,
-    "quorumlog/wire/plain/classic_groups.py read_join_request": LANE,
-    "quorumlog/wire/plain/classic_groups.py read_join_response": ANSWERS,
-    "quorumlog/wire/plain/classic_groups.py read_sync_request": LANE,
-    "quorumlog/wire/plain/classic_groups.py read_sync_response": ANSWERS,
-    "quorumlog/wire/plain/consumer_heartbeat.py read_request": LANE,
-    "quorumlog/wire/plain/consumer_heartbeat.py read_response": ANSWERS,
-    "quorumlog/wire/plain/fetch.py read_request": LANE,
-    "quorumlog/wire/plain/fetch.py read_response": ANSWERS,
-    "quorumlog/wire/plain/offset_commit.py read_request": LANE,
-    "quorumlog/wire/plain/offset_commit.py read_response": ANSWERS,
-    "quorumlog/wire/plain/produce.py read_request": LANE,
-    "quorumlog/wire/plain/produce.py read_response": ANSWERS,
-    "quorumlog/wire/sasl.py read_request": LANE,
-    "quorumlog/wire/sasl.py read_answer": ANSWERS,
-    "quorumlog/wire/schema.py Shape.read": LANE,
-    "quorumlog/wire/schema.py Shape.read_sliced": LANE,
-    "quorumlog/wire/schema.py Elements.read": LANE,
-    "quorumlog/wire/schema.py Elements.read_sliced": LANE,
-    "quorumlog/wire/versions.py read_answer": ANSWERS,
+    "quorumlog/records/format/compression.py _Room.take": "counts bytes",
+    "quorumlog/records/validation/record_check.py _Walk.take": "check_records",
+    "quorumlog/wire/protocol/codec.py decode_request": LANE,
+    "quorumlog/wire/protocol/codec.py decode_request_sliced": LANE,
+    "quorumlog/wire/protocol/codec.py read_whole": LANE,
+    "quorumlog/wire/protocol/codec.py decode_response": ANSWERS,
+    "quorumlog/wire/protocol/codec.py decode_response_values": ANSWERS,
+    "quorumlog/wire/serving/connection_proof.py ConnectionProof.take": LANE,
+    "quorumlog/wire/format/header.py read_fixed": LANE,
+    "quorumlog/wire/format/header.py read_rest": LANE,
+    "quorumlog/wire/format/header.py read_response_header": ANSWERS,
+    "quorumlog/wire/fast/classic_groups.py read_heartbeat_request": LANE,
+    "quorumlog/wire/fast/classic_groups.py read_heartbeat_response": ANSWERS,
+    "quorumlog/wire/fast/classic_groups.py read_join_request": LANE,
+    "quorumlog/wire/fast/classic_groups.py read_join_response": ANSWERS,
+    "quorumlog/wire/fast/classic_groups.py read_sync_request": LANE,
+    "quorumlog/wire/fast/classic_groups.py read_sync_response": ANSWERS,
+    "quorumlog/wire/fast/consumer_heartbeat.py read_request": LANE,
+    "quorumlog/wire/fast/consumer_heartbeat.py read_response": ANSWERS,
+    "quorumlog/wire/fast/fetch.py read_request": LANE,
+    "quorumlog/wire/fast/fetch.py read_response": ANSWERS,
+    "quorumlog/wire/fast/offset_commit.py read_request": LANE,
+    "quorumlog/wire/fast/offset_commit.py read_response": ANSWERS,
+    "quorumlog/wire/fast/produce.py read_request": LANE,
+    "quorumlog/wire/fast/produce.py read_response": ANSWERS,
+    "quorumlog/wire/protocol/sasl.py read_request": LANE,
+    "quorumlog/wire/protocol/sasl.py read_answer": ANSWERS,
+    "quorumlog/wire/format/schema.py Shape.read": LANE,
+    "quorumlog/wire/format/schema.py Shape.read_sliced": LANE,
+    "quorumlog/wire/format/schema.py Elements.read": LANE,
+    "quorumlog/wire/format/schema.py Elements.read_sliced": LANE,
+    "quorumlog/wire/protocol/versions.py read_answer": ANSWERS,
     "quorumlog/proof/scram_client.py ScramClient.verify": "tests/proof/test_scram.py",
 }
 

@@ -9,7 +9,7 @@ import pytest
 
 from quorumlog.messages.metadata_records import PartitionRecord
 from quorumlog.records import Codec, Record, encode_batch
-from quorumlog.records.batch import BATCH_OVERHEAD
+from quorumlog.records.format.batch import BATCH_OVERHEAD
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.offline.lost_majority import RecoveryRefused
@@ -113,18 +113,19 @@ DENSE: list[tuple[str, bytes]] = [
     *(
         (name, EMPTY * 1_000)
         for name in (
-            "storage/quorumlog_storage/segment/batch.py received_batches", "quorumlog/records/batch.py headers",
+            "storage/quorumlog_storage/segment/batch.py received_batches", "quorumlog/records/format/batch.py headers",
             "quorum/quorumlog_quorum/disk/metadata_log.py checked_spans",
-            "quorumlog/records/produced.py validate_produced",
-            "storage/quorumlog_storage/audit/batches.py read_batches", "quorumlog/records/batch.py verify_crc",
+            "quorumlog/records/validation/produced.py validate_produced",
+            "storage/quorumlog_storage/audit/batches.py read_batches", "quorumlog/records/format/batch.py verify_crc",
         )
     ),
     *(
         (name, _batch_of(8_000))
         for name in (
-            "quorumlog/records/plain.py decode_batch", "quorumlog/records/plain.py decode_fields",
-            "quorumlog/records/plain.py iter_batch", "quorumlog/records/record_check.py check_records",
-            "quorumlog/records/record_check.py look_at_once",
+            "quorumlog/records/rowwise/plain.py decode_batch", "quorumlog/records/rowwise/plain.py decode_fields",
+            "quorumlog/records/rowwise/plain.py iter_batch",
+            "quorumlog/records/validation/record_check.py check_records",
+            "quorumlog/records/validation/record_check.py look_at_once",
             "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read",
             "storage/quorumlog_storage/audit/batches.py read_batch_at",
         )
@@ -157,7 +158,7 @@ def test_a_count_alone_allocates_nothing() -> None:
     data = with_batch_crcs(bytes(batch))
     for name in (
         "storage/quorumlog_storage/cleaning/record_table.py RecordTable.read",
-        "quorumlog/records/plain.py decode_batch",
+        "quorumlog/records/rowwise/plain.py decode_batch",
     ):
         tally = Tally()
         one_input(name, data, tally, measured=True)

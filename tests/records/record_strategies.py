@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from quorumlog.records import Codec, Record, RecordHeaders, encode_batch
-from quorumlog.records.batch import seal
+from quorumlog.records.format.batch import seal
 
 NOW_MS = 1_700_000_000_000
 

@@ -24,7 +24,7 @@ from quorumlog.records import (
     verify_crc,
     with_append_time,
 )
-from quorumlog.records.batch import LOG_APPEND_TIME, BatchHeader
+from quorumlog.records.format.batch import LOG_APPEND_TIME, BatchHeader
 from tests.parts import few
 from tests.rules import rule
 

@@ -27,7 +27,6 @@ from quorumlog.records import (
     partition_for_key,
     validate_produced,
 )
-from quorumlog.records.batch import BATCH_OVERHEAD
 from quorumlog.records.columnar import (
     NO_KEY,
     SCHEMA,
@@ -39,6 +38,7 @@ from quorumlog.records.columnar import (
 )
 from quorumlog.records.columnar.form import decoder, encoder, partitioner
 from quorumlog.records.control import KRaftVersion, control_batch
+from quorumlog.records.format.batch import BATCH_OVERHEAD
 from tests.parts import few
 
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch, headers
-from quorumlog.records.batch import seal
-from quorumlog.records.compression import BadCompression, compress, decompress
+from quorumlog.records.format.batch import seal
+from quorumlog.records.format.compression import BadCompression, compress, decompress
 from tests.parts import few
 from tests.rules import rule
 

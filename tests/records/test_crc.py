@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.records import crc as crc_module
-from quorumlog.records.crc import COPY_BYTES, crc32c
+from quorumlog.records.format import crc as crc_module
+from quorumlog.records.format.crc import COPY_BYTES, crc32c
 
 CASES = [
     (b"", 0x00000000),
@@ -49,7 +49,7 @@ sys.modules["google_crc32c"] = None
 {more}
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    from quorumlog.records import crc
+    from quorumlog.records.format import crc
 assert crc.crc32c(b"123456789") == 0xE3069283
 print(crc.IMPLEMENTATION, sum(issubclass(w.category, RuntimeWarning) for w in caught))
 """

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorumlog.records import BatchHeader, CorruptRecords, Record, encode_batch, headers, iter_batch
-from quorumlog.records.keyed import Keyed, keyed_records
+from quorumlog.records.rowwise.keyed import Keyed, keyed_records
 from tests.parts import few
 from tests.records.record_strategies import batches, damaged, with_payload
 

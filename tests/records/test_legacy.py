@@ -27,8 +27,7 @@ from quorumlog.records import (
     verify_crc,
 )
 from quorumlog.records.columnar import decode_columns
-from quorumlog.records.legacy import as_batch, in_format_2
-from quorumlog.records.legacy_lz4 import xxh32_of_few
+from quorumlog.records.format.legacy import as_batch, in_format_2, xxh32_of_few
 from tests.parts import few
 from tests.rules import rule
 

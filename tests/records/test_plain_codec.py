@@ -10,7 +10,7 @@ from record_strategies import BAD_PAYLOADS, GOOD_PAYLOAD, NOW_MS, batches, damag
 
 from quorumlog.errors import ApiError
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch, headers, verify_crc
-from quorumlog.records.batch import BATCH_OVERHEAD
+from quorumlog.records.format.batch import BATCH_OVERHEAD
 from tests.parts import few
 from tests.rules import rule
 

@@ -11,7 +11,7 @@ from record_strategies import NOW_MS, damaged
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Codec, Record, encode_batch, headers, validate_produced
-from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, DELETE_HORIZON, TRANSACTIONAL, seal
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CONTROL, DELETE_HORIZON, TRANSACTIONAL, seal
 from tests.parts import few
 from tests.rules import rule
 

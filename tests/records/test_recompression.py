@@ -11,9 +11,9 @@ import pytest
 import zstandard
 
 from quorumlog.records import Record, decode_batch, encode_batch, headers
-from quorumlog.records.batch import Codec, verify_crc
-from quorumlog.records.compression import BadCompression, compress, decompress, decompressed_pieces
-from quorumlog.records.recompression import recompressed
+from quorumlog.records.format.batch import Codec, verify_crc
+from quorumlog.records.format.compression import BadCompression, compress, decompress, decompressed_pieces
+from quorumlog.records.validation.recompression import recompressed
 
 RECORDS = [Record(n, 1_700_000_000_000 + n, b"k%d" % n, b"value " * 40, (("h", b"x"),)) for n in range(500)]
 XERIAL = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)

@@ -12,22 +12,14 @@ from hypothesis import strategies as st
 from record_strategies import BAD_PAYLOADS, NOW_MS, damaged, records, with_payload
 
 from quorumlog.errors import ErrorCode
-from quorumlog.records import (
-    Codec,
-    CorruptRecords,
-    Record,
-    decode_batch,
-    encode_batch,
-    headers,
-    record_check,
-    record_walk,
-)
-from quorumlog.records.batch import BATCH_OVERHEAD
-from quorumlog.records.compression import compress
-from quorumlog.records.record import write_fields
-from quorumlog.records.record_check import InvalidRecord, RecordRules, check_records, look_at_once
-from quorumlog.records.record_walk import HEADERS_PER_STEP, MIN_RUN, RUN_PAUSE
-from quorumlog.records.varint import write_varint
+from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch, headers
+from quorumlog.records.format.batch import BATCH_OVERHEAD
+from quorumlog.records.format.compression import compress
+from quorumlog.records.format.record import write_fields
+from quorumlog.records.format.varint import write_varint
+from quorumlog.records.validation import record_check, record_walk
+from quorumlog.records.validation.record_check import InvalidRecord, RecordRules, check_records, look_at_once
+from quorumlog.records.validation.record_walk import HEADERS_PER_STEP, MIN_RUN, RUN_PAUSE
 from tests.parts import few
 from tests.rules import rule
 

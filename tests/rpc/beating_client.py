@@ -9,7 +9,7 @@ from transport_worlds import identity
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages.controller import BrokerHeartbeatRequest
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address
 
 

@@ -15,7 +15,7 @@ from quorumlog.messages.fetch import (
     FetchResponse,
     FetchTopicResponse,
 )
-from quorumlog.rpc.chunk_codec import decode_chunk, encode_chunk
+from quorumlog.rpc.convert.chunk_codec import decode_chunk, encode_chunk
 from quorumlog.rpc.convert.fetch import decode_FetchChunkResponse, encode_FetchChunkResponse
 
 ABORTED = AbortedTransaction(producer_id=7, first_offset=3)

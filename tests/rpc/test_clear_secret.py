@@ -23,10 +23,11 @@ from quorumlog.proof.peer import Peer
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.calls import BY_REQUEST
 from quorumlog.rpc.clear_secret import Claim
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, RpcError, Transport
-from quorumlog.wire import local_apis, sasl
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.limits import WireLimits
+from quorumlog.wire.serving import local_apis
 from quorumlog.wire.transport import WireTransport
 from tests.rules import rule
 

@@ -16,9 +16,9 @@ from quorumlog.errors import ErrorCode
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Shown
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.gate import Gate
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.transport import Address, Listener
 from tests.parts import few
 

@@ -11,9 +11,9 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from quorumlog.rpc import grpc_standard
-from quorumlog.rpc.grpc_standard import HealthSource, always_serving
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc import standard as grpc_standard
+from quorumlog.rpc.grpc.standard import HealthSource, always_serving
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Listener
 
 UNKNOWN, SERVING, NOT_SERVING, SERVICE_UNKNOWN = range(4)

@@ -24,8 +24,8 @@ from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import to_metadata
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.rpc.grpc_client import GrpcConnection
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.client import GrpcConnection
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Context, Listener, NotDelivered, RpcError, Server
 
 VOTE = VoteRequest(epoch=1, candidate_id=2, voter_id=1, last_epoch=0, last_epoch_end_offset=0, pre_vote=False)

@@ -22,10 +22,10 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, ProbeResponse
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
-from quorumlog.rpc import ordered_answers
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.serving import ordered_answers
 from quorumlog.rpc.transport import Address, Context, Handler, Listener, NoProof, NotDelivered, OutcomeUnknown, Refused
 
 LIMIT_S = 20
@@ -252,7 +252,7 @@ def test_a_stopped_process_is_detected_by_keepalive() -> None:
 
 STARTS_PROGRAMS = """
 import asyncio, subprocess
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Listener
 
 async def scenario():

@@ -12,8 +12,8 @@ from transport_worlds import identity
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import DescribeClusterRequest, DescribeClusterResponse
 from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbeatResponse, ProbeRequest
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.local_connection import LocalConnection
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Listener, NotDelivered, OutcomeUnknown
 
 LONG_MS = 10_000

@@ -15,9 +15,9 @@ from transport_worlds import GrpcWorld, identity
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.quorum import QuorumFetchRequest, QuorumFetchResponse
 from quorumlog.nursery import Nursery
-from quorumlog.rpc import grpc_client
 from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc import client as grpc_client
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Connection, Context, NotDelivered, OutcomeUnknown
 from quorumlog_quorum.node.peers import Peers
 from quorumlog_quorum.raft import RequestFailed, ResponseReceived, Send

@@ -12,8 +12,8 @@ from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.ordered_answers import MAX_HANDLED_CHUNKS, MAX_HANDLED_REQUESTS, OrderedAnswers
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.ordered_answers import MAX_HANDLED_CHUNKS, MAX_HANDLED_REQUESTS, OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
 
 LISTENER = Listener(name="L", address=Address("h", 1), internal=False)

@@ -9,9 +9,9 @@ import pytest
 from transport_worlds import identity
 
 from quorumlog.nursery import Nursery
-from quorumlog.rpc import prover as module
+from quorumlog.rpc.calling import prover as module
+from quorumlog.rpc.calling.prover import Prover
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.prover import Prover
 from quorumlog.rpc.transport import Address
 
 

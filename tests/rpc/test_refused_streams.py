@@ -17,7 +17,7 @@ from test_older_quorum_fetch import FETCH, LIMIT_MS, OLD, bare_server
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, NotDelivered, NotServed, OutcomeUnknown
 
 TRIES, AT_ONCE = 20, 5

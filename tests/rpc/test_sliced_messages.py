@@ -28,7 +28,7 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog.rpc.convert.services import CODECS
 from quorumlog.rpc.convert.sliced import decode_sliced, encode_sliced, is_long
-from quorumlog.rpc.dispatch import SLICED
+from quorumlog.rpc.serving.dispatch import SLICED
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.slices import UNITS_A_SLICE, Sliced, at_once
 from quorumlog.turn import in_turns

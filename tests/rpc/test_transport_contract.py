@@ -29,7 +29,7 @@ from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, Fetch
 from quorumlog.messages.fetch import ReplicaState as Replica
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.messages.quorum import VoteRequest
-from quorumlog.rpc.answer_size import MAX_FETCHED_BYTES
+from quorumlog.rpc.serving.dispatch import MAX_FETCHED_BYTES
 from quorumlog.rpc.transport import (
     Address,
     AddressInUse,

@@ -14,9 +14,9 @@ from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
 from quorumlog.ids import NodeId
 from quorumlog.nursery import OnCrash
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Identity, Listener, ProbeResult, Transport
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.transport import WireTransport
 
 TEST_LIMIT_S = 20

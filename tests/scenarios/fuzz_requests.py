@@ -19,10 +19,10 @@ from quorumlog.messages.admin import (
     PartitionCursor,
 )
 from quorumlog.messages.produce import ProduceRequest
-from quorumlog.records.batch import CRC_POSITION, CRC_START
-from quorumlog.records.plain import encode_batch
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
+from quorumlog.records.format.batch import CRC_POSITION, CRC_START
+from quorumlog.records.rowwise.plain import encode_batch
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.protocol.apis import APIS
 from tests.scenarios import asking
 from tests.wire.frames import BATCH, RECORDS, Bodies
 from tests.wire.fuzz import SEEDS
@@ -49,9 +49,9 @@ def bodies_of(ids: Ids) -> Bodies:
     for request in requests(ids):
         for api in (api for api in APIS if api.method.request is type(request)):
             for version in range(api.oldest, api.version_for(request, api.newest) + 1):
-                parts, shape = Parts(), api.request_shape(version)
-                shape.write(parts, api.write_request(request, version))
-                found[api.key, version].append(Body(b"".join(parts.frame())[LENGTH_BYTES:], shape))
+                writer, shape = FrameWriter(), api.request_shape(version)
+                shape.write(writer, api.write_request(request, version))
+                found[api.key, version].append(Body(b"".join(writer.frame())[LENGTH_BYTES:], shape))
     return found
 
 

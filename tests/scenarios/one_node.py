@@ -23,9 +23,9 @@ from quorumlog.ids import format_uuid
 from quorumlog.messages.cluster import CreatableTopic, CreateTopicsRequest, MetadataRequest, TopicQuery
 from quorumlog.messages.common import ConfigEntry
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Connection
 from quorumlog.testing.ports import PortPicker
 from quorumlog.wire.routing import RoutingTransport

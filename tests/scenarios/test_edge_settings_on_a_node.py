@@ -13,7 +13,7 @@ from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest
 from quorumlog.rpc.transport import Address, Connection, Listener
 from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS, ConnectionSettings
 from quorumlog.settings.disks import RECOVERY_THREADS
-from quorumlog.wire.limits import ConnectionLimits
+from quorumlog.wire.protocol.limits import ConnectionLimits
 from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.named_addresses import NamedAddresses
 from quorumlog_server.edge.own_notice import OwnNotice

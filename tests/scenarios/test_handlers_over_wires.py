@@ -64,11 +64,11 @@ from quorumlog.messages.reassignments import (
     ReassignableTopic,
 )
 from quorumlog.records import decode_batch, encode_batch, headers
-from quorumlog.records.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Codec, seal
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compress
-from quorumlog.records.record import Record
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CONTROL, TRANSACTIONAL, Codec, seal
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES, compress
+from quorumlog.records.format.record import Record
 from quorumlog.rpc.transport import Connection, OutcomeUnknown
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog_quorum.metadata.features import LATEST_LEVEL, METADATA_VERSION
 from tests.rules import rule
 

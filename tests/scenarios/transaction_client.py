@@ -17,8 +17,8 @@ from quorumlog.messages.transactions import (
     TransactionTopic,
     TxnOffsetCommitRequest,
 )
-from quorumlog.records.batch import TRANSACTIONAL
-from quorumlog.records.rows import lay_out_rows
+from quorumlog.records.format.batch import TRANSACTIONAL
+from quorumlog.records.rowwise.unsealed import lay_out_rows
 from quorumlog.rpc.transport import Connection
 
 CALL_MS = 10_000

@@ -12,7 +12,7 @@ from jepsen.sim.machine.disk import SimDisk
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.messages.metadata_records import FeatureLevelRecord, PartitionRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record
 from quorumlog_quorum.offline.metadata_survey import MetadataSurvey, survey

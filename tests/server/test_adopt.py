@@ -35,7 +35,7 @@ from quorumlog.messages.metadata_records import (
     PartitionRecord,
     RemoveTopicRecord,
 )
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.frame import MetadataRecord, encode_record

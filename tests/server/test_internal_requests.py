@@ -11,7 +11,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.controller import GetReplicaLogInfoRequest, ProbeRequest, RegisterBrokerRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.services import METHODS
-from quorumlog.rpc.access import INTERNAL_SERVICES
+from quorumlog.rpc.serving.access import INTERNAL_SERVICES
 from quorumlog.rpc.transport import Handler
 from quorumlog_quorum.controller.requests.requests import RULES
 from quorumlog_server.process.internal_requests import TO_QUORUM, internal_handler

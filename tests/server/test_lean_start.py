@@ -13,7 +13,7 @@ try:
     runpy.run_module("quorumlog_server", run_name="__main__", alter_sys=True)
 except SystemExit as end:
     assert end.code == 2, end
-from quorumlog.wire.apis import load_newest
+from quorumlog.wire.protocol.apis import load_newest
 load_newest()
 print(json.dumps([name for name, module in sys.modules.items() if module is not None]))
 """

@@ -10,8 +10,8 @@ from storage_samples import PATH
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.ids import Offset
 from quorumlog.records import Codec, Record, decode_batch, encode_batch, headers
-from quorumlog.records.batch import BatchHeader
 from quorumlog.records.control import EndTxnMarker, encode_control
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog_storage.cleaning.keys import MakeKeys, PlainKeys
 from quorumlog_storage.cleaning.offset_map import SLOT_BYTES
 from quorumlog_storage.cleaning.round import clean

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog.records.batch import Codec
+from quorumlog.records.format.batch import Codec
 from quorumlog_storage.rules.isolation import Isolation, upper_bound
 from quorumlog_storage.segment.batch import StoredBatch, received_batches, stamped_batches
 from tests.rules import rule

@@ -19,7 +19,7 @@ from storage_samples import disk_with_data
 
 from quorumlog.ids import Offset
 from quorumlog.records import Codec, CorruptRecords, Record, decode_batch, encode_batch
-from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader, parse_header, verify_crc
+from quorumlog.records.format.batch import NO_TIMESTAMP, BatchHeader, parse_header, verify_crc
 from quorumlog_storage.cleaning.batch_filter import BatchFilter
 from quorumlog_storage.cleaning.batches import SourceFile
 from quorumlog_storage.cleaning.group import grouped

@@ -14,7 +14,7 @@ from storage_samples import PATH, disk_with_data
 
 from jepsen.sim.machine.disk import SimDisk
 from quorumlog.records import Codec, CorruptRecords, Record, encode_batch
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog_storage.cleaning.compiled_keys import CompiledKeys
 from quorumlog_storage.cleaning.key_kernels import hashed
 from quorumlog_storage.cleaning.keys import KeysSpec, PlainKeys

@@ -14,7 +14,7 @@ from test_damaged_indexes import CONFIG, FALLING, RISING, closed_log, stored
 from transaction_samples import data_batch, marker
 
 from jepsen.sim.machine.disk import SimDisk
-from quorumlog.records.batch import parse_header
+from quorumlog.records.format.batch import parse_header
 from quorumlog_storage.checks.log_check import LogCheck, mend
 from quorumlog_storage.checks.segment_check import Outcome
 from quorumlog_storage.files.names import CACHE_SUFFIXES, index_name, log_name, time_index_name, transaction_index_name

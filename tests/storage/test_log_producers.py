@@ -16,7 +16,7 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.disk_faults import Operation, PowerCut, PowerLost, faults_at
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog.records.batch import NO_SEQUENCE
+from quorumlog.records.format.batch import NO_SEQUENCE
 from quorumlog_storage.files.names import log_name, snapshot_name
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.producer_snapshot import decode_snapshot

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot
 from quorumlog_storage.producers.producer_state import ProducerEntry, Remembered
 from tests.rules import rule

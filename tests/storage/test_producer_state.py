@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.records.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog.records.control import EndTxnMarker
+from quorumlog.records.format.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog_storage.producers import producer_state
 from quorumlog_storage.producers.producer_state import (
     NO_OFFSET,

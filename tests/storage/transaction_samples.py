@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog.records.batch import NO_SEQUENCE
 from quorumlog.records.control import EndTxnMarker, control_batch
+from quorumlog.records.format.batch import NO_SEQUENCE
 from quorumlog_storage.producers.replay import marker_of
 from quorumlog_storage.producers.transactions import NEVER
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches

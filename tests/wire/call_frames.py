@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import BY_KEY, Api
+from quorumlog.wire.protocol.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from tests.wire.example import Example
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,7 +27,7 @@ class Frames(NamedTuple):
         header = self.api.key.to_bytes(2, "big") + self.version.to_bytes(2, "big") + b"\0\0\0\7\0\2me"
         cursor, by_schema = (Cursor(memoryview(header + b"\0" * flexible + body)) for _ in range(2))
         asked = decode_request(self.api, cursor, read_fixed(cursor))
-        walked = decode_request(replace(self.api, plain=None), by_schema, read_fixed(by_schema))
+        walked = decode_request(replace(self.api, fast=None), by_schema, read_fixed(by_schema))
         assert by_schema.left == 0  # a fast path leaves the cursor where it is
         assert asked.request == walked.request
         return asked

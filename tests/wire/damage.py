@@ -10,9 +10,9 @@ import random
 import struct
 from collections.abc import Callable
 
-from quorumlog.records.batch import BATCH_OVERHEAD, CRC_FIELD, CRC_POSITION, CRC_START
-from quorumlog.records.crc import crc32c
-from quorumlog.wire.frame_parts import write_uvarint
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CRC_FIELD, CRC_POSITION, CRC_START
+from quorumlog.records.format.crc import crc32c
+from quorumlog.wire.format.frame_writer import write_uvarint
 from tests.wire.places import Body, Kind, Place
 
 Damage = Callable[[random.Random, Body], bytes | None]

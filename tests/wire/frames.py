@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple, get_args, get_origin
 
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
-from quorumlog.wire import sasl
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
-from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, write_request_header
-from quorumlog.wire.kio_schemas import request_shape
-from quorumlog.wire.schema import Values
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, write_request_header
+from quorumlog.wire.format.kio_schemas import request_shape
+from quorumlog.wire.format.schema import Values
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.apis import APIS
 from tests.wire.damage import OF_BODIES, change_bytes
 from tests.wire.places import Body
 
@@ -94,10 +94,10 @@ def _bad_frame(rng: random.Random, key: int, version: int, number: int, flexible
 
 
 def _framed(key: int, version: int, number: int, flexible: bool, body: bytes) -> bytes:
-    parts = Parts()
-    write_request_header(parts, RequestHeader(key, version, number, "me"), flexible)
-    parts.tail += body
-    return b"".join(parts.frame())
+    writer = FrameWriter()
+    write_request_header(writer, RequestHeader(key, version, number, "me"), flexible)
+    writer.tail += body
+    return b"".join(writer.frame())
 
 
 def seeds() -> Bodies:
@@ -110,9 +110,9 @@ def seeds() -> Bodies:
 
 
 def body_of(schema: str, version: int, values: Values) -> Body:
-    shape, parts = request_shape(schema, version), Parts()
-    shape.write(parts, values)
-    return Body(b"".join(parts.frame())[LENGTH_BYTES:], shape)
+    shape, writer = request_shape(schema, version), FrameWriter()
+    shape.write(writer, values)
+    return Body(b"".join(writer.frame())[LENGTH_BYTES:], shape)
 
 
 def filled(entity: Any) -> Values:

@@ -21,19 +21,19 @@ from quorumlog.proof.keys import keys_of
 from quorumlog.proof.scram_client import ScramClient
 from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
-from quorumlog.rpc.dispatch import Dispatch
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
 from quorumlog.turn import Turn
-from quorumlog.wire import sasl
-from quorumlog.wire.answering import Slot
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import WireRequest
-from quorumlog.wire.framing import SCRATCH_BYTES
-from quorumlog.wire.limits import NodeBytes, WireLimits
-from quorumlog.wire.outgoing import SendTurns
-from quorumlog.wire.served import ServedConnection
-from quorumlog.wire.server import Serving
+from quorumlog.wire.format.framing import SCRATCH_BYTES
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.codec import WireRequest
+from quorumlog.wire.protocol.limits import NodeBytes, WireLimits
+from quorumlog.wire.serving.answering import Slot
+from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.served import ServedConnection
+from quorumlog.wire.serving.server import Serving
 from tests.wire.frames import Bodies, a_frame, seeds
 from tests.wire.tally import Tally
 

@@ -12,11 +12,11 @@ from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import encode_request
-from quorumlog.wire.header import RequestHeader
-from quorumlog.wire.limits import ConnectionLimits, WireLimits
-from quorumlog.wire.server import WireServer
+from quorumlog.wire.format.header import RequestHeader
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.codec import encode_request
+from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.server import WireServer
 from quorumlog.wire.transport import WireTransport
 
 IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)

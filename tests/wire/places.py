@@ -12,8 +12,8 @@ from functools import cached_property
 from struct import calcsize
 from typing import NamedTuple
 
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.schema import Run, Shape
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.schema import Run, Shape
 
 
 class Kind(Enum):

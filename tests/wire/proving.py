@@ -9,7 +9,7 @@ from quorumlog.proof.keys import keys_of
 from quorumlog.proof.scram_client import ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc.transport import Identity
-from quorumlog.wire import sasl
+from quorumlog.wire.protocol import sasl
 
 if TYPE_CHECKING:
     from lane import Wire

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from quorumlog.wire.apis import APIS
+from quorumlog.wire.protocol.apis import APIS
 from tests.wire.frames import KINDS
 
 LEAST_INPUTS = 20_000  # below that, chance decides what was tried

@@ -16,8 +16,8 @@ from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
 from quorumlog.rpc.transport import Address, Handler, Listener
-from quorumlog.wire.framing import SCRATCH_BYTES
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.format.framing import SCRATCH_BYTES
+from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.transport import WireTransport
 
 MIB = 1024 * 1024

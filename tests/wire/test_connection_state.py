@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.wire.connection_state import MAX_AT_ONCE, TRANSITIONS, ConnectionState, Happened, Phase, Sending
+from quorumlog.wire.serving.connection_state import MAX_AT_ONCE, TRANSITIONS, ConnectionState, Happened, Phase, Sending
 
 OPEN = {Phase.READING, Phase.PAUSED, Phase.DRAINING}
 

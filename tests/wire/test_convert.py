@@ -9,12 +9,11 @@ import pytest
 
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, brokers, cluster, common, fetch, produce, quorum, reassignments
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import APIS, BY_KEY, BY_REQUEST
-from quorumlog.wire.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import APIS, BY_KEY, BY_REQUEST, Api
+from quorumlog.wire.protocol.codec import WireRequest, decode_request, decode_response, encode_request, encode_response
 from tests.wire import group_examples, transaction_examples
 
 ID = b"t" * 16

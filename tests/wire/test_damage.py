@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.protocol.apis import APIS
 from tests.wire.damage import OF_BODIES, huge_count, past_the_end, sealed_records, truncated
 from tests.wire.frames import BATCH, SPOKEN, UNSERVED, body_of, seeds
 from tests.wire.fuzz import Fuzz, quiet

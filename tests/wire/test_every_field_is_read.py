@@ -14,12 +14,11 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
-from quorumlog.wire.api import Api
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.codec import decode_request, encode_request_values
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import APIS, Api
+from quorumlog.wire.protocol.codec import decode_request, encode_request_values
 
 Path = tuple[str, ...]
 

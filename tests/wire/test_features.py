@@ -11,13 +11,13 @@ from quorumlog.messages.admin import (
     UpdateFeaturesResponse,
 )
 from quorumlog.messages.common import FeatureRange
-from quorumlog.wire import features, versions
-from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import decode_request, decode_response_values, encode_request_values
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.features import Features
-from quorumlog.wire.header import API_VERSIONS_KEY, RequestHeader, read_fixed
-from quorumlog.wire.kio_schemas import request_shape, response_shape
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader, read_fixed
+from quorumlog.wire.format.kio_schemas import request_shape, response_shape
+from quorumlog.wire.protocol import features, versions
+from quorumlog.wire.protocol.apis import BY_KEY
+from quorumlog.wire.protocol.codec import decode_request, decode_response_values, encode_request_values
+from quorumlog.wire.protocol.features import Features
 from quorumlog_quorum.controller.requests import update_features
 
 SUPPORTED = (

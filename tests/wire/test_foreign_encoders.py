@@ -12,10 +12,10 @@ from aiokafka.protocol import admin, fetch, metadata, produce
 from quorumlog.messages import cluster
 from quorumlog.messages import fetch as our_fetch
 from quorumlog.messages import produce as our_produce
-from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.codec import WireRequest, decode_request, encode_response
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import BY_KEY
+from quorumlog.wire.protocol.codec import WireRequest, decode_request, encode_response
 
 RECORDS = bytes(range(200))
 

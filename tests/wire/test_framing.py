@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorumlog.wire.framing import SCRATCH_BYTES, FrameReader
-from quorumlog.wire.malformed import Malformed
+from quorumlog.wire.format.cursor import Malformed
+from quorumlog.wire.format.framing import SCRATCH_BYTES, FrameReader
 from tests.parts import few
 
 MAX_BYTES = 5_000_000

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import ZERO_UUID
 from quorumlog.messages import admin, groups
-from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.versions import served_versions
+from quorumlog.wire.protocol.apis import BY_KEY, BY_REQUEST
+from quorumlog.wire.protocol.versions import served_versions
 from tests.parts import few
 from tests.rules import rule
 from tests.wire.call_frames import (
@@ -204,7 +204,7 @@ LISTED = (0, 14, 15, 16, 24, 25, 29, 30, 35, 42, 69, 81, 82, 110, 111, 112, 128)
     ],
 )
 def test_no_heartbeat_ends_a_client_by_an_error_that_passes(code: int, told: int) -> None:
-    """However the answer is written: plain, as by default, or with the schema."""
+    """However the answer is written: by the fast path, as by default, or with the schema."""
     wire, request = frames(CONSUMER_HEARTBEAT, 1), CONSUMER_HEARTBEAT.our_request(1)
     response = groups.ConsumerGroupHeartbeatResponse(error_code=code, error_message="why")
     found = wire.read_response(request, wire.write_response(request, response))

@@ -19,8 +19,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.rpc.transport import Address, Identity, NotDelivered, Transport
-from quorumlog.wire import sasl, versions
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.protocol import sasl, versions
+from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.transport import WireTransport
 
 FETCH = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=10)

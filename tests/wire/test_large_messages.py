@@ -36,11 +36,11 @@ from quorumlog.messages.transactions import (
     TxnOffsetCommitRequest,
 )
 from quorumlog.slices import UNITS_A_SLICE, at_once
-from quorumlog.wire.apis import BY_REQUEST
-from quorumlog.wire.codec import WireRequest, decode_request_sliced, encode_request, encode_response_sliced
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_kinds import SLICED_BYTES
-from quorumlog.wire.header import RequestHeader, read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.header import RequestHeader, read_fixed
+from quorumlog.wire.protocol.apis import BY_REQUEST
+from quorumlog.wire.protocol.codec import WireRequest, decode_request_sliced, encode_request, encode_response_sliced
+from quorumlog.wire.serving.served import SLICED_BYTES
 
 MANY = 8 * UNITS_A_SLICE
 COMMITTED = tuple(OffsetCommitPartition(index=index, committed_offset=index) for index in range(MANY))

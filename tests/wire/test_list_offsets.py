@@ -11,9 +11,9 @@ from quorumlog.messages.fetch import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from quorumlog.wire.apis import BY_REQUEST
 from quorumlog.wire.convert.list_offsets import NO_SUCH_TIME
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
+from quorumlog.wire.protocol.apis import BY_REQUEST
 
 API = BY_REQUEST[ListOffsetsRequest]
 VERSIONS = range(API.oldest, API.newest + 1)

@@ -7,7 +7,7 @@ import sys
 
 SCRIPT = """
 import sys
-from quorumlog.wire.apis import ALWAYS_USED, APIS, load_newest
+from quorumlog.wire.protocol.apis import ALWAYS_USED, APIS, load_newest
 assert not any(name.startswith("kio.schema.fetch.") for name in sys.modules), "loaded by importing"
 load_newest()
 before = set(sys.modules)

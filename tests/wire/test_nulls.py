@@ -24,7 +24,7 @@ from quorumlog.messages.reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 
 CANCELLED = ReassignableTopic(name="a", partitions=(ReassignablePartition(index=0, cancel=True),))
 NOTHING_NAMED: dict[tuple[str, str], Any] = {

@@ -10,9 +10,9 @@ from collections import Counter
 
 import pytest
 
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.outgoing import Outgoing, SendTurns, WriteNow, writer_of
-from quorumlog.wire.sending import PIECE_BYTES
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.limits import PIECE_BYTES
+from quorumlog.wire.serving.outgoing import Outgoing, SendTurns, WriteNow, writer_of
 
 MIB = 1024 * 1024
 

@@ -16,7 +16,7 @@ from quorumlog.messages.fetch import (
     ListOffsetsTopic,
 )
 from quorumlog.rpc.transport import Context
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 
 FIRST_WITH_TAGS = {MetadataRequest: 9, ListOffsetsRequest: 6}
 TAG = bytes([0xEC, 0xE2, 0x01])  # 0x716C as an unsigned varint

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorumlog.messages import reassignments
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from tests.wire.call_frames import check_request, check_response, golden_bytes, in_each_version
 from tests.wire.example import Example
 from tests.wire.reassignment_examples import EXAMPLES

@@ -10,7 +10,7 @@ from typing import Any
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchChunkRequest, FetchChunkResponse, FetchRequest
 from quorumlog.rpc.transport import Address, Listener, RpcError, Server
-from quorumlog.wire.apis import load_newest
+from quorumlog.wire.protocol.apis import load_newest
 from quorumlog.wire.routing import RoutingConnection, RoutingTransport
 
 LONG_MS = 10_000

@@ -20,8 +20,8 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceResponse, ProduceTopic
 from quorumlog.rpc.transport import Address, Identity, Listener, NotDelivered, NotServed, RpcError, Server
-from quorumlog.wire.apis import BY_REQUEST, load_newest
-from quorumlog.wire.features import FeatureNotice, Features
+from quorumlog.wire.protocol.apis import BY_REQUEST, load_newest
+from quorumlog.wire.protocol.features import FeatureNotice, Features
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
 from tests.left_behind import complaints
 

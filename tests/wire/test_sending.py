@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorumlog.wire import sending
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.sending import PIECE_BYTES, copied, send
+from quorumlog.wire.calling import sending
+from quorumlog.wire.calling.sending import copied, send
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.limits import PIECE_BYTES
 from tests.left_behind import complaints
 
 

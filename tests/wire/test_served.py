@@ -14,12 +14,12 @@ from proving import prove
 from quorumlog.messages.cluster import DescribeClusterRequest, MetadataRequest
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from quorumlog.wire import sasl, versions
-from quorumlog.wire.apis import BY_KEY, BY_REQUEST, FEATURES
-from quorumlog.wire.codec import WireRequest, decode_response
-from quorumlog.wire.header import RequestHeader
-from quorumlog.wire.limits import ConnectionLimits, WireLimits
-from quorumlog.wire.local_apis import LOCAL_APIS
+from quorumlog.wire.format.header import RequestHeader
+from quorumlog.wire.protocol import sasl, versions
+from quorumlog.wire.protocol.apis import BY_KEY, BY_REQUEST, FEATURES
+from quorumlog.wire.protocol.codec import WireRequest, decode_response
+from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.local_apis import LOCAL_APIS
 
 METADATA = MetadataRequest(all_topics=True)
 

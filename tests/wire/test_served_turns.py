@@ -13,11 +13,11 @@ from lane import echo, request_bytes, serving
 from quorumlog.messages.cluster import MetadataRequest
 from quorumlog.messages.fetch import FetchRequest
 from quorumlog.messages.produce import ProducePartition, ProduceRequest, ProduceTopic
-from quorumlog.wire.codec import Frame
-from quorumlog.wire.connection_state import MAX_AT_ONCE
-from quorumlog.wire.limits import WireLimits
-from quorumlog.wire.outgoing import Outgoing
-from quorumlog.wire.served import ServedConnection
+from quorumlog.wire.protocol.codec import Frame
+from quorumlog.wire.protocol.limits import WireLimits
+from quorumlog.wire.serving.connection_state import MAX_AT_ONCE
+from quorumlog.wire.serving.outgoing import Outgoing
+from quorumlog.wire.serving.served import ServedConnection
 
 
 def produce(number: int) -> bytes:

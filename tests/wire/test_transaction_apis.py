@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from quorumlog.errors import ErrorCode
 from quorumlog.messages import produce, transactions
-from quorumlog.wire.apis import BY_KEY, BY_REQUEST
-from quorumlog.wire.versions import served_versions
+from quorumlog.wire.protocol.apis import BY_KEY, BY_REQUEST
+from quorumlog.wire.protocol.versions import served_versions
 from tests.parts import few
 from tests.rules import rule
 from tests.wire.call_frames import (

@@ -9,12 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wire_bytes import entity_of, through_kio, values_of
 
-from quorumlog.wire import sasl
-from quorumlog.wire.apis import APIS
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES, Parts
-from quorumlog.wire.malformed import Malformed
-from quorumlog.wire.schema import shape_of
+from quorumlog.wire.format.cursor import Cursor, Malformed
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES, FrameWriter
+from quorumlog.wire.format.schema import shape_of
+from quorumlog.wire.protocol import sasl
+from quorumlog.wire.protocol.apis import APIS
 
 SPOKEN = [(api.schema, version) for api in APIS for version in range(api.oldest, api.newest + 1)]
 SPOKEN += [("api_versions", version) for version in range(5)]
@@ -25,9 +24,9 @@ NAMES = [f"{kind.__name__}-{kind.__version__}" for kind in KINDS]
 
 
 def written(kind: Any, values: dict[str, Any]) -> bytes:
-    parts = Parts()
-    shape_of(kind).write(parts, values)
-    return b"".join(parts.frame())[LENGTH_BYTES:]
+    writer = FrameWriter()
+    shape_of(kind).write(writer, values)
+    return b"".join(writer.frame())[LENGTH_BYTES:]
 
 
 def read(kind: Any, data: bytes) -> dict[str, Any]:
@@ -87,9 +86,9 @@ def test_records_are_views_of_the_frame_both_ways() -> None:
     kind = entity_of("produce", 9, "request")
     records = bytes(range(256)) * 40
     topic = {"name": "t", "partition_data": [{"index": 0, "records": memoryview(records)}]}
-    parts = Parts()
-    shape_of(kind).write(parts, {"acks": 1, "timeout": 1, "topic_data": [topic]})
-    frame = parts.frame()
+    writer = FrameWriter()
+    shape_of(kind).write(writer, {"acks": 1, "timeout": 1, "topic_data": [topic]})
+    frame = writer.frame()
     assert any(part.obj is records for part in frame if isinstance(part, memoryview))
     data = b"".join(frame)[LENGTH_BYTES:]
     found = shape_of(kind).read(Cursor(memoryview(data)))["topic_data"][0]["partition_data"][0]["records"]

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from kio.serial import entity_reader, entity_writer
 
-from quorumlog.wire.schema import _element, _is_array
+from quorumlog.wire.format.schema import _element, _is_array
 
 RANGES = {"int8": 7, "int16": 15, "int32": 31, "int64": 63, "timedelta_i32": 31, "timedelta_i64": 40}
 KNOWN_CODES = (0, -1, 3, 6, 42, 100)
@@ -35,7 +35,7 @@ def through_kio(kind: Any, data: bytes) -> bytes:
 
 
 def values_of(kind: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Dicts of any message of this schema, in the form of quorumlog.wire.schema."""
+    """Dicts of any message of this schema, in the form of quorumlog.wire.format.schema."""
     return st.fixed_dictionaries({field.name: _field(field) for field in fields(kind)})
 
 

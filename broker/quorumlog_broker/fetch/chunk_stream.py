@@ -17,7 +17,7 @@ from quorumlog.messages.buffer import Buffer, Pieces, whole
 from quorumlog.messages.chunk_place import NO_END, behind, partition_of
 from quorumlog.messages.fetch import FetchChunkRequest, FetchPartitionResponse, FetchRequest
 from quorumlog.records import BatchHeader, CorruptRecords, last_header
-from quorumlog.records.batch import LOG_OVERHEAD, MAGIC, STAMP
+from quorumlog.records.format.batch import LOG_OVERHEAD, MAGIC, STAMP
 from quorumlog.rpc.transport import Context
 
 NO_SESSION = 0

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from quorumlog.ids import Offset
 from quorumlog.records import decode_batch
-from quorumlog.records.batch import NO_TIMESTAMP, headers
+from quorumlog.records.format.batch import NO_TIMESTAMP, headers
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.log.log_view import OffsetOutOfRange
 from quorumlog_storage.log.time_lookup import Latest, first_since, latest_before

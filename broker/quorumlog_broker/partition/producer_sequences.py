@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE, BatchHeader
 from quorumlog.records.control import EndTxnMarker
+from quorumlog.records.format.batch import NO_PRODUCER, NO_SEQUENCE, BatchHeader
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.producers.producer_state import (
     ProducerEntry,

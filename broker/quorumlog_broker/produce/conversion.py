@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from quorumlog.configs.topic import TopicConfig
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import Buffer
-from quorumlog.records.batch import BatchHeader, Codec, headers, with_largest_timestamp
-from quorumlog.records.compression import BadCompression
-from quorumlog.records.recompression import recompressed
+from quorumlog.records.format.batch import BatchHeader, Codec, headers, with_largest_timestamp
+from quorumlog.records.format.compression import BadCompression
+from quorumlog.records.validation.recompression import recompressed
 from quorumlog.slices import Sliced
 from quorumlog_broker.produce.produce_rules import check_size
 

@@ -20,7 +20,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import BrokerEpoch, Epoch, Offset
 from quorumlog.messages.imports import ImportRecordsRequest, ImportRecordsResponse
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import headers, verify_crc
+from quorumlog.records.format.batch import headers, verify_crc
 from quorumlog_broker.replicas.registry import Registry
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.registration import IMPORTING

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset
-from quorumlog.records.batch import headers
+from quorumlog.records.format.batch import headers
 from quorumlog_broker.partition.tail import frame_bytes
 from quorumlog_broker.produce.append_faults import ACKS_ALL, append_error, leading_log
 from quorumlog_broker.replicas.replica import Replica

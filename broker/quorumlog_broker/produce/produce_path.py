@@ -22,9 +22,9 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset, Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BatchHeader, headers, parse_header, with_append_time
-from quorumlog.records.produced import validate_produced
-from quorumlog.records.record_check import check_records, look_at_once
+from quorumlog.records.format.batch import BatchHeader, headers, parse_header, with_append_time
+from quorumlog.records.validation.produced import validate_produced
+from quorumlog.records.validation.record_check import check_records, look_at_once
 from quorumlog.turn import Turn
 from quorumlog_broker.delayed.operations import DelayedOperations
 from quorumlog_broker.delayed.purgatory import Reason, Waiter

@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 from quorumlog.configs.topic import TOPIC_CONFIGS, TopicConfig
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader
-from quorumlog.records.record_check import MAX_FAULTS, InvalidRecord, RecordFault, RecordRules, may_break_times
+from quorumlog.records.format.batch import NO_TIMESTAMP, BatchHeader
+from quorumlog.records.validation.record_check import (
+    MAX_FAULTS,
+    InvalidRecord,
+    RecordFault,
+    RecordRules,
+    may_break_times,
+)
 
 LEAST_SEGMENT_BYTES = TOPIC_CONFIGS["segment.bytes"].minimum
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import Uuid
-from quorumlog.records.batch import NO_PRODUCER, BatchHeader
+from quorumlog.records.format.batch import NO_PRODUCER, BatchHeader
 
 HOLD_MS = 5_000  # batches that were under way have come by then, and a client has sent the first one again
 MAX_HELD = 1_000  # producers and partitions; the oldest is forgotten, and its batches are judged as in Kafka

@@ -28,7 +28,7 @@ from quorumlog.messages.buffer import Buffer, whole
 from quorumlog.messages.common import EpochEndOffset
 from quorumlog.messages.fetch import FetchPartitionResponse
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import headers, verify_crc
+from quorumlog.records.format.batch import headers, verify_crc
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog_broker.logdirs.log_directory import DirectoryQueue, Lane
 from quorumlog_broker.partition.events import LeaderHighWatermark, LogAdvanced, LogStartMoved, LogTruncated

@@ -12,9 +12,9 @@ from queue import SimpleQueue
 from threading import Thread
 
 from quorumlog.rpc.transport import Address
-from quorumlog.wire import versions
-from quorumlog.wire.framing import looks_like
-from quorumlog.wire.socket_calls import SILENT
+from quorumlog.wire.calling.socket_calls import SILENT
+from quorumlog.wire.format.framing import looks_like
+from quorumlog.wire.protocol import versions
 
 ANSWER_TIMEOUT_S = 3.0
 _CORRELATION_ID = 0x71756F72

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
 from quorumlog.records import BATCH_OVERHEAD, BatchHeader, Codec
-from quorumlog.records.varint import Malformed, read_varint
+from quorumlog.records.format.varint import Malformed, read_varint
 from quorumlog_cli.offline.batches import FoundBatch
 from quorumlog_cli.offline.describe import codec_name
 

@@ -48,7 +48,7 @@ _BY_CLASS = {
     "quorumlog.rpc.transport.NotServed": Exit.PRECONDITION,
     "quorumlog.rpc.transport.NotDelivered": Exit.UNREACHABLE,
     "quorumlog.rpc.transport.OutcomeUnknown": Exit.TIMED_OUT,
-    "quorumlog.records.corrupt.CorruptRecords": Exit.DATA_INVALID,
+    "quorumlog.records.format.corrupt.CorruptRecords": Exit.DATA_INVALID,
     "quorumlog.spark.mirror.job.SameCluster": Exit.PRECONDITION,
     "quorumlog.spark.mirror.kept.SideMadeAnew": Exit.PRECONDITION,
     "quorumlog.spark.load.choosing.CannotLoad": Exit.PRECONDITION,

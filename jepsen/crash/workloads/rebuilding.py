@@ -14,7 +14,7 @@ from jepsen.crash.check import check, require
 from jepsen.crash.process import DATA
 from jepsen.crash.world import FIRST_MS, World
 from quorumlog.records import BatchHeader, headers
-from quorumlog.records.batch import BATCH_OVERHEAD
+from quorumlog.records.format.batch import BATCH_OVERHEAD
 from quorumlog_storage.checks.log_check import LogCheck, mend
 from quorumlog_storage.directory.log_checkpoints import checkpoint_logs
 from quorumlog_storage.files.disk import name_of

@@ -16,7 +16,7 @@ from jepsen.crash.world import World
 from quorumlog.cluster_incarnation import ClusterIncarnation
 from quorumlog.messages.metadata_records import FeatureLevelRecord, NoOpRecord, TopicRecord
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.offline.lost_majority import RecoveryRefused

@@ -29,7 +29,7 @@ from jepsen.transactions.readers import LEDGER, LEDGER_CONFIGS, follow, follow_o
 from jepsen.transactions.recorder import Recorder
 from quorumlog.client import real_edges as edge
 from quorumlog.rpc.transport import Transport
-from quorumlog.wire.apis import BY_REQUEST
+from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.routing import RoutingTransport
 
 LOAD = Load(partitions=12, units=4, gap_s=0.005, dies=0.002, aborts=0.15, late=0.01, timeout_ms=10_000)

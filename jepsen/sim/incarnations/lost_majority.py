@@ -40,7 +40,7 @@ from jepsen.sim.simulation import run_alone
 from quorumlog.messages.common import Endpoint
 from quorumlog.messages.metadata_records import BeginTransactionRecord, TopicRecord
 from quorumlog.messages.quorum import AddRaftVoterRequest
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_DIRECTORY, METADATA_PARTITION
 from quorumlog_quorum.metadata.frame import encode_record
 from quorumlog_quorum.offline.lost_majority import SKIPPED_PRODUCER_IDS, RecoveryRefused

@@ -27,7 +27,7 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest, RegisterBroker
 from quorumlog.messages.fetch import FetchRequest, ReplicaState
 from quorumlog.messages.quorum import QuorumFetchRequest, VoteRequest
 from quorumlog.rpc.caller import Caller
-from quorumlog.rpc.dispatch import PeerContext
+from quorumlog.rpc.serving.dispatch import PeerContext
 from quorumlog.rpc.transport import Address, Identity
 from quorumlog_quorum.raft import RaftRole
 

@@ -27,7 +27,7 @@ from quorumlog.ids import NodeId, Uuid
 from quorumlog.messages.common import FeatureRange
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
-from quorumlog.wire.features import FeatureNotice
+from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_broker.cleaning.sliced import SlicedRunner

@@ -22,11 +22,10 @@ from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller import to_metadata
-from quorumlog.rpc.calls import BY_PATH, BY_REQUEST, OLDER, Call, expects_answer
+from quorumlog.rpc.calling.ordered_calls import OrderedCalls
+from quorumlog.rpc.calling.prover import Ask, Prover
+from quorumlog.rpc.calls import BY_PATH, BY_REQUEST, OLDER, Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
-from quorumlog.rpc.dispatch import failure
-from quorumlog.rpc.ordered_calls import OrderedCalls
-from quorumlog.rpc.prover import Ask, Prover
 from quorumlog.rpc.transport import (
     CONNECT_TIMEOUT_MS_DEFAULT,
     MAX_MESSAGE_BYTES_DEFAULT,

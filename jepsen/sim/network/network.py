@@ -17,7 +17,7 @@ from jepsen.sim.time.scheduler import NS_PER_S, Scheduler
 from quorumlog.rpc.caller import Metadata
 from quorumlog.rpc.transport import Address
 
-KEEPALIVE_NS = 7 * NS_PER_S  # gRPC's keepalive time and timeout (grpc_options): a cut of this length is detected
+KEEPALIVE_NS = 7 * NS_PER_S  # gRPC's keepalive time and timeout (rpc/grpc/options): a cut of this length is detected
 _FIRST_FREE_PORT = 40_000
 
 Interceptor = Callable[[Message], Verdict]

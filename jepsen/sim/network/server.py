@@ -20,9 +20,9 @@ from quorumlog.proof.server_sessions import Replayed, StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, Metadata, Shown, read_metadata
 from quorumlog.rpc.calls import BY_PATH, OLDER, Call
-from quorumlog.rpc.dispatch import Dispatch, PeerContext
-from quorumlog.rpc.gate import Gate
-from quorumlog.rpc.ordered_answers import OrderedAnswers
+from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
+from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 
 
 class SimServer:

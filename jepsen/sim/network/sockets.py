@@ -20,10 +20,10 @@ from jepsen.sim.time.loop import SimLoop
 from quorumlog.messages.buffer import Buffer
 from quorumlog.rpc.caller import Metadata
 from quorumlog.rpc.transport import Address
-from quorumlog.wire.apis import BY_KEY
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.header import API_VERSIONS_KEY
-from quorumlog.wire.sasl import AUTHENTICATE_KEY, HANDSHAKE_KEY
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.header import API_VERSIONS_KEY
+from quorumlog.wire.protocol.apis import BY_KEY
+from quorumlog.wire.protocol.sasl import AUTHENTICATE_KEY, HANDSHAKE_KEY
 
 _INTRODUCTIONS = {
     API_VERSIONS_KEY: "ApiVersions",

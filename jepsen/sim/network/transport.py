@@ -13,11 +13,11 @@ from jepsen.sim.network.server import SimServer
 from jepsen.sim.network.session import Session
 from jepsen.sim.time.loop import SimLoop
 from quorumlog.nursery import Nursery, OnCrash
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.gate import Gate
-from quorumlog.rpc.probe_call import ask_who
+from quorumlog.rpc.calling.probe import ask_who
+from quorumlog.rpc.calling.prover import Ask, Prover
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.prover import Ask, Prover
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.transport import (
     Address,
     AddressInUse,

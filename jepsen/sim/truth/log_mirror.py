@@ -30,7 +30,7 @@ from jepsen.sim.machine.page_cache import FileNode
 from jepsen.sim.truth.places import is_copy, live_name
 from quorumlog.ids import NO_EPOCH, Epoch, Offset, Uuid
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import headers, verify_crc
+from quorumlog.records.format.batch import headers, verify_crc
 from quorumlog_storage.directory.mark import MARK_NAME
 from quorumlog_storage.directory.partition_metadata import (
     PARTITION_METADATA,

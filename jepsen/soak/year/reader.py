@@ -9,8 +9,8 @@ from quorumlog.ids import Offset
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchPartition, FetchPartitionResponse
 from quorumlog.records import decode_batch
-from quorumlog.records.batch import BatchHeader, headers
 from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog.records.format.batch import BatchHeader, headers
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.targets import FetchTarget

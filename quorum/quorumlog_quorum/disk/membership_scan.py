@@ -11,8 +11,8 @@ from struct import Struct
 from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records import LOG_OVERHEAD, BatchHeader, decode_batch, parse_header
-from quorumlog.records.batch import CONTROL
 from quorumlog.records.control import KRaftVersion, Voters, decode_control
+from quorumlog.records.format.batch import CONTROL
 from quorumlog_quorum.raft import BOOTSTRAP, MembershipRecord
 from quorumlog_quorum.snapshots import CorruptSnapshot, SnapshotHeading, SnapshotReader, list_snapshots, snapshot_path
 from quorumlog_storage.files.disk import Disk

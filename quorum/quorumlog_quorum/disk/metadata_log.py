@@ -14,7 +14,7 @@ from quorumlog.ids import Offset
 from quorumlog.messages.buffer import Buffer
 from quorumlog.records import BatchHeader, CorruptRecords, headers, verify_crc
 from quorumlog.records.control import LeaderChange, control_batch
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_quorum.disk.membership_scan import members_of
 from quorumlog_quorum.raft import AppendControl, AppendFetched, AppendLeaderChange, AppendValues, EpochSpan

@@ -16,7 +16,7 @@ from functools import cache
 
 from quorumlog.messages.decode_error import DecodeError
 from quorumlog.messages.metadata_records import MetadataRecord
-from quorumlog.records.varint import Malformed, read_uvarint, write_uvarint
+from quorumlog.records.format.varint import Malformed, read_uvarint, write_uvarint
 from quorumlog.rpc.convert.metadata_records import RECORD_TYPES
 from quorumlog.rpc.convert.parsing import parse_with_unknown
 from quorumlog.rpc.convert.record_type import RecordType

@@ -30,7 +30,7 @@ from quorumlog.messages.metadata_records import (
     ProducerIdsRecord,
 )
 from quorumlog.records.control import ControlRecord, KRaftVersion, LeaderChange, Voter, Voters, control_batch
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.disk.metadata_log import METADATA_PARTITION
 from quorumlog_quorum.metadata.features import INCARNATION_LEVEL
 from quorumlog_quorum.metadata.frame import encode_record

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorumlog.ids import NO_NODE, ZERO_UUID, Epoch, NodeId, Uuid, format_uuid, parse_uuid
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.crc import crc32c
 from quorumlog_quorum.raft.voters import VoterKey
 from quorumlog_storage.files.atomic import write_atomically
 from quorumlog_storage.files.disk import Disk, FileMissing

@@ -24,7 +24,7 @@ from quorumlog.records.control import (
     control_batch,
     decode_control,
 )
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_storage.rules.fetch_rule import SnapshotId
 
 

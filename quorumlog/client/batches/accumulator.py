@@ -32,7 +32,7 @@ from quorumlog.records import (
     UnsealedBatch,
     lay_out_rows,
 )
-from quorumlog.records.batch import TRANSACTIONAL
+from quorumlog.records.format.batch import TRANSACTIONAL
 
 RECORD_OVERHEAD = 5 + 1 + 10 + 5 + 5 + 5 + 5  # length, attributes, both deltas, three counts, each at its longest
 HEADER_OVERHEAD = 5 + 5  # two counts

@@ -12,7 +12,7 @@ from typing import Any
 from quorumlog.client.batches.accumulator import Headers
 from quorumlog.client.errors import RequestFailed
 from quorumlog.errors import ApiError
-from quorumlog.records.plain import check_timestamps
+from quorumlog.records.rowwise.plain import check_timestamps
 
 HeadersLike = Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]]
 

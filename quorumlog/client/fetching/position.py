@@ -21,7 +21,7 @@ from quorumlog.messages.buffer import Buffer
 from quorumlog.messages.fetch import AbortedTransaction
 from quorumlog.records import MAGIC, BatchHeader, CorruptRecords, iter_batch, iter_headers, verify_crc
 from quorumlog.records.control import EndTxnMarker, decode_control
-from quorumlog.records.legacy import in_format_2
+from quorumlog.records.format.legacy import in_format_2
 
 
 def committed_batches(

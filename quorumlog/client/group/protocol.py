@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from quorumlog.records import CorruptRecords
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
-from quorumlog.records.flexible import INT16, INT32
+from quorumlog.records.format.flexible import INT16, INT32
 
 Partitions = dict[str, tuple[int, ...]]
 """Partition numbers by topic."""

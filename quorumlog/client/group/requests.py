@@ -29,7 +29,7 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.records import CorruptRecords
-from quorumlog.records.flexible import INT32
+from quorumlog.records.format.flexible import INT32
 
 PROTOCOL_TYPE = "consumer"
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from quorumlog.client.group.protocol import NO_GENERATION, Subscription
 from quorumlog.client.group.racks import IsNear
-from quorumlog.records.flexible import INT32
+from quorumlog.records.format.flexible import INT32
 
 Partition = tuple[str, int]
 Member = tuple[str, Subscription]

@@ -1,7 +1,8 @@
 """Arrow columns to record batches and back. Needs the extra `[arrow]`; a node never imports it.
 
-It produces the same bytes as `quorumlog.records.plain`, the oracle of its tests. It has two forms (`form.py`): vectors
-of numpy and Arrow, about four times as fast as the plain codec, and kernels compiled with Numba, about twenty times.
+It produces the same bytes as `quorumlog.records.rowwise.plain`, the oracle of its tests. It has two forms (`form.py`):
+vectors of numpy and Arrow, about four times as fast as the plain codec, and kernels compiled with Numba, about twenty
+times.
 """
 
 from __future__ import annotations

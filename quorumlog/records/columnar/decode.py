@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import BATCH_OVERHEAD, MAGIC, BatchHeader, Codec, verify_crc
-from quorumlog.records.batch import headers as parse_headers
 from quorumlog.records.columnar.arrow import MAX_COLUMN_BYTES, as_buffer, from_parts, readonly_bytes
 from quorumlog.records.columnar.form import decoder
 from quorumlog.records.columnar.found import (
@@ -23,10 +21,12 @@ from quorumlog.records.columnar.found import (
     Rows,
     Totals,
 )
-from quorumlog.records.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.legacy import in_format_2
-from quorumlog.records.plain import records_payload
+from quorumlog.records.format.batch import BATCH_OVERHEAD, MAGIC, BatchHeader, Codec, verify_crc
+from quorumlog.records.format.batch import headers as parse_headers
+from quorumlog.records.format.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.legacy import in_format_2
+from quorumlog.records.rowwise.plain import records_payload
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from quorumlog.ids import Offset
-    from quorumlog.records.buffers import Buffer
     from quorumlog.records.columnar.arrow import Bytes
+    from quorumlog.records.format.buffers import Buffer
 
 HEADER_TYPE: Any = pa.struct([pa.field("key", pa.string(), nullable=False), pa.field("value", pa.binary())])
 HEADERS_TYPE: Any = pa.list_(pa.field("element", HEADER_TYPE, nullable=False))

@@ -1,6 +1,6 @@
 """The records of batches to columns, in two passes: `scan` checks every byte and finds fields, `gather` copies them.
 
-On every input `scan` accepts what `quorumlog.records.record.read_record`, its oracle, accepts. Only `scan` reads
+On every input `scan` accepts what `quorumlog.records.format.record.read_record`, its oracle, accepts. Only `scan` reads
 untrusted bytes.
 Positions are bytes from the start of the payload that all batches of a call share.
 """

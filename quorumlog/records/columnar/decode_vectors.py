@@ -27,7 +27,7 @@ from quorumlog.records.columnar.found import (
     Totals,
 )
 from quorumlog.records.columnar.vector_varints import get_varints
-from quorumlog.records.varint import Malformed, read_varint
+from quorumlog.records.format.varint import Malformed, read_varint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

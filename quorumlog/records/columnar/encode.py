@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records.batch import BATCH_OVERHEAD, Codec
 from quorumlog.records.columnar.arrow import BytesArray, as_column, as_headers, as_numbers
 from quorumlog.records.columnar.form import encoder
-from quorumlog.records.plain import attributes_of, check_timestamps
-from quorumlog.records.unsealed import UnsealedBatch, compressed
+from quorumlog.records.format.batch import BATCH_OVERHEAD, Codec
+from quorumlog.records.rowwise.plain import attributes_of, check_timestamps
+from quorumlog.records.rowwise.unsealed import UnsealedBatch, compressed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

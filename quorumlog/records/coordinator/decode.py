@@ -15,8 +15,8 @@ from quorumlog.records.coordinator.joint import GIVEN_UP, GIVEN_UP_TYPE, GROUP_T
 from quorumlog.records.coordinator.layout import INT, LONG, TEXT, Field, Layout
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, OFFSET_COMMIT, GroupMetadataKey, OffsetKey
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.flexible import INT16
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.flexible import INT16
 
 
 class RecordType(NamedTuple):

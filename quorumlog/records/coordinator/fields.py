@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import TypeVar
 
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.flexible import INT16, INT32, Reader, Writer
-from quorumlog.records.varint import write_uvarint
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.flexible import INT16, INT32, Reader, Writer
+from quorumlog.records.format.varint import write_uvarint
 
 Item = TypeVar("Item")
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
 from quorumlog.records.coordinator.layout import BYTE, BYTES, INT, LONG, TEXT, Field, Kind, Layout, array
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 
 CHILD = Struct(">ih")  # slot and epoch; without padding
 CHILD_TAG = 10_000  # in the value of a transactional id: far above those that Kafka gives out

@@ -15,8 +15,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from quorumlog.ids import format_uuid
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.flexible import INT8, INT16, INT32, INT64
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.flexible import INT8, INT16, INT32, INT64
 from quorumlog.slices import Pace, Sliced
 
 T = TypeVar("T")

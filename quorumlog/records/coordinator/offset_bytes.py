@@ -12,7 +12,7 @@ from struct import Struct
 
 from quorumlog.ids import UUID_BYTES, ZERO_UUID, Epoch, Offset, Uuid
 from quorumlog.records.coordinator.offsets import NO_TIMESTAMP, OFFSET_COMMIT, OffsetCommitValue
-from quorumlog.records.varint import write_uvarint
+from quorumlog.records.format.varint import write_uvarint
 
 NEWEST, WITH_EXPIRE_TIME = 4, 1  # versions of the value
 MAX_SHORT_METADATA = 126  # bytes whose number plus one is a varint of one byte

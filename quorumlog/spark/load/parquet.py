@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from quorumlog.client.errors import QuorumlogError
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.crc import crc32c
 from quorumlog.spark.load.folder import NO_DAY, LoadedFile, PlannedRange, name_of_day
 from quorumlog.spark.load.store import Store
 from quorumlog.spark.read.columns import arrow_schema

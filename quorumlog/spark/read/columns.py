@@ -25,8 +25,8 @@ from pyspark.sql.types import StructType
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.client.fetching.position import Chunk
 from quorumlog.records import NO_SEQUENCE, headers
-from quorumlog.records.batch import BatchHeader
 from quorumlog.records.columnar import SIZE, decode_columns
+from quorumlog.records.format.batch import BatchHeader
 
 CREATE_TIME = 0  # timestampType, as in Kafka
 LOG_APPEND_TIME = 1

@@ -15,7 +15,7 @@ from quorumlog.messages.admin import (
     PartitionCursor,
 )
 from quorumlog.wire.convert.mirror import from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 
 def read_topic_partitions_request(values: Values, _version: int) -> DescribeTopicPartitionsRequest:

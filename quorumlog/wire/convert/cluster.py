@@ -14,7 +14,7 @@ from quorumlog.messages.cluster import (
 from quorumlog.messages.quorum import DescribeQuorumRequest, DescribeQuorumResponse
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 _FIRST_WITHOUT_NAMES = 12  # version of Metadata whose answer may name no topic but its id
 _FIRST_DELETED_BY_ID = 6  # version of DeleteTopics

@@ -21,7 +21,7 @@ from quorumlog.messages.groups import (
     DescribedConsumerMember,
 )
 from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_MEMBERS_OWN_ID = 1  # and with regular expressions
 ASSIGNMENTS = ("assignment", "target_assignment")
@@ -41,7 +41,7 @@ TOLD_AS: Mapping[int, ErrorCode] = {
 
 
 def told_as(error_code: int) -> int:
-    """The error code of a heartbeat's answer, for both ways of writing it: with the schema, and plain."""
+    """The error code of a heartbeat's answer, for both ways of writing it: with the schema, and by the fast path."""
     return TOLD_AS.get(error_code, error_code)
 
 

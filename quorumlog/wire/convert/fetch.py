@@ -1,7 +1,7 @@
 """Fetch, written out because every batch passes here.
 
 From version 13 on topics have ids instead of names. A follower names itself in `replica_id` before version 15, and in
-the tagged `replica_state` from then on; whether it may is checked where both wires check it (rpc/access).
+the tagged `replica_state` from then on; whether it may is checked where both wires check it (rpc/serving/access).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quorumlog.messages.fetch import (
     ReplicaState,
 )
 from quorumlog.wire.convert.mirror import from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_TOPIC_IDS = 13
 FIRST_WITH_REPLICA_STATE = 15

@@ -30,7 +30,7 @@ from quorumlog.messages.groups import (
 )
 from quorumlog.slices import Pace, Sliced
 from quorumlog.wire.convert.mirror import Mapped, from_values, from_values_sliced, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_TOPIC_IDS = 10
 LAST_WITH_NAMES = 9

@@ -24,7 +24,7 @@ from quorumlog.messages.groups import (
     SyncGroupRequest,
 )
 from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_MEMBER_ID_REQUIRED = 4
 FIRST_WITH_SKIP_ASSIGNMENT = 9

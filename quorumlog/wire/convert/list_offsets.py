@@ -17,7 +17,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.slices import Pace, Sliced
 from quorumlog.wire.convert.mirror import from_values_sliced, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_TIME = {-1: 1, -2: 1, -3: 7, -4: 8, -5: 9, -6: 11}
 NO_SUCH_TIME = -(2**63)  # in ms; what a special time becomes that the version does not have

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from quorumlog.ids import ZERO_UUID
 from quorumlog.slices import Pace, Sliced
 from quorumlog.wire.convert.names import NULL_WHEN_EMPTY, names_of
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 Change = Callable[[Any], Any]
 

@@ -16,7 +16,7 @@ from quorumlog.messages.produce import (
     RecordError,
 )
 from quorumlog.wire.convert.mirror import from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 FIRST_WITH_TOPIC_IDS = 13
 FIRST_WITH_EPOCH_PER_TRANSACTION = 12  # the leader adds a partition to the transaction (KIP-890, part 2)

@@ -18,7 +18,7 @@ from quorumlog.messages.reassignments import (
     ReassignmentsOfTopic,
 )
 from quorumlog.wire.convert.mirror import Mapped, from_values, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 PREFERRED = 0
 

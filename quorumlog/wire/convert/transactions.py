@@ -40,7 +40,7 @@ from quorumlog.messages.transactions import (
 )
 from quorumlog.slices import Pace, Sliced
 from quorumlog.wire.convert.mirror import Mapped, from_values, from_values_sliced, to_values
-from quorumlog.wire.schema import Values
+from quorumlog.wire.format.schema import Values
 
 EPOCH_PER_TRANSACTION = 2  # transaction.version from which a producer gets an epoch for each transaction
 FENCED_IN_INIT = 4  # the first InitProducerId whose producers understand PRODUCER_FENCED

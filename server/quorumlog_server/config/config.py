@@ -35,7 +35,7 @@ from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog_server.config.directory_paths import anchored, check_only_in_file, checked_cordoned, checked_directories
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of
 from quorumlog_server.config.group_keys import group_config

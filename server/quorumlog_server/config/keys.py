@@ -26,7 +26,7 @@ from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
-from quorumlog.wire.limits import WireLimits
+from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, foreign
 from quorumlog_server.config.group_keys import GROUP_KEYS
 from quorumlog_server.config.properties import ConfigError

@@ -11,7 +11,7 @@ from quorumlog.ids import Uuid
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
-from quorumlog.wire.features import FeatureNotice
+from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_storage.files.disk import Disk

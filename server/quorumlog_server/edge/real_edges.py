@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from quorumlog.configs.live import connections_of_listener
-from quorumlog.rpc.grpc_options import GrpcOptions
-from quorumlog.rpc.grpc_standard import HealthSource, always_serving
-from quorumlog.rpc.grpc_transport import GrpcTransport
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.standard import HealthSource, always_serving
+from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Identity, Listener, Transport
 from quorumlog.settings.connections import ADDRESSES, CONNECTIONS, CONNECTIONS_OF_ADDRESS
 from quorumlog.settings.disks import RECOVERY_THREADS
 from quorumlog.turn import Turn
-from quorumlog.wire.features import FeatureNotice
-from quorumlog.wire.limits import UNLIMITED, ConnectionLimits
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import UNLIMITED, ConnectionLimits
 from quorumlog.wire.routing import RoutingTransport
 from quorumlog_broker.api.handlers import HANDLERS
 from quorumlog_server.config.config import NodeConfig

@@ -1,6 +1,7 @@
 """Routes requests on a node's internal listener to the quorum, the active controller, or the broker.
 
-The transport has verified the caller (rpc/access). Requests that a broker forwards for its clients arrive here too.
+The transport has verified the caller (rpc/serving/access). Requests that a broker forwards for its clients arrive here
+too.
 """
 
 from __future__ import annotations

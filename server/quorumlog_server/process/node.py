@@ -21,10 +21,10 @@ from quorumlog.ids import Uuid
 from quorumlog.messages.common import Endpoint, FeatureRange
 from quorumlog.messages.controller import RegisterControllerRequest
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.dispatch import Dispatch
-from quorumlog.rpc.local_connection import LocalConnection
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
-from quorumlog.wire.features import Features
+from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.lifecycle import LifecycleState
 from quorumlog_broker.node import Broker

@@ -21,7 +21,7 @@ from selectors import BaseSelector
 
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, AddressInUse
-from quorumlog.wire.apis import load_newest
+from quorumlog.wire.protocol.apis import load_newest
 from quorumlog_quorum.raft.quorum_state import CorruptQuorumState
 from quorumlog_server.config.config import NodeConfig, read_config
 from quorumlog_server.config.properties import ConfigError

@@ -14,13 +14,13 @@ from zlib import crc32
 
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BATCH_OVERHEAD, CRC_START, MAGIC, BatchHeader, parse_header
 from quorumlog.records.control import decode_control
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.crc import crc32c
-from quorumlog.records.plain import decode_batch, iter_batch
-from quorumlog.records.record import Record
-from quorumlog.records.record_check import check_records, look_at_once
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CRC_START, MAGIC, BatchHeader, parse_header
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.crc import crc32c
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import decode_batch, iter_batch
+from quorumlog.records.validation.record_check import check_records, look_at_once
 from quorumlog_storage.files.disk import File
 
 WINDOW_BYTES = 1 << 20  # read at once

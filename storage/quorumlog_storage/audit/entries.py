@@ -7,7 +7,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.files.disk import File
 
 CHUNK_ENTRIES = 4_096  # read at once

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from quorumlog.ids import Epoch, Offset, Uuid
-from quorumlog.records.batch import MAGIC
+from quorumlog.records.format.batch import MAGIC
 from quorumlog_storage.audit import files as names
 from quorumlog_storage.audit.batches import Damage, FoundBatch, read_batches, record_problem
 from quorumlog_storage.audit.entries import TRANSACTION_VERSION, AbortedTransaction

@@ -14,8 +14,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_PRODUCER, NO_SEQUENCE
 from quorumlog.records.control import EndTxnMarker
+from quorumlog.records.format.batch import NO_PRODUCER, NO_SEQUENCE
 from quorumlog_storage.audit.batches import FoundBatch
 from quorumlog_storage.audit.entries import BadSnapshot, ProducerRow, read_snapshot
 from quorumlog_storage.audit.finding import AsNotes, Findings

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, iter_batch
 from quorumlog.records.control import EndTxnMarker, decode_control
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.audit.batches import FoundBatch
 from quorumlog_storage.audit.entries import TRANSACTION_ENTRY, TRANSACTION_VERSION, AbortedTransaction, read_entries
 from quorumlog_storage.audit.files import TRANSACTION_INDEX, file_name

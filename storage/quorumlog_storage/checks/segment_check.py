@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import NO_PRODUCER, BatchHeader, parse_header, verify_crc
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.batch import NO_PRODUCER, BatchHeader, parse_header, verify_crc
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.producers.index_note import Fingerprint
 from quorumlog_storage.producers.producer_state import ProducerStates

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     CODEC_MASK,
     DELETE_HORIZON,
     NO_TIMESTAMP,
@@ -20,8 +20,8 @@ from quorumlog.records.batch import (
     Codec,
     seal,
 )
-from quorumlog.records.compression import compress
-from quorumlog.records.varint import Malformed, write_varint
+from quorumlog.records.format.compression import compress
+from quorumlog.records.format.varint import Malformed, write_varint
 from quorumlog_storage.cleaning.keys import Keys
 from quorumlog_storage.cleaning.outcomes import Outcomes
 from quorumlog_storage.cleaning.record_table import plain_records, timestamp_delta

@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BATCH_OVERHEAD, CRC_START, BatchHeader, parse_header, verify_crc
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.batch import BATCH_OVERHEAD, CRC_START, BatchHeader, parse_header, verify_crc
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.files.disk import Disk, File
 from quorumlog_storage.files.names import log_name
 from quorumlog_storage.segment.log_file import WALK_BYTES, CorruptBatch, LogFile

@@ -15,7 +15,7 @@ import numpy as np
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     BATCH_OVERHEAD,
     CODEC_MASK,
     CONTROL,

@@ -19,7 +19,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import parse_header
+from quorumlog.records.format.batch import parse_header
 from quorumlog_storage.cleaning.batch_filter import BatchFilter
 from quorumlog_storage.cleaning.batches import Piece, Scanned, SourceFile
 from quorumlog_storage.cleaning.keys import Keys

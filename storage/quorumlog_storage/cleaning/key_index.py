@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import MAGIC
+from quorumlog.records.format.batch import MAGIC
 from quorumlog_storage.cleaning.batches import Piece, SourceFile
 from quorumlog_storage.cleaning.keys import Keys
 from quorumlog_storage.cleaning.marks import Marks, Page

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog_storage.cleaning.batches import Scan, Scanned
 from quorumlog_storage.cleaning.marks import GONE, NEEDS_HORIZON, STAYS, Marks
 from quorumlog_storage.cleaning.offset_map import NO_ROOM, NOT_FOUND, OffsetMap

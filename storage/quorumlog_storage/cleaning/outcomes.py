@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import MAGIC, BatchHeader, parse_header
 from quorumlog.records.control import ABORT, COMMIT
+from quorumlog.records.format.batch import MAGIC, BatchHeader, parse_header
 from quorumlog_storage.cleaning.batches import SourceFile
 from quorumlog_storage.cleaning.record_table import RecordTable
 from quorumlog_storage.files.disk import Disk

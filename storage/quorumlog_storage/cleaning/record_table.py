@@ -9,9 +9,9 @@ from __future__ import annotations
 from array import array
 
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, Codec
-from quorumlog.records.compression import BadCompression, decompress
-from quorumlog.records.varint import VARLONG_BYTES, Malformed, read_varint
+from quorumlog.records.format.batch import BATCH_OVERHEAD, BatchHeader, Codec
+from quorumlog.records.format.compression import BadCompression, decompress
+from quorumlog.records.format.varint import VARLONG_BYTES, Malformed, read_varint
 
 NO_KEY = -1
 SHORTEST_RECORD_BYTES = 7  # a count that lies must not make room for what is not there

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_PRODUCER, NO_TIMESTAMP, BatchHeader
+from quorumlog.records.format.batch import NO_PRODUCER, NO_TIMESTAMP, BatchHeader
 from quorumlog_storage.cleaning.marks import NEEDS_HORIZON
 from quorumlog_storage.cleaning.offset_map import OffsetMap
 from quorumlog_storage.cleaning.record_table import NO_KEY, RecordTable

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records import CorruptRecords, decode_batch
-from quorumlog.records.batch import NO_PRODUCER, BatchHeader, headers
 from quorumlog.records.control import EndTxnMarker, control_batch, decode_control
+from quorumlog.records.format.batch import NO_PRODUCER, BatchHeader, headers
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.foreign.source import BadSource, Source, batches
 

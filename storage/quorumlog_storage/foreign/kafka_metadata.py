@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, decode_batch, headers, verify_crc
-from quorumlog.records.flexible import INT8, Reader
+from quorumlog.records.format.flexible import INT8, Reader
 from quorumlog.topic_name import METADATA_TOPIC
 from quorumlog_storage.files.disk import Disk, DiskError
 from quorumlog_storage.files.names import LOG_SUFFIX, OFFSET_DIGITS

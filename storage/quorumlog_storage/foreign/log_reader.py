@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, decode_batch
-from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, BatchHeader, headers, iter_headers, parse_header
+from quorumlog.records.format.batch import BATCH_OVERHEAD, NO_PRODUCER, BatchHeader, headers, iter_headers, parse_header
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.files.names import LOG_SUFFIX, SWAP_SUFFIX, parse_segment_name
 from quorumlog_storage.foreign.unfinished import is_unfinished

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, parse_header, verify_crc
+from quorumlog.records.format.batch import BATCH_OVERHEAD, BatchHeader, parse_header, verify_crc
 from quorumlog_storage.directory.offset_files import HIGH_WATERMARKS, LOG_STARTS, offsets_at
 from quorumlog_storage.files.disk import Disk, File, FileMissing, name_of, parent_of
 from quorumlog_storage.files.names import LOG_SUFFIX, log_name, parse_directory, parse_segment_name

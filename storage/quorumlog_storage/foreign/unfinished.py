@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorumlog.records.batch import LENGTH, LENGTH_AT, LOG_OVERHEAD
+from quorumlog.records.format.batch import LENGTH, LENGTH_AT, LOG_OVERHEAD
 from quorumlog_storage.files.disk import File
 
 READ_BYTES = 1 << 20

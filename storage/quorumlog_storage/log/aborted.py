@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.producers.log_producers import LogProducers
 from quorumlog_storage.segment.batch import StoredBatch

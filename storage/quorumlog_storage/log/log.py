@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from quorumlog.ids import Epoch, Offset
-from quorumlog.records.batch import headers
+from quorumlog.records.format.batch import headers
 from quorumlog_storage.files.disk import Disk, DiskError, FileMissing
 from quorumlog_storage.files.kept_errors import kept
 from quorumlog_storage.log import log_append, log_truncate, swap

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
-from quorumlog.records.batch import NO_TIMESTAMP
+from quorumlog.records.format.batch import NO_TIMESTAMP
 from quorumlog_storage.log.log_errors import UnexpectedAppend
 from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.rules.roll_rule import ANY_TIME

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_TIMESTAMP
+from quorumlog.records.format.batch import NO_TIMESTAMP
 from quorumlog_storage.log.log_view import LogView
 from quorumlog_storage.segment.segment import Segment
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quorumlog.ids import Offset, Uuid
-from quorumlog.records.batch import headers, verify_crc
+from quorumlog.records.format.batch import headers, verify_crc
 from quorumlog_storage.directory.checkpointed_log import CheckpointedLog
 from quorumlog_storage.directory.mark import MARK_NAME, PromotionMark, write_mark
 from quorumlog_storage.directory.offset_files import TopicPartition

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import CONTROL
+from quorumlog.records.format.batch import CONTROL
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
 from quorumlog_storage.files.names import parse_snapshot_name, snapshot_name
 from quorumlog_storage.producers.index_note import Fingerprint, read_note, write_note

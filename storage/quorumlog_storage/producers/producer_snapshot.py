@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import Struct
 
-from quorumlog.records.batch import NO_SEQUENCE
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.batch import NO_SEQUENCE
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.producers.producer_state import NO_OFFSET, REMEMBERED_BATCHES, ProducerEntry, Remembered
 
 VERSION = 1

@@ -32,8 +32,8 @@ from typing import NamedTuple, Protocol
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
-from quorumlog.records.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog.records.control import EndTxnMarker
+from quorumlog.records.format.batch import CONTROL, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog_storage.producers.transactions import EndedTransaction, Transactions
 
 REMEMBERED_BATCHES = 5

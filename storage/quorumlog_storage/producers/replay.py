@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from quorumlog.errors import ApiError
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords, decode_batch, parse_header
-from quorumlog.records.batch import NO_PRODUCER, BatchHeader
 from quorumlog.records.control import EndTxnMarker, decode_control
+from quorumlog.records.format.batch import NO_PRODUCER, BatchHeader
 from quorumlog_storage.files.disk import Buffer, Disk, FileMissing
 from quorumlog_storage.files.names import parse_snapshot_name, snapshot_name
 from quorumlog_storage.producers.producer_snapshot import CorruptSnapshot, decode_snapshot

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import MAX_OFFSET
+from quorumlog.records.format.batch import MAX_OFFSET
 
 NEVER: Offset = MAX_OFFSET
 MAX_ENDED = 1_000  # ended transactions that are kept apart while the high watermark stands still

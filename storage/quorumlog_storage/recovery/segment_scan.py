@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from quorumlog.ids import NO_EPOCH, Epoch, Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     BATCH_OVERHEAD,
     LOG_OVERHEAD,
     MAGIC,
@@ -177,7 +177,7 @@ def _refuse_other_formats(segment: Segment, window: _Window, position: int, size
     """Raises UnknownFormat if the bytes, which are no batch of ours, are complete in another format.
 
     They are recognized by what they must share with ours, the offset and the length; a batch whose magic alone has
-    rotted still has the checksum of ours. Formats 0 and 1 are ours to read (quorumlog/records/legacy.py).
+    rotted still has the checksum of ours. Formats 0 and 1 are ours to read (quorumlog/records/format/legacy.py).
     """
     data, at = window.at(position, min(size - position, STAMP_BYTES))
     if len(data) - at < STAMP_BYTES:

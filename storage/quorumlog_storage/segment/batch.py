@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from quorumlog.ids import Epoch, Offset
-from quorumlog.records.batch import (
+from quorumlog.records.format.batch import (
     CODEC_MASK,
     CONTROL,
     LOG_APPEND_TIME,

@@ -28,7 +28,7 @@ from itertools import islice
 from typing import TypeVar
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.files.kept_errors import kept
 from quorumlog_storage.segment.index_file import CorruptIndex

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from quorumlog.ids import Offset
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BATCH_OVERHEAD, BatchHeader, parse_header
+from quorumlog.records.format.batch import BATCH_OVERHEAD, BatchHeader, parse_header
 from quorumlog_storage.files.disk import Buffer, Disk, File, FileMissing, write_fully
 from quorumlog_storage.files.file_handle import FileHandle
 from quorumlog_storage.files.names import LOG_SUFFIX

@@ -20,7 +20,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.segment.index_file import CorruptIndex, IndexFile, increases
 from quorumlog_storage.segment.log_file import CorruptBatch, IndexedBatch, LogFile

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_TIMESTAMP, BatchHeader
+from quorumlog.records.format.batch import NO_TIMESTAMP, BatchHeader
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.files.names import index_name, log_name, time_index_name, transaction_index_name
 from quorumlog_storage.segment.batch import StoredBatch

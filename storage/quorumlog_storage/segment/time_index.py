@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import NO_TIMESTAMP
+from quorumlog.records.format.batch import NO_TIMESTAMP
 from quorumlog_storage.files.disk import Disk, FileMissing
 from quorumlog_storage.segment.index_file import CorruptIndex, IndexFile, increases
 from quorumlog_storage.segment.log_file import IndexedBatch, LogFile

@@ -18,8 +18,8 @@ from struct import Struct
 from typing import NamedTuple
 
 from quorumlog.ids import Offset
-from quorumlog.records.batch import CONTROL, NO_PRODUCER
-from quorumlog.records.crc import crc32c
+from quorumlog.records.format.batch import CONTROL, NO_PRODUCER
+from quorumlog.records.format.crc import crc32c
 from quorumlog_storage.files.disk import Disk, FileMissing, write_fully
 from quorumlog_storage.segment.log_file import CorruptBatch, IndexedBatch, LogFile, suffixed
 

@@ -7,7 +7,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchPartition
 from quorumlog.records import Record, decode_batch, encode_batch
-from quorumlog.records.batch import headers, parse_header
+from quorumlog.records.format.batch import headers, parse_header
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams

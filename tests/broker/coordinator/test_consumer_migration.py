@@ -8,7 +8,7 @@ import pytest
 
 from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.groups import GroupProtocol, JoinGroupRequest, JoinGroupResponse, LeavingMember
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 from quorumlog.settings.groups import ConsumerGroupConfig, GroupConfig
 from quorumlog_broker.coordinator.groups.classic.consumer_protocol import (
     read_assignment,

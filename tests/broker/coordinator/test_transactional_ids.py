@@ -11,7 +11,7 @@ from quorumlog.errors import ErrorCode as E
 from quorumlog.messages.transactions import ListTransactionsRequest, TransactionTopic
 from quorumlog.records.coordinator import encode_key
 from quorumlog.records.coordinator.transactions import TRANSACTION, TransactionKey, TransactionStatus, TransactionValue
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 from quorumlog.settings.transactions import DAY_MS, TransactionConfig
 from quorumlog.slices import at_once
 from quorumlog_broker.coordinator.transactions import expiry

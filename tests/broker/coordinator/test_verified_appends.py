@@ -12,8 +12,8 @@ import pytest
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Uuid
 from quorumlog.nursery import Nursery
-from quorumlog.records.batch import TRANSACTIONAL, BatchHeader, parse_header
-from quorumlog.records.rows import lay_out_rows
+from quorumlog.records.format.batch import TRANSACTIONAL, BatchHeader, parse_header
+from quorumlog.records.rowwise.unsealed import lay_out_rows
 from quorumlog.settings.transactions import VerificationConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.runtime.verified_appends import Sender, VerifiedAppends

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quorumlog.errors import ApiError
 from quorumlog.errors import ErrorCode as E
-from quorumlog.records.batch import CONTROL, NO_SEQUENCE, TRANSACTIONAL
+from quorumlog.records.format.batch import CONTROL, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog_broker.produce.transactional import EndTransaction
 from quorumlog_storage.producers.producer_state import ProducerStates, check_marker
 from quorumlog_storage.producers.verification import Guard, Verifications

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jepsen.sim.machine.disk import SimDisk, SimFile
 from quorumlog.ids import Offset
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog.records.batch import with_append_time
+from quorumlog.records.format.batch import with_append_time
 from quorumlog_broker.fetch.time_search import FirstSince, Found, LatestTime, TimeSearch
 from quorumlog_storage.log.log import Log
 from quorumlog_storage.segment.batch import StoredBatch, stamped_batches

@@ -7,7 +7,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, batch
 from quorumlog.ids import Offset
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import decode_batch, headers
-from quorumlog.records.batch import LOG_APPEND_TIME, verify_crc
+from quorumlog.records.format.batch import LOG_APPEND_TIME, verify_crc
 from quorumlog_quorum.metadata.image import TOPIC_RESOURCE
 from tests.rules import rule
 

@@ -12,8 +12,8 @@ from jepsen.sim.machine.disk_faults import Fail, Fault, Operation, no_faults
 from quorumlog.configs.throttle import MOVE_RATE
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
-from quorumlog.records.plain import encode_batch
-from quorumlog.records.record import Record
+from quorumlog.records.format.record import Record
+from quorumlog.records.rowwise.plain import encode_batch
 from quorumlog_broker.moves.progress import Phase, Rate, eta_s
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE
 from tests.rules import rule

@@ -7,7 +7,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Record, encode_batch, headers
-from quorumlog.records.batch import BATCH_OVERHEAD, Codec
+from quorumlog.records.format.batch import BATCH_OVERHEAD, Codec
 from tests.rules import rule
 
 NOW_MS = 1_700_000_000_000
@@ -78,7 +78,7 @@ def test_log_append_time_and_another_codec() -> None:
 
 @pytest.mark.parametrize("setting", ["producer", "zstd"])
 def test_a_bomb_is_refused(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorumlog.records import recompression, record_check
+    from quorumlog.records.validation import recompression, record_check
 
     for module in (record_check.check_records, recompression.recompressed):
         monkeypatch.setitem(module.__kwdefaults__ or {}, "max_decompressed_bytes", 1 << 20)

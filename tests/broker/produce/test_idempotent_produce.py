@@ -12,7 +12,7 @@ from replica_cluster import TOPIC_ID, Node, ReplicaCluster, fail_writes_of, valu
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.metadata_records import ConfigRecord
 from quorumlog.records import Record, encode_batch
-from quorumlog.records.batch import headers
+from quorumlog.records.format.batch import headers
 from quorumlog_broker.produce.pending_append import AppendResult
 from quorumlog_storage.producers.producer_state import ProducerEntry
 from tests.rules import rule

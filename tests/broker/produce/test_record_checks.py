@@ -8,8 +8,9 @@ import pytest
 from replica_cluster import TOPIC_ID, Node, ReplicaCluster, batch
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.records import Record, encode_batch, record_check
-from quorumlog.records.batch import BATCH_OVERHEAD, seal
+from quorumlog.records import Record, encode_batch
+from quorumlog.records.format.batch import BATCH_OVERHEAD, seal
+from quorumlog.records.validation import record_check
 from quorumlog_broker.produce import record_checks
 from quorumlog_broker.produce.record_checks import RecordChecks
 

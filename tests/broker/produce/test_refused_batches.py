@@ -7,7 +7,7 @@ from replica_cluster import TOPIC_ID, ReplicaCluster
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Record, encode_batch
-from quorumlog.records.batch import BatchHeader, parse_header
+from quorumlog.records.format.batch import BatchHeader, parse_header
 from quorumlog_broker.produce.refused_batches import HOLD_MS, MAX_HELD, RefusedBatches
 
 PRODUCER = 42

@@ -10,8 +10,8 @@ from replica_cluster import TOPIC_ID, ReplicaCluster, values_of
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.records import Codec, Record, encode_batch, headers
-from quorumlog.records.batch import BATCH_OVERHEAD, LOG_APPEND_TIME, NO_TIMESTAMP, seal, verify_crc
-from quorumlog.records.record_check import InvalidRecord
+from quorumlog.records.format.batch import BATCH_OVERHEAD, LOG_APPEND_TIME, NO_TIMESTAMP, seal, verify_crc
+from quorumlog.records.validation.record_check import InvalidRecord
 from quorumlog_broker.produce import produce_path
 from tests.rules import rule
 

@@ -12,7 +12,7 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import AbortedTransaction, FetchPartition, FetchPartitionResponse
 from quorumlog.records import Record, encode_batch
-from quorumlog.records.batch import headers, parse_header
+from quorumlog.records.format.batch import headers, parse_header
 from quorumlog_broker.fetch.context import FetchContext
 from quorumlog_broker.fetch.fetch_path import FetchParams
 from quorumlog_broker.fetch.offset_queries import LATEST, list_offset

@@ -9,7 +9,7 @@ import pytest
 
 from quorumlog.ids import Epoch, NodeId, Offset
 from quorumlog.messages.common import Endpoint
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog_quorum.node.committed import Delivery
 
 

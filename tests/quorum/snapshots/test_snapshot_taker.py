@@ -11,7 +11,7 @@ from jepsen.sim.machine.disk import SimDisk
 from jepsen.sim.machine.worker import SimWorker
 from jepsen.sim.time.loop import SimLoop
 from jepsen.sim.time.scheduler import Scheduler
-from quorumlog.records.values import encode_values
+from quorumlog.records.rowwise.values import encode_values
 from quorumlog.settings.metadata_log import NEVER, SnapshotConfig
 from quorumlog_quorum.snapshot_service.snapshot_store import SnapshotStore
 from quorumlog_quorum.snapshot_service.snapshot_taker import ASKED_AGAIN_MS, SnapshotTaker

@@ -24,7 +24,7 @@ from quorumlog.messages.produce import (
     ProduceTopicResponse,
     RecordError,
 )
-from quorumlog.records.record_check import InvalidRecord
+from quorumlog.records.validation.record_check import InvalidRecord
 from quorumlog.rpc.transport import Context
 from quorumlog.topic_name import is_internal
 from quorumlog_broker.api.endpoints import leader_endpoints

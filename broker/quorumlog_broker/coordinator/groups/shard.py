@@ -30,12 +30,12 @@ from quorumlog.messages.groups import (
     SyncGroupResponse,
 )
 from quorumlog.messages.transactions import TxnOffsetCommitRequest
-from quorumlog.records.batch import NO_PRODUCER
 from quorumlog.records.control import EndTxnMarker, decode_control
 from quorumlog.records.coordinator import GROUP_TYPES, CoordinatorRecord, decode, encode_key
 from quorumlog.records.coordinator.consumer_groups import ConsumerGroupTargetAssignmentMemberKey
 from quorumlog.records.coordinator.offset_bytes import offset_key
 from quorumlog.records.coordinator.offsets import GROUP_METADATA, GroupMetadataKey, OffsetKey
+from quorumlog.records.format.batch import NO_PRODUCER
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.slices import Pace, Sliced, begin
 from quorumlog_broker.coordinator.group_turn import (

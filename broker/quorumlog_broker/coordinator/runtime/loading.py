@@ -14,9 +14,9 @@ from typing import NamedTuple
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.records import BatchHeader, iter_headers, verify_crc
-from quorumlog.records.batch import NO_PRODUCER
 from quorumlog.records.control import EndTxnMarker, decode_control
-from quorumlog.records.keyed import Keyed, keyed_records
+from quorumlog.records.format.batch import NO_PRODUCER
+from quorumlog.records.rowwise.keyed import Keyed, keyed_records
 from quorumlog.slices import Pace
 from quorumlog_broker.fetch.read_log import read_from_disk
 from quorumlog_broker.logdirs.failures import Busy

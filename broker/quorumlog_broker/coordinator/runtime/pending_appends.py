@@ -23,8 +23,8 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.records import Row, lay_out_rows
-from quorumlog.records.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog.records.control import control_batch, decode_control
+from quorumlog.records.format.batch import BATCH_OVERHEAD, NO_PRODUCER, NO_SEQUENCE, TRANSACTIONAL
 from quorumlog.turn import Turn
 from quorumlog_broker.coordinator.turn import Producer, Write
 from quorumlog_broker.produce.own_appends import OwnAppends

@@ -12,7 +12,7 @@ from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.joint import ListedJointGroup
 from quorumlog.messages.transactions import AddOffsetsToTxnRequest, ListedTransaction, ListTransactionsRequest
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import NO_PRODUCER
+from quorumlog.records.format.batch import NO_PRODUCER
 from quorumlog.settings.transactions import TransactionConfig
 from quorumlog.slices import Sliced
 from quorumlog.turn import in_turns

@@ -19,7 +19,7 @@ from quorumlog.ids import Uuid
 from quorumlog.messages.buffer import Buffer
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords, parse_header
-from quorumlog.records.batch import BatchHeader
+from quorumlog.records.format.batch import BatchHeader
 from quorumlog.settings.transactions import VerificationConfig
 from quorumlog.turn import Signal, Turn
 from quorumlog_broker.coordinator.runtime.verifier import Producer, Verifier

@@ -12,7 +12,7 @@ from quorumlog.messages.groups import (
     DescribedConsumerMember,
     DescribedMember,
 )
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 
 if TYPE_CHECKING:
     from quorumlog.client.administration.groups import GroupDescription

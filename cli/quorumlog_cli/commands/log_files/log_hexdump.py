@@ -95,8 +95,8 @@ def _show_damage(path: Path, found: Damage) -> None:
 
 def _show_batch(found: FoundBatch, records: bool) -> None:
     from quorumlog.records import BATCH_OVERHEAD, Codec, CorruptRecords
-    from quorumlog.records.plain import records_payload
-    from quorumlog.records.varint import Malformed
+    from quorumlog.records.format.varint import Malformed
+    from quorumlog.records.rowwise.plain import records_payload
     from quorumlog_cli.offline.annotate import Field, header_fields, record_fields
 
     if not found.data:

@@ -42,7 +42,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import Epoch, Offset
 from quorumlog.messages.groups import SyncGroupResponse
 from quorumlog.messages.transactions import EndTxnResponse
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, State
 from quorumlog_broker.coordinator.groups.shard import GroupShard
 from quorumlog_broker.coordinator.runtime import coordinator as runtime

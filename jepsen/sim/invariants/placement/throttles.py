@@ -27,7 +27,7 @@ from quorumlog.ids import NodeId
 from quorumlog.messages.buffer import whole
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import headers
+from quorumlog.records.format.batch import headers
 from quorumlog_broker.replicas.throttle import ReplicationThrottle
 from quorumlog_quorum.metadata.image import BROKER_RESOURCE, CLUSTER_DEFAULT, TOPIC_RESOURCE, Image
 

@@ -25,7 +25,7 @@ from jepsen.sim.truth.mirrors import Mirrors, log_of
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Offset
 from quorumlog.messages.produce import ProducePartitionResponse, ProduceRequest, ProduceResponse, ProduceTopicResponse
-from quorumlog.records.batch import headers
+from quorumlog.records.format.batch import headers
 from quorumlog_broker.replicas.replica import Replica
 from quorumlog_quorum.metadata.image import Image
 

@@ -23,7 +23,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.messages.buffer import Buffer, whole
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse
 from quorumlog.records import CorruptRecords
-from quorumlog.records.batch import BatchHeader, headers
+from quorumlog.records.format.batch import BatchHeader, headers
 from quorumlog_broker.replicas.replica import Replica
 
 

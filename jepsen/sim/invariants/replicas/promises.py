@@ -25,11 +25,11 @@ from jepsen.sim.truth.durability import Durability
 from jepsen.sim.truth.mirrors import Mirrors, log_id
 from quorumlog.messages.fetch import FetchPartition, FetchRequest
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog.wire import apis
-from quorumlog.wire.codec import decode_request
-from quorumlog.wire.cursor import Cursor
-from quorumlog.wire.frame_parts import LENGTH_BYTES
-from quorumlog.wire.header import read_fixed
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.frame_writer import LENGTH_BYTES
+from quorumlog.wire.format.header import read_fixed
+from quorumlog.wire.protocol import apis
+from quorumlog.wire.protocol.codec import decode_request
 from quorumlog_broker.partition.key import PartitionKey
 
 _FETCH = BY_REQUEST[FetchRequest]

@@ -2,7 +2,7 @@
 
 The leader appends what it cannot commit, and gives its leadership up. Then one of the others comes back. It has
 forgotten the session in which the leader called it before, so the leader must prove itself anew before it can ask for
-a vote (`quorumlog/rpc/prover.py`); and nobody else can win. If nothing else strikes in this run (`alone`):
+a vote (`quorumlog/rpc/calling/prover.py`); and nobody else can win. If nothing else strikes in this run (`alone`):
 
 - lone-leader-is-elected: the quorum is led again ELECTED_MS after that voter was started.
 """

@@ -49,7 +49,7 @@ from quorumlog_quorum.metadata.image import Image
 from quorumlog_quorum.metadata.snapshot_records import broker_record, controller_record
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3  # Kafka's numbers
-KAFKAS_OWN = "Kafka's metadata.version"  # as quorumlog/wire/features.py names it
+KAFKAS_OWN = "Kafka's metadata.version"  # as quorumlog/wire/protocol/features.py names it
 MAX_LEVEL = 32_767  # Kafka's levels are 16 bits wide
 MAX_UPDATES = 100  # of one request
 

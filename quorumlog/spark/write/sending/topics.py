@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, StructType, TimestampType
 
 from quorumlog.client.errors import QuorumlogError
 from quorumlog.errors import ApiError
-from quorumlog.records.batch import NO_TIMESTAMP
+from quorumlog.records.format.batch import NO_TIMESTAMP
 from quorumlog.spark.read.columns import arrow_schema
 from quorumlog.topic_name import MAX_NAME_CHARACTERS, validate_topic_name
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quorumlog.records.coordinator.fields import FieldReader, FieldWriter
-from quorumlog.records.corrupt import CorruptRecords
-from quorumlog.records.flexible import INT16, INT32
+from quorumlog.records.format.corrupt import CorruptRecords
+from quorumlog.records.format.flexible import INT16, INT32
 
 NEWEST = 3
 Named = tuple[tuple[str, tuple[int, ...]], ...]

@@ -28,7 +28,7 @@ from quorumlog.records.coordinator.transactions import (
     TransactionStatus,
     TransactionValue,
 )
-from quorumlog.records.corrupt import CorruptRecords
+from quorumlog.records.format.corrupt import CorruptRecords
 from quorumlog_broker.coordinator.transactions.state.joint_group import JointGroup, prepared
 
 Partition = tuple[str, int]

@@ -1,0 +1,1 @@
+"""Batches encoded and decoded record by record; `columnar` does the same for whole columns."""

@@ -1,0 +1,1 @@
+"""gRPC as a `transport.Transport`. Only this package imports it."""

@@ -1,0 +1,80 @@
+"""gRPC as a `transport.Transport`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc import clear_secret
+from quorumlog.rpc.calling.probe import ask_who, try_connect
+from quorumlog.rpc.calling.prover import Ask, Prover
+from quorumlog.rpc.grpc.client import GrpcConnection
+from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.server import GrpcServer, serve
+from quorumlog.rpc.grpc.standard import HealthSource, always_serving
+from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+
+_log = logging.getLogger(__name__)
+
+
+def log_crash(name: str, error: BaseException) -> None:
+    _log.error("%s failed unexpectedly", name, exc_info=error)
+
+
+class GrpcTransport:
+    """identity: this node's, for internal connections and listeners; a client has none.
+    on_crash: called with an unexpected exception of a handler or of a connection's task.
+    health: the source of grpc.health.v1, at each listener.
+    random_bytes: a source of nonces that cannot be guessed.
+    """
+
+    def __init__(
+        self,
+        identity: Identity | None = None,
+        *,
+        on_crash: OnCrash = log_crash,
+        options: GrpcOptions | None = None,
+        health: HealthSource = always_serving,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self.identity = identity
+        self._random_bytes, self._proof_log = random_bytes, ProofLog()
+        self._on_crash, self._options, self._health = on_crash, options or GrpcOptions(), health
+
+    def connect(self, address: Address, *, internal: bool, client_id: str = "") -> GrpcConnection:
+        assert not internal or self.identity is not None, "an internal connection needs an identity"
+        identity = self.identity
+
+        def make_prover(ask: Ask, nursery: Nursery) -> Prover:
+            assert identity is not None
+            return Prover(identity, address, ask, nursery=nursery, random_bytes=self._random_bytes, log=self._proof_log)
+
+        clear = clear_secret.to_metadata(identity) if internal and identity and identity.secret_in_clear else None
+        return GrpcConnection(
+            address, client_id, self._options, self._on_crash, make_prover if internal else None, clear
+        )
+
+    async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
+        dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
+        gate = Gate(dispatch, self._random_bytes, self._proof_log)
+        return await serve(dispatch, gate, self._options, self._on_crash, self._health)
+
+    async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
+        deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
+        try:
+            async with asyncio.timeout_at(deadline):
+                refused = await try_connect(address)
+        except TimeoutError:
+            return NoProof(f"no connection within {timeout_ms} ms")
+        if refused is not None:
+            return refused
+        remaining_ms = int((deadline - asyncio.get_running_loop().time()) * 1000)
+        if remaining_ms <= 0:
+            return NoProof(f"no answer within {timeout_ms} ms")
+        return await ask_who(self.connect(address, internal=True), remaining_ms)

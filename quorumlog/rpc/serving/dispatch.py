@@ -1,0 +1,163 @@
+"""From the bytes of a request to the bytes of its response, the same for every transport.
+
+Errors are answered in the response type of the request. An ApiError is answered with its code, bytes that
+are not a request with INVALID_REQUEST. Any other exception is answered with UNKNOWN_SERVER_ERROR; its details go to
+`on_crash` and never to the peer. If a request without a response (acks=0) fails, its stream ends, as Kafka closes the
+connection: there is no other way to report it.
+
+A fetch by gRPC is answered with no more than MAX_FETCHED_BYTES: protobuf and gRPC copy an answer several times, all in
+one turn of the loop, and 25 MB took it 32 to 55 ms. The data lane copies nothing and sends in pieces, so it needs no
+such limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.messages import groups, joint, transactions
+from quorumlog.messages.admin import ListGroupsRequest
+from quorumlog.messages.buffer import Buffer
+from quorumlog.messages.decode_error import DecodeError
+from quorumlog.messages.fetch import FetchChunkRequest, FetchRequest
+from quorumlog.messages.method import Method
+from quorumlog.messages.services import METHODS
+from quorumlog.nursery import OnCrash
+from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.calls import Call, expects_answer, failure
+from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.serving.access import refuse_caller, refuse_request
+from quorumlog.rpc.transport import Handler, Identity, Listener
+from quorumlog.turn import in_turns
+
+MAX_FETCHED_BYTES = 4 * 1024 * 1024  # of records; the first batch is sent even if it is larger
+
+
+def bounded(request: Any) -> Any:
+    """The request as it is carried out: a fetch asks for no more than MAX_FETCHED_BYTES."""
+    if type(request) is FetchRequest and request.max_bytes > MAX_FETCHED_BYTES:
+        return replace(request, max_bytes=MAX_FETCHED_BYTES)
+    if type(request) is FetchChunkRequest and request.fetch is not None:
+        return replace(request, fetch=bounded(request.fetch))
+    return request
+
+
+SLICED_BYTES = 32 * 1024  # from here on a request is read in slices: those of about 1,500 partitions
+MODULES = tuple(module.__name__ for module in (groups, joint, transactions))
+SLICED = frozenset(
+    method.request for method in METHODS if method.request.__module__ in MODULES or method.request is ListGroupsRequest
+)
+"""Requests whose messages may have 100,000 elements. None is ordered."""
+
+FAILED = "the server failed; see its log"
+
+
+class Answer(NamedTuple):
+    """data: None: nothing is sent. last: the stream of the request must end after this answer."""
+
+    data: bytes | None
+    last: bool = False
+
+
+class Reply(NamedTuple):
+    """An answer before it is encoded. message: None: nothing is sent. last: as in `Answer`."""
+
+    message: Any
+    last: bool = False
+
+
+class PeerContext(Closing):
+    """`transport.Context` for every transport: one connection, as its handlers see it."""
+
+    def __init__(self, listener: Listener, caller: Caller, client_host: str = "") -> None:
+        super().__init__()
+        self.listener = listener
+        self.client_id = caller.client_id
+        self.client_host = client_host
+        self.refusal = refuse_caller(listener, caller)
+        self.peer = caller.peer if listener.internal else None
+
+
+class Dispatch:
+    """Serves one listener. `answer` raises nothing but cancellation. identity: this node's; callers prove themselves
+    by it at an internal listener."""
+
+    def __init__(self, *, listener: Listener, identity: Identity | None, handler: Handler, on_crash: OnCrash) -> None:
+        assert identity is not None or not listener.internal, f"an internal listener needs an identity: {listener}"
+        self.listener, self.identity = listener, identity
+        self._handler, self._on_crash = handler, on_crash
+
+    def context(self, caller: Caller, client_host: str = "") -> PeerContext:
+        return PeerContext(self.listener, caller, client_host)
+
+    def close(self, context: PeerContext) -> None:
+        """The connection is gone: run the callbacks of its handlers."""
+        try:
+            context.close()
+        except Exception as error:
+            self._on_crash("a callback of on_closed", error)
+
+    async def answer(self, context: PeerContext, call: Call, data: Buffer) -> Answer:
+        """The handler runs to its first suspension before this coroutine first suspends, unless the request is one of
+        SLICED, and large."""
+        if context.refusal is not None:
+            return _failure(call, context.refusal, last=True)
+        try:
+            if call.method.request in SLICED and len(data) >= SLICED_BYTES:
+                request = await _decoded_in_turns(call, data)
+            else:
+                request = call.codec.decode_request(data)  # type: ignore[arg-type]  # decoders take any buffer
+        except DecodeError as error:
+            return _failure(call, ApiError(ErrorCode.INVALID_REQUEST, str(error)), last=True)
+        reply = await self.reply(context, call.method, bounded(request))
+        if reply.message is None:
+            return Answer(None, reply.last)
+        try:
+            if call.method.request in SLICED:
+                return Answer(await _encoded_in_turns(call, reply.message), reply.last)
+            return Answer(call.codec.encode_response(reply.message), reply.last)
+        except Exception as error:
+            self._on_crash(f"answer of {call.method.name}", error)
+            return _failure(call, ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED))
+
+    async def reply(self, context: PeerContext, method: Method, request: Any) -> Reply:
+        """`answer` for a transport that decodes requests itself. Starts the handler as `answer` does."""
+        if context.refusal is not None:
+            return Reply(failure(method, context.refusal), last=True)
+        answered = expects_answer(request)
+        try:
+            return Reply(await self._handle(context, method, request, answered))
+        except ApiError as error:
+            return Reply(failure(method, error)) if answered else Reply(None, last=True)
+        except Exception as error:
+            self._on_crash(f"handler of {method.name}", error)
+            unknown = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, FAILED)
+            return Reply(failure(method, unknown)) if answered else Reply(None, last=True)
+
+    async def _handle(self, context: PeerContext, method: Method, request: Any, answered: bool) -> Any:
+        refusal = refuse_request(self.listener, method, request)
+        if refusal is not None:
+            raise refusal
+        response = await self._handler(context, request)
+        if not answered:
+            return None
+        assert type(response) is method.response, f"{method.name} answered with {type(response).__name__}"
+        return response
+
+
+def _failure(call: Call, error: ApiError, last: bool = False) -> Answer:
+    return Answer(call.codec.encode_response(failure(call.method, error)), last)
+
+
+async def _decoded_in_turns(call: Call, data: Buffer) -> Any:
+    """Raises DecodeError."""
+    from quorumlog.rpc.convert.sliced import decode_sliced  # a node loads it when it is first needed
+
+    return await in_turns(decode_sliced(call.method.request, data))
+
+
+async def _encoded_in_turns(call: Call, message: Any) -> bytes:
+    from quorumlog.rpc.convert.sliced import encode_sliced, is_long
+
+    return await in_turns(encode_sliced(message)) if is_long(message) else call.codec.encode_response(message)

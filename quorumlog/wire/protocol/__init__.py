@@ -1,0 +1,1 @@
+"""What both ends of a connection agree on: the table of APIs, whole frames, versions, features, proof, and limits."""

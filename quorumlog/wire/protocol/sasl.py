@@ -1,0 +1,86 @@
+"""The frames by which a node proves itself on internal listeners of the lane: Kafka's SASL exchange.
+
+SaslHandshake names the mechanism, SCRAM-SHA-256, and begins an exchange. Two SaslAuthenticate requests carry SCRAM's
+messages (`quorumlog.proof`). A caller that is refused reads the reason in the answer, and the connection ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.rpc import clear_secret
+from quorumlog.wire.format.cursor import Cursor
+from quorumlog.wire.format.header import RequestHeader, read_rest
+from quorumlog.wire.format.kio_schemas import request_shape, response_shape
+from quorumlog.wire.format.schema import Values
+from quorumlog.wire.protocol.codec import (
+    Frame,
+    decode_response_values,
+    encode_request_values,
+    encode_values,
+    read_whole,
+)
+
+HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
+SASL_VERSIONS = {HANDSHAKE_KEY: (0, 1), AUTHENTICATE_KEY: (0, 2)}
+MECHANISM = "SCRAM-SHA-256"
+_SCHEMAS = {HANDSHAKE_KEY: "sasl_handshake", AUTHENTICATE_KEY: "sasl_authenticate"}
+_OUR_VERSION = 1  # of both APIs, in our own requests
+_CODES = frozenset(map(int, ErrorCode))
+
+
+def read_request(cursor: Cursor, fixed: RequestHeader) -> Values:
+    """A request of either API, after the fixed part of its header. Raises Malformed."""
+    shape = request_shape(_SCHEMAS[fixed.api_key], fixed.version)
+    read_rest(cursor, fixed, shape.flexible)
+    return read_whole(cursor, shape)
+
+
+def answer_handshake(fixed: RequestHeader, mechanism: str, internal: bool, clear: bool = False) -> Frame:
+    """On a client listener there is nothing to authenticate: ILLEGAL_SASL_STATE. clear: the secret itself is taken."""
+    mechanisms = [MECHANISM, clear_secret.MECHANISM] if clear else [MECHANISM]
+    if not internal:
+        code = ErrorCode.ILLEGAL_SASL_STATE
+    else:
+        code = ErrorCode.NONE if mechanism in mechanisms else ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    return _answer(fixed, {"error_code": code, "mechanisms": mechanisms if internal else []})
+
+
+def answer_authenticate(fixed: RequestHeader, message: bytes) -> Frame:
+    return _answer(fixed, {"auth_bytes": message})
+
+
+def refuse(fixed: RequestHeader, refusal: ApiError) -> Frame:
+    """The answer to SaslAuthenticate."""
+    return _answer(fixed, {"error_code": refusal.code, "error_message": refusal.message})
+
+
+def ask_handshake(correlation_id: int, mechanism: str = MECHANISM) -> Frame:
+    return _ask(HANDSHAKE_KEY, correlation_id, {"mechanism": mechanism})
+
+
+def ask_authenticate(correlation_id: int, message: bytes) -> Frame:
+    return _ask(AUTHENTICATE_KEY, correlation_id, {"auth_bytes": message})
+
+
+def read_answer(key: int, frame: memoryview) -> Values:
+    """Raises Malformed, or ApiError with the peer's refusal."""
+    values = decode_response_values(
+        RequestHeader(key, _OUR_VERSION, 0), response_shape(_SCHEMAS[key], _OUR_VERSION), frame
+    )
+    code = values["error_code"]
+    if code != ErrorCode.NONE:
+        known = code if code in _CODES else ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        raise ApiError(ErrorCode(known), values.get("error_message") or "")
+    return values
+
+
+def _ask(key: int, correlation_id: int, values: dict[str, Any]) -> Frame:
+    return encode_request_values(
+        RequestHeader(key, _OUR_VERSION, correlation_id), request_shape(_SCHEMAS[key], _OUR_VERSION), values
+    )
+
+
+def _answer(fixed: RequestHeader, values: dict[str, Any]) -> Frame:
+    return encode_values(fixed, response_shape(_SCHEMAS[fixed.api_key], fixed.version), values)

@@ -1,0 +1,1 @@
+"""The listening end: a listener, its connections, the requests at work, and the answers on their way out."""

@@ -1,0 +1,204 @@
+"""The serving side of the lane: one listener, its connections, and the sweep that closes idle and stalled ones."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.bind import why_not_bound
+from quorumlog.rpc.serving.dispatch import Dispatch
+from quorumlog.rpc.transport import Address, AddressInUse, Listener
+from quorumlog.turn import Turn
+from quorumlog.wire.protocol.features import FeatureNotice
+from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
+from quorumlog.wire.protocol.versions import served_versions
+from quorumlog.wire.serving.answering import Slot
+from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.served import ServedConnection
+
+_log = logging.getLogger(__name__)
+_SWEEPS_PER_LIMIT = 4
+_SWEEP_MAX_S = 10.0
+_BACKLOG = 512
+
+
+class Serving:
+    """What the connections of one listener share.
+
+    serves: types of requests that have a handler; None: all. grpc_address: where this node serves the other APIs.
+    random_bytes: a source of nonces that cannot be guessed. features: what ApiVersions announces; None: nothing.
+    connection_limits: shared by all listeners of a node; None: that of `limits`.
+    """
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        *,
+        limits: WireLimits,
+        node_bytes: NodeBytes,
+        scratch: memoryview,
+        send_turns: SendTurns,
+        serves: Collection[type] | None,
+        grpc_address: Callable[[], Address | None],
+        on_crash: OnCrash,
+        random_bytes: Callable[[int], bytes],
+        proof_log: ProofLog,
+        turn: Turn,
+        features: FeatureNotice | None = None,
+        connection_limits: ConnectionLimits | None = None,
+    ) -> None:
+        self.features = features or FeatureNotice()
+        self.connection_limits = connection_limits or ConnectionLimits(lambda _listener: limits.max_connections)
+        self.turn = turn
+        self.random_bytes, self.proof_log = random_bytes, proof_log
+        self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
+        self.send_turns = send_turns
+        self.grpc_address, self.on_crash = grpc_address, on_crash
+        self.versions = served_versions(serves, dispatch.listener.internal)
+        self.loop = asyncio.get_running_loop()
+        self.nursery = Nursery(on_crash)
+        self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
+        self._unheard: dict[int, Slot] = {}  # whose connections are gone, by id()
+        self.closed = False
+
+    def admit(self, connection: ServedConnection, address: str) -> str:
+        """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""
+        limits, internal = self.connection_limits, self.dispatch.listener.internal
+        most = limits.of_listener(self.dispatch.listener)
+        if len(self._connections) >= most:
+            return f"{most} connections to {self.dispatch.listener.name} are open already (max.connections)"
+        if internal:
+            address = ""
+        elif limits.open[address] >= (most := limits.of_address(address)):
+            return f"{most} connections from {address} are open already (max.connections.per.ip)"
+        else:
+            limits.open[address] += 1
+        self._connections[connection] = address
+        return ""
+
+    def left(self, connection: ServedConnection) -> None:
+        address = self._connections.pop(connection, "")
+        if address:
+            self.connection_limits.open[address] -= 1
+            if not self.connection_limits.open[address]:
+                del self.connection_limits.open[address]
+
+    def goes_on(self, slot: Slot) -> None:
+        """Its connection is gone, and its request stays charged until its handler has ended."""
+        self._unheard[id(slot)] = slot
+
+    def ended(self, slot: Slot) -> None:
+        """The handler of a slot that went on."""
+        del self._unheard[id(slot)]
+        self.node_bytes.give_back(slot.size_bytes)
+
+    def _close_excess(self) -> None:
+        """Where the maximum was lowered, those that were used least recently go, idle ones first (as Kafka's processors
+        do; connections of nodes stay)."""
+        if self.dispatch.listener.internal:
+            return
+        most = self.connection_limits.of_listener(self.dispatch.listener)
+        if (excess := len(self._connections) - most) > 0:
+            for connection in sorted(self._connections, key=lambda one: (not one.idle, one.active_s))[:excess]:
+                connection.close(f"more than {most} connections are open since max.connections was lowered")
+
+    def cut_all(self) -> None:
+        """The listener closes. A connection that is being accepted is cut when it is made."""
+        self.closed = True
+        for connection in list(self._connections):
+            connection.cut()
+        for slot in list(self._unheard.values()):
+            if slot.running is not None:
+                slot.running.cancel()
+
+    async def sweep(self) -> None:
+        """Close connections that were idle for too long, and those whose peers take no answers, end no frame, or do not
+        prove themselves."""
+        limits = self.limits
+        shortest_ms = min(limits.max_idle_ms, limits.max_stalled_ms)
+        if self.dispatch.listener.internal:
+            shortest_ms = min(shortest_ms, limits.max_unproven_ms)
+        sweep_s = min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT)
+        glance_s = min(sweep_s, limits.max_stalled_while_others_wait_ms / 1000 / _SWEEPS_PER_LIMIT)
+        others_wait = asyncio.Event()
+        self.node_bytes.on_others_wait(others_wait.set)
+        while True:
+            others_wait.clear()
+            if self.node_bytes.others_wait:
+                await asyncio.sleep(glance_s)
+            else:
+                await _set_within(others_wait, sweep_s)
+            self._close_excess()
+            now_s = self.loop.time()
+            for connection in list(self._connections):
+                self._judge(connection, now_s)
+
+    def _judge(self, connection: ServedConnection, now_s: float) -> None:
+        stalled_s = connection.stalled_since_s
+        max_receiving_ms = self.limits.max_stalled_ms
+        if self.node_bytes.others_wait:
+            max_receiving_ms = min(max_receiving_ms, self.limits.max_stalled_while_others_wait_ms)
+        if stalled_s is not None and (now_s - stalled_s) * 1000 >= self.limits.max_stalled_ms:
+            connection.close(f"it has taken no answers for {self.limits.max_stalled_ms} ms")
+        elif connection.is_unproven and (now_s - connection.accepted_s) * 1000 >= self.limits.max_unproven_ms:
+            connection.close(f"it has not proven itself within {self.limits.max_unproven_ms} ms")
+        elif connection.is_receiving and (now_s - connection.active_s) * 1000 >= max_receiving_ms:
+            connection.close(f"it has sent nothing of a frame that it began for {max_receiving_ms} ms")
+        elif connection.idle and (now_s - connection.active_s) * 1000 >= self.limits.max_idle_ms:
+            _log.debug("closed an idle connection of %s", connection.peer)
+            connection.cut()
+
+
+async def _set_within(event: asyncio.Event, timeout_s: float) -> None:
+    """Returns when the event is set, or after the time."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        pass
+
+
+class WireServer:
+    """`transport.Server`."""
+
+    def __init__(self, server: asyncio.Server, serving: Serving) -> None:
+        self.listener = serving.dispatch.listener
+        self._server, self._serving = server, serving
+
+    async def close(self) -> None:
+        self._server.close()
+        self._serving.cut_all()
+        await self._serving.nursery.close()
+
+
+async def serve(serving: Serving) -> WireServer:
+    """Listen at the address of the dispatch's listener. Raises AddressInUse, or OSError for any other reason."""
+    listener = serving.dispatch.listener
+    try:
+        server = await serving.loop.create_server(
+            lambda: ServedConnection(serving),
+            listener.address.host or None,
+            listener.address.port,
+            backlog=_BACKLOG,
+            reuse_address=True,
+        )
+    except OSError as error:
+        raise _why(error, listener) from None
+    port: int = server.sockets[0].getsockname()[1]
+    serving.dispatch.listener = replace(listener, address=Address(listener.address.host, port))
+    serving.nursery.start(serving.sweep(), f"sweep of {listener.name}")
+    return WireServer(server, serving)
+
+
+def _why(error: OSError, listener: Listener) -> Exception:
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUse(listener)
+    if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
+        return why_not_bound(listener)
+    return error
