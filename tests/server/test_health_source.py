@@ -65,7 +65,7 @@ def test_readyz_says_the_same_and_names_a_lost_quorum(
     node = node_of(roles, leader_known=leader_known, broker_serving=broker_serving)
     node.unanswered_directories = {}
     if node.broker is not None:
-        node.broker.data_plane = SimpleNamespace(opening=SimpleNamespace(left=0))
+        node.broker.data_plane = SimpleNamespace(logs_to_open=SimpleNamespace(left=0))
         node.broker.lifecycle = SimpleNamespace(fenced=not broker_serving, state=SimpleNamespace(value="fenced"))
     page = readiness(node)
     assert (page.status == 200) is want[0]
@@ -90,7 +90,7 @@ def data_plane_of(findings: Any, unreadable: Any, queues: dict[bytes, Any] | Non
     progress = SimpleNamespace(by_directory=list)
     store = SimpleNamespace(queues=queues or {}, refused={})
     return SimpleNamespace(
-        findings=findings,
+        recovery_findings=findings,
         unreadable=unreadable,
         store=store,
         opening_progress=progress,
