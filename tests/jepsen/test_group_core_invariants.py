@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from jepsen.checkers.findings import Findings
-from jepsen.sim.invariants.expiries import DELETED, UNSTAGED, Expiries
-from jepsen.sim.invariants.static_restarts import CLASSIC, MODERN, StaticRestarts
+from jepsen.sim.invariants.coordinators.expiries import DELETED, UNSTAGED, Expiries
+from jepsen.sim.invariants.coordinators.static_restarts import CLASSIC, MODERN, StaticRestarts
 from quorumlog.messages.groups import (
     OffsetCommitPartition,
     OffsetCommitTopic,
@@ -173,7 +173,7 @@ def test_an_offset_that_a_transaction_is_to_replace_expires(
             producers = world.shard._offsets.pending._producers.values()
             return [groups[group][partition].value for groups in producers]
 
-    monkeypatch.setattr("jepsen.sim.invariants.expiries._pending", lambda _shard: Sees())
+    monkeypatch.setattr("jepsen.sim.invariants.coordinators.expiries._pending", lambda _shard: Sees())
     world.call_expire()
     assert names(findings) == {"expiry"}
 

@@ -166,7 +166,7 @@ def test_a_write_needs_a_majority_that_was_heard(silence_ms: int, resumed: bool,
         history=SimpleNamespace(offset=None),
     )
     node = SimpleNamespace(driver=SimpleNamespace(core=core))
-    config = SimpleNamespace(quorum_fetch_timeout_ms=1_000)
+    config = SimpleNamespace(quorum=SimpleNamespace(fetch_timeout_ms=1_000))
     machines = [
         SimpleNamespace(host=f"c{number}", node_id=number, node=node, config=config, resumed_ns=-1)
         for number in range(3)

@@ -17,7 +17,6 @@ from jepsen.sim.time.scheduler import NS_PER_MS
 from quorumlog.errors import ApiError
 from quorumlog.messages.admin import IncrementalAlterConfigsRequest
 from quorumlog.rpc.calls import BY_REQUEST
-from quorumlog_quorum.raft import RaftRole
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # killed coroutines
 SEEDS = (1, 2, 3)
@@ -34,7 +33,7 @@ def test_s10_a_leader_without_its_majority_resigns_in_time(seed: int) -> None:
             world.cluster.network.cut_both(old.host, other.host)
         assert old.node is not None and old.node.driver is not None
         driver = old.node.driver
-        waited_ms = world.until(lambda: driver.role is not RaftRole.LEADER, CHECK_QUORUM_MS + 100)
+        waited_ms = world.until(lambda: not driver.is_leader, CHECK_QUORUM_MS + 100)
         assert waited_ms > FETCH_TIMEOUT_MS / 2, "it resigned because of the silence, not at once"
         world.until(lambda: world.cluster.active_controller() not in (None, old), 5_000)
         world.run(2_000)
@@ -103,7 +102,7 @@ def upgraded(world: QuorumWorld) -> bool:
     loop, node = world.leader.loop, world.leader.node
     assert loop is not None and node is not None and node.driver is not None
     driver = node.driver
-    if driver.raft is not None and driver.raft.kraft_version == 1:
+    if driver.core is not None and driver.core.history.level == 1:
         return True
 
     async def upgrade() -> None:
@@ -125,7 +124,7 @@ def test_s26_a_leader_that_stood_still_acknowledges_nothing_late(seed: int) -> N
         world.run(30_000)
         old.resume()
         world.until(lambda: world.epoch(old) > epoch, 2_000)
-        assert old.node is not None and old.node.driver is not None and old.node.driver.role is not RaftRole.LEADER
+        assert old.node is not None and old.node.driver is not None and not old.node.driver.is_leader
         waited = [one for one in world.settle() if one.invoked_ns < stopped_ns]
         assert any(one.is_open for one in waited), "the change that it had taken was never answered"
         assert all(one.is_open or one.returned_ns <= stopped_ns for one in waited), "nothing was acknowledged late"
@@ -142,9 +141,9 @@ def stop_inside_a_change(world: QuorumWorld, leader: Machine) -> None:
 
     hooks = world.cluster.hooks
     hooks.listen(*hooks.everyone, Taken())
-    assert leader.node is not None and leader.node.driver is not None and leader.node.driver.raft is not None
-    raft = leader.node.driver.raft
+    assert leader.node is not None and leader.node.driver is not None and leader.node.driver.core is not None
+    raft = leader.node.driver.core
     until_ns = world.cluster.scheduler.now_ns + 10_000 * NS_PER_MS
-    world.cluster.scheduler.run_while(lambda: not (taken and raft.end_offset > raft.high_watermark), until_ns)
+    world.cluster.scheduler.run_while(lambda: not (taken and raft.log.accepted_end > raft.high_watermark), until_ns)
     assert taken
     leader.pause()

@@ -26,9 +26,8 @@ from quorumlog.rpc.transport import NotDelivered
 from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel
 from quorumlog_broker.lifecycle.directory_assigner import MAX_PER_REQUEST, DirectoryAssigner
-from quorumlog_broker.lifecycle.lifecycle import Lifecycle
+from quorumlog_broker.lifecycle.lifecycle import Lifecycle, LifecycleState
 from quorumlog_broker.lifecycle.shell import OTHER_SESSION, LifecycleShell
-from quorumlog_broker.lifecycle.states import LifecycleState
 from tests.rules import rule
 
 

@@ -19,6 +19,7 @@ from quorumlog.messages.controller import (
     IsrMember,
     RegisterBrokerRequest,
 )
+from quorumlog.messages.metadata_records import MetadataRecord
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.core import Controller
 from quorumlog_quorum.controller.engine.operation import Operation
@@ -26,7 +27,7 @@ from quorumlog_quorum.controller.shell.runner import OperationRunner
 from quorumlog_quorum.metadata.check import violations
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
-from quorumlog_quorum.metadata.frame import MetadataRecord, decode_record
+from quorumlog_quorum.metadata.frame import decode_record
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.registration import PartitionRegistration
 from quorumlog_quorum.raft.events import NotLeader
