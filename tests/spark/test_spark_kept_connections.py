@@ -67,8 +67,8 @@ def make_anew(cluster: LocalCluster, topic: str) -> None:
 # --- which connections there are
 
 
-def connections(cluster: LocalCluster, processes: set[int]) -> set[int]:
-    """Local ports of the connections that these processes have to the brokers."""
+def connections(cluster: LocalCluster, processes: set[int]) -> set[tuple[int, str]]:
+    """Those that these processes have to the brokers: the local port, and whose listener it leads to."""
     inodes = set()
     for process in processes:
         for name in os.listdir(f"/proc/{process}/fd"):
@@ -78,14 +78,16 @@ def connections(cluster: LocalCluster, processes: set[int]) -> set[int]:
                 continue  # it is closed
             if target.startswith("socket:["):
                 inodes.add(target[len("socket:[") : -1])
-    ports = {port for node in cluster.nodes.layout.nodes for port in (node.ports.client, node.ports.grpc)}
+    listeners = {}
+    for node in cluster.nodes.layout.nodes:
+        listeners |= {node.ports.client: f"lane of {node.node_id}", node.ports.grpc: f"gRPC of {node.node_id}"}
     found = set()
     for family in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{family}").read_text().splitlines()[1:]:
             fields = line.split()
             local, remote = (int(fields[place].rpartition(":")[2], 16) for place in (1, 2))
-            if fields[9] in inodes and remote in ports and fields[3] == "01":  # established
-                found.add(local)
+            if fields[9] in inodes and remote in listeners and fields[3] == "01":  # established
+                found.add((local, listeners[remote]))
     return found
 
 
@@ -138,7 +140,7 @@ class Mine:
         self._before = connections(cluster, {os.getpid()})
 
     @property
-    def now(self) -> set[int]:
+    def now(self) -> set[tuple[int, str]]:
         return connections(self._cluster, {os.getpid()}) - self._before
 
 
@@ -242,7 +244,7 @@ def test_a_topic_made_anew_is_told_by_name_and_the_new_one_is_read(
 
 def test_workers_of_spark_keep_them(spark: Any, cluster: LocalCluster, topic: str) -> None:
     write(cluster, topic, range(100))
-    seen: set[int] = set()
+    seen: set[tuple[int, str]] = set()
     for _ in range(READS):
         frame = spark.read.format("quorumlog").options(**{"bootstrap.servers": cluster.bootstrap_servers})
         assert frame.option("subscribe", topic).load().count() == 100
