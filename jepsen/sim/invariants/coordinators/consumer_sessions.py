@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.coordinators.reasons import because
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, LeaveGroupRequest
 from quorumlog_broker.coordinator.group_turn import RevocationEnds
 from quorumlog_broker.coordinator.groups.consumer.protocol import ConsumerProtocol
@@ -37,8 +38,8 @@ class ConsumerSessions:
         consumers = shard._consumers
         heartbeats: Any = consumers.heartbeats
         classic: Any = consumers.classic_members
-        heartbeats.heartbeat = _because(reasons, heartbeats.heartbeat)
-        classic.leave = _because(reasons, classic.leave)
+        heartbeats.heartbeat = because(reasons, heartbeats.heartbeat)
+        classic.leave = because(reasons, classic.leave)
         self._listen_to_sessions(consumers, reasons)
         pause = heartbeats._pause
 
@@ -75,7 +76,7 @@ class ConsumerSessions:
                     text = f"{key.member_id} of group {key.group_id} goes on, and has not given up its partitions"
                     self._findings.broken(FENCES, text)
 
-        sessions.remove, sessions.timer = removed, _because(reasons, ended)
+        sessions.remove, sessions.timer = removed, because(reasons, ended)
 
 
 def _is_unrevoked(consumers: ConsumerProtocol, key: RevocationEnds) -> bool:
@@ -94,16 +95,3 @@ def _may_go(reason: Any, group: ConsumerGroup, member_id: str) -> bool:
         leaves = reason.member_epoch == _LEAVES and reason.member_id == member_id
         return leaves or (reason.member_epoch == _JOINS and reason.group_instance_id is not None)
     return getattr(reason, "member_id", None) == member_id
-
-
-def _because(reasons: list[Any], step: Any) -> Any:
-    """The step, with its last argument as the reason for what happens in it."""
-
-    def run(*arguments: Any) -> Any:
-        reasons.append(arguments[-1])
-        try:
-            return step(*arguments)
-        finally:
-            reasons.pop()
-
-    return run

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.coordinators.reasons import because
 from quorumlog.errors import ErrorCode
 from quorumlog.records.coordinator.transactions import TransactionValue
 from quorumlog_broker.coordinator.transactions.shard import TransactionShard
@@ -41,13 +42,13 @@ class Decisions:
         ending: Any = shard._ending
         states: Any = shard._states
         self._listen_to_aborts(shard, ending)
-        ending.call = _because(reasons, "EndTxn", ending.call)
+        ending.call = because(reasons, ending.call, "EndTxn")
         initial: Any = shard._init
-        initial.call = _because(reasons, "InitProducerId", initial.call)
+        initial.call = because(reasons, initial.call, "InitProducerId")
         core: Any = shard
-        core._timed_out = _because(reasons, "time-out", core._timed_out)
+        core._timed_out = because(reasons, core._timed_out, "time-out")
         completion: Any = shard._completion
-        completion._complete = _because(reasons, "complete", completion._complete)
+        completion._complete = because(reasons, completion._complete, "complete")
         put = states.put
 
         def changed(transactional_id: str, value: TransactionValue, **named: Any) -> None:
@@ -60,9 +61,9 @@ class Decisions:
             put(transactional_id, value, **named)
 
         begin, preparing, commit = (cast(Any, part) for part in (shard._begin, shard._preparing, shard._commit))
-        begin.call = _because(reasons, "BeginJoint", begin.call)
-        preparing.abort = _because(reasons, "the end of a child", preparing.abort)
-        commit.call = _because(reasons, "CommitJoint", commit.call)
+        begin.call = because(reasons, begin.call, "BeginJoint")
+        preparing.abort = because(reasons, preparing.abort, "the end of a child")
+        commit.call = because(reasons, commit.call, "CommitJoint")
         states.put = changed
         self._listen_to_markers(shard, completion)
 
@@ -143,14 +144,3 @@ def _will_be_prepared(shard: TransactionShard, transactional_id: str) -> bool:
 
 def _epoch(value: TransactionValue) -> tuple[int, int]:
     return value.producer_id, value.producer_epoch
-
-
-def _because(reasons: list[str], reason: str, step: Any) -> Any:
-    def run(*arguments: Any) -> Any:
-        reasons.append(reason)
-        try:
-            return step(*arguments)
-        finally:
-            reasons.pop()
-
-    return run

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from jepsen.checkers.findings import Findings
+from jepsen.sim.invariants.coordinators.reasons import because
 from quorumlog_broker.coordinator.group_turn import DelayEnds, JoinEnds
 from quorumlog_broker.coordinator.groups.classic.group import ClassicGroup, Member
 from quorumlog_broker.coordinator.groups.shard import GroupShard
@@ -46,11 +47,11 @@ class Rebalances:
             remove(group, member)
 
         rebalance.complete, rebalance.remove = completed, removed
-        timers.run = _because(reasons, run)
+        timers.run = because(reasons, run)
         generation: Any = shard._generation
         membership: Any = shard._membership
-        generation.leave = _because(reasons, generation.leave)
-        membership._drop_overflow = _because(reasons, membership._drop_overflow)
+        generation.leave = because(reasons, generation.leave)
+        membership._drop_overflow = because(reasons, membership._drop_overflow)
 
     def _look(self, group: ClassicGroup) -> None:
         missing = sorted(name for name, member in group.members.items() if member.join is None)
@@ -59,16 +60,3 @@ class Rebalances:
                 f"group {group.group_id} goes on without {missing}, and {sorted(group.pending_ids)} are about to join"
             )
             self._findings.broken(AWAITS, text)
-
-
-def _because(reasons: list[object], step: Any) -> Any:
-    """The step, with its last argument as the reason for what happens in it."""
-
-    def run(*arguments: Any) -> Any:
-        reasons.append(arguments[-1])
-        try:
-            return step(*arguments)
-        finally:
-            reasons.pop()
-
-    return run
