@@ -102,6 +102,12 @@ VERBS = (
         "Run one node in the foreground; check its configuration.",
         FILES,
     ),
+    Verb(
+        "tls",
+        "quorumlog_cli.commands.tls_files.tls",
+        "Make certificates for nodes and clients; renew and check them.",
+        FILES,
+    ),
     Verb("profile", "quorumlog_cli.commands.nodes.profile", "Choose the cluster that commands use.", SETTINGS),
     Verb(
         "completion",

@@ -156,6 +156,16 @@ quorumlog server start -c server.properties -X log.format=json
 quorumlog server config lint -c server.properties
 quorumlog server config show -c server.properties
 quorumlog server config explain log.retention.hours
+quorumlog tls init certs --node 1=host1.example,10.0.0.1 --node 2=host2.example --client ada
+quorumlog tls init certs --client bob            # later, by the same authority
+quorumlog tls renew certs                        # all nodes and clients, with new keys
+quorumlog tls renew certs node-1 --days 30
+quorumlog tls renew certs --authority            # one of three steps; it says what to do before the next
+quorumlog tls show certs
+quorumlog tls show host1.pem -o json             # with fingerprints
+quorumlog tls verify certs
+quorumlog tls import keystore.p12 --password env:KEYSTORE_PASSWORD
+quorumlog tls revoke certs ada
 
 quorumlog profile list
 quorumlog profile show
