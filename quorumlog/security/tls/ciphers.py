@@ -1,6 +1,6 @@
 """`ssl.cipher.suites`: names of IANA, which Kafka and Java use, and those of OpenSSL, which librdkafka uses.
 
-Of TLS 1.2 only: Python can choose no suites of TLS 1.3, and all three of them are sound.
+Of TLSv1.2 only: Python can choose no suites of TLSv1.3, and all three of them are sound.
 """
 
 from __future__ import annotations

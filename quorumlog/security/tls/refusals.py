@@ -1,7 +1,7 @@
 """Why a TLS handshake failed, in words that name the cure: of the certificate that we refused, or of the alert that
 came from the other side.
 
-Under TLS 1.3 a server judges a client's certificate after the client's handshake has ended well; its alert comes with
+Under TLSv1.3 a server judges a client's certificate after the client's handshake has ended well; its alert comes with
 the first read, and this reads it all the same.
 """
 

@@ -50,7 +50,7 @@ def accepts(place: Folder, file: str, *untrusted: str) -> str:
 
 @needs_openssl
 def test_strict_readers_take_all_that_is_issued_and_renewed(tmp_path: Path) -> None:
-    """S3: alone and with the chain, and after each step of a renewal of the authority."""
+    """Alone and with the chain, and after each step of a renewal (OpenVPN/easy-rsa#1418)."""
     place = folder(tmp_path)
     for step in range(4):
         if step:
@@ -90,7 +90,7 @@ def test_a_node_and_a_client_get_what_they_need_and_no_more() -> None:
 
 
 def test_a_number_is_an_address_entry_however_it_is_written() -> None:
-    """S2."""
+    """strimzi/strimzi-kafka-operator#873: addresses that stood there as names."""
     certificate = issue(new_authority(CLUSTER, NOW), parse_node("1=127.0.0.1,[::1],0:0:0:0:0:0:0:1"), NOW).certificate
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert list(map(str, names.get_values_for_type(x509.IPAddress))) == ["127.0.0.1", "::1"]

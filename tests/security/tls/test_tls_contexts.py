@@ -72,7 +72,7 @@ HOSTS = [
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0:0:0:0:0:0:0:1"])
 @pytest.mark.parametrize(("pair", "fits"), [c[1:] for c in HOSTS], ids=[c[0] for c in HOSTS])
 def test_a_number_is_compared_with_address_entries_only(host: str, pair: Pair, fits: bool) -> None:
-    """S2: certificates with names that look like numbers must not stand for them."""
+    """Names that look like numbers must not stand for them (grpc/grpc#5666)."""
     ends = Ends(of_server(pair), of_client(), host)
     if fits:
         ends.shake()
@@ -116,7 +116,7 @@ def test_client_certificates(auth: str, pair: Pair | None, let_in: bool, version
     with pytest.raises(ssl.SSLError) as at_server:
         ends.shake()
     assert at_server.value.reason in ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "CERTIFICATE_VERIFY_FAILED")
-    with pytest.raises(ssl.SSLError) as at_client:  # under TLS 1.3 it comes with the first read (S1)
+    with pytest.raises(ssl.SSLError) as at_client:  # under TLSv1.3 it comes with the first read (rustls/rustls#1707)
         if version == "TLSv1.2":
             ends.client.do_handshake()
         ends.client.read(1)
@@ -173,7 +173,7 @@ LAX = [
 
 @pytest.mark.parametrize(("issuer", "pair", "missing"), [c[1:] for c in LAX], ids=[c[0] for c in LAX])
 def test_a_setting_decides_how_strictly_and_not_the_version_of_python(issuer: Pair, pair: Pair, missing: str) -> None:
-    """S3. And a refusal names what is missing."""
+    """And a refusal names what is missing (python/cpython#107361)."""
     Ends(of_server(pair), of_client(trust=issuer.pem)).shake()
     with pytest.raises(ssl.SSLCertVerificationError) as failed:
         Ends(of_server(pair), of_client(trust=issuer.pem, verify_strict="true")).shake()
