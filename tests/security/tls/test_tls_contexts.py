@@ -233,3 +233,20 @@ def test_a_plain_peer_is_named() -> None:
         plain.do_handshake()
     assert "does not speak TLS" in why_failed(failed.value)
     ends.shake()
+
+
+def test_a_session_that_is_resumed_by_its_id_still_has_the_certificate() -> None:
+    """Python cannot keep OpenSSL from it under TLSv1.2, so whoever accepts looks at the certificate each time."""
+    server = of_server(client_auth="required", truststore_certificates=CA.pem)
+    client = of_client(ADA, enabled_protocols="TLSv1.2")
+    first = Ends(server, client)
+    first.shake()
+    first.exchange()
+    again = Ends(server, client, session=first.client.session)
+    again.shake()
+    assert again.server.session_reused and again.server.getpeercert(binary_form=True) == ADA.der
+    other = Ends(
+        of_server(client_auth="required", truststore_certificates=CA.pem), client, session=first.client.session
+    )
+    other.shake()
+    assert not other.server.session_reused  # of another generation
