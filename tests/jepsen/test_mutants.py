@@ -121,6 +121,9 @@ NOT_OF_THE_SWARM = (
     "quorumlog/rpc/grpc/server.py",
     "quorumlog/rpc/grpc/stream.py",
     "quorumlog/rpc/serving/local_connection.py",
+    "quorumlog/security/tls/contexts.py",  # nor TLS
+    "quorumlog/security/tls/distinguished_name.py",
+    "quorumlog/security/tls/reload.py",
     "quorumlog/testing/processes.py",  # its nodes are no processes
     "quorumlog/wire/routing.py",
 )

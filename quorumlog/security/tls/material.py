@@ -79,7 +79,8 @@ def _must_be_private(tls: TlsSettings, path: str, files: Files) -> None:
         return  # reading it says why
     if is_open:
         raise BadTls(
-            f"{tls.key_name}: {path} has a private key, and others than its owner may read it: chmod 600 {path}"
+            f"{tls.key_name}: {path} has a private key, and others than its owner may read it: "
+            f"chmod 600 {path} (640 if it is root's)"
         )
 
 

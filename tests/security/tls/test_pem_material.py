@@ -177,6 +177,22 @@ def test_a_listeners_key_that_others_read_is_refused(tmp_path: Path) -> None:
     assert read_material(tls, RealFiles(), NOW_MS).leaf == PAIR.der
 
 
+def test_a_key_of_roots_may_be_read_by_the_group_of_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Kubernetes mounts a secret for a process that is not root."""
+    path = tmp_path / "node.pem"
+    path.write_text("")
+    if os.stat(path).st_uid != 0:
+        pytest.skip("only root makes a file of root's")
+    monkeypatch.setattr(os, "geteuid", lambda: 10_001)
+    found = []
+    for mode in (0o440, 0o640, 0o644):
+        os.chmod(path, mode)
+        found.append(RealFiles().others_read(str(path)))
+    assert found == [False, False, True]
+
+
 def test_a_clients_key_is_taken_as_other_clients_take_it() -> None:
     shelf = Shelf({KEYSTORE: PAIR.key_pem() + PAIR.pem}, readable=(KEYSTORE,))
     assert read_material(ClientTls(keystore_location=KEYSTORE), shelf, NOW_MS).leaf == PAIR.der
