@@ -22,7 +22,7 @@ def renew(
     folder: FolderArgument,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="As files are called: node-1, client-ada. Default: all."),
+        typer.Argument(metavar="NAME", help="As files are called: node-1, client-ada. Default: all."),
     ] = None,
     authority: Annotated[
         bool,

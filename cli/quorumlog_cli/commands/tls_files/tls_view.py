@@ -15,7 +15,7 @@ from quorumlog_cli.terminal.output import Format, OutputOption
 
 
 def show(
-    places: Annotated[list[Path], typer.Argument(metavar="DIR|FILE...", help="A folder of `tls init`, or PEM files.")],
+    places: Annotated[list[Path], typer.Argument(metavar="DIR|FILE", help="A folder of `tls init`, or PEM files.")],
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Show certificates: whom they are for, and until when. JSON has fingerprints and issuers, too."""
