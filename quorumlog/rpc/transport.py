@@ -47,6 +47,13 @@ class NotServed(NotDelivered):
     """The peer speaks no protocol that carries this request. To ask it again is of no use."""
 
 
+class NotAuthenticated(NotDelivered):
+    """The peer refuses this client's certificate or credentials, or this client the peer's certificate.
+
+    To ask it again is of no use before somebody changes something.
+    """
+
+
 class OutcomeUnknown(RpcError):
     """The request may or may not have been carried out: a timeout, or a broken connection."""
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Collection
 
 from quorumlog.nursery import OnCrash
+from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
@@ -47,14 +48,15 @@ class WireTransport:
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
         connection_limits: ConnectionLimits | None = None,
+        security: CallerSecurity = PLAIN_TEXT,
     ) -> None:
-        """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
+        """security: of a client. turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
         connection_limits: of all listeners; None: that of `limits`."""
         self._connection_limits = connection_limits
         self._features = features
         self._turn = turn or Turn()
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
-        self.identity = identity
+        self.identity, self._security = identity, security
         self._on_crash, self._serves, self._grpc_address = on_crash, serves, grpc_address
         self._limits = limits or WireLimits()
         self._client_bytes = NodeBytes(self._limits.max_node_bytes, self._limits.min_grant_bytes)
@@ -74,6 +76,7 @@ class WireTransport:
             random_bytes=self._random_bytes,
             proof_log=self._proof_log,
             turn=self._turn,
+            security=PLAIN_TEXT if internal else self._security,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:
