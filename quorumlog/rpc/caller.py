@@ -14,6 +14,7 @@ from quorumlog.errors import ApiError
 from quorumlog.proof.peer import Peer
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.clear_secret import Claim
+from quorumlog.security.principal import ANONYMOUS, Principal
 
 Metadata = tuple[tuple[str, str | bytes], ...]
 
@@ -23,11 +24,13 @@ PROOF = "ql-proof-bin"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """peer: the node that has proven itself; None: nobody has. refusal: why its proof was refused."""
+    """peer: the node that has proven itself; None: nobody has. refusal: why its proof was refused.
+    principal: of a client, at a client listener."""
 
     client_id: str
     peer: Peer | None = None
     refusal: ApiError | None = None
+    principal: Principal = ANONYMOUS
 
 
 class Shown(NamedTuple):

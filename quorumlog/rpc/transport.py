@@ -28,6 +28,8 @@ from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.quorum import QuorumFetchRequest
 from quorumlog.proof.keys import Keys, keys_of
 from quorumlog.proof.peer import Peer
+from quorumlog.security.principal import Principal
+from quorumlog.security.protocol import SecurityProtocol
 
 ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest, QuorumFetchRequest, FetchChunkRequest})
 
@@ -104,6 +106,7 @@ class Listener:
     address: Address
     internal: bool  # serves only nodes that prove that they know the cluster's secret
     lane: bool = False  # True: Kafka's own protocol; False: gRPC
+    security: SecurityProtocol = SecurityProtocol.PLAINTEXT
 
 
 class Context(Protocol):
@@ -113,6 +116,7 @@ class Context(Protocol):
     client_id: str
     client_host: str  # its address without a port; empty if unknown
     peer: Peer | None  # the node that calls an internal listener; it has proven itself
+    principal: Principal  # who calls: a node that has proven itself, who has logged in, or ANONYMOUS
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Call back once when the connection is gone; at once if it is gone already."""

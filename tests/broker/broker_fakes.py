@@ -21,6 +21,7 @@ from quorumlog.messages.fetch import (
 from quorumlog.messages.metadata_records import PartitionRecord, RegisterBrokerRecord, TopicRecord
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.transport import Address, Identity, Listener, Transport
+from quorumlog.security.principal import ANONYMOUS, Principal
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.settings.requests import HandlerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
@@ -263,6 +264,7 @@ class FakeContext:
     client_id: str = "test"
     client_host: str = "10.0.0.9"
     peer: Identity | None = None
+    principal: Principal = ANONYMOUS
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Never closed."""

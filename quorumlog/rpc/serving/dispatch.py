@@ -29,6 +29,7 @@ from quorumlog.rpc.calls import Call, expects_answer, failure
 from quorumlog.rpc.closing import Closing
 from quorumlog.rpc.serving.access import refuse_caller, refuse_request
 from quorumlog.rpc.transport import Handler, Identity, Listener
+from quorumlog.security.principal import node_principal
 from quorumlog.turn import in_turns
 
 MAX_FETCHED_BYTES = 4 * 1024 * 1024  # of records; the first batch is sent even if it is larger
@@ -77,6 +78,7 @@ class PeerContext(Closing):
         self.client_host = client_host
         self.refusal = refuse_caller(listener, caller)
         self.peer = caller.peer if listener.internal else None
+        self.principal = caller.principal if self.peer is None else node_principal(self.peer.node_id)
 
 
 class Dispatch:

@@ -21,6 +21,7 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest, BrokerHeartbea
 from quorumlog.nursery import Nursery
 from quorumlog.records import Record, encode_batch, headers
 from quorumlog.rpc.transport import Address, Answered, ProbeResult, Refused
+from quorumlog.security.principal import ANONYMOUS
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog_quorum.controller.shell.service import ControllerService
 from quorumlog_quorum.metadata.loader import MetadataLoader
@@ -129,6 +130,8 @@ class FakeTransport:
 
 class FakeContext:
     peer = None
+    principal = ANONYMOUS
+    client_host = ""
 
     def __init__(self) -> None:
         self.closed: list[Callable[[], None]] = []

@@ -1,0 +1,71 @@
+"""What decides whether a principal may do something with a resource.
+
+Numbers are Kafka's (KIP-11, `AclOperation`, `ResourceType`), as in the records of access rules.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Protocol
+
+from quorumlog.security.principal import Principal
+
+CLUSTER_NAME = "kafka-cluster"  # the one resource of type CLUSTER
+
+
+class ResourceType(IntEnum):
+    """What an access rule is about."""
+
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class Operation(IntEnum):
+    """What an access rule allows or denies."""
+
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+    TWO_PHASE_COMMIT = 15
+
+
+class Authorizer(Protocol):
+    """Two real ones: `AllowAll`, and the rules of an image of the metadata."""
+
+    def authorize(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        """True: it may. host: the client's address as text, without a port; "" if unknown. name: of the resource;
+        CLUSTER_NAME for the cluster."""
+
+    def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:
+        """True: there may be a resource of this type, of whatever name, with which it may
+        (KIP-679, `authorizeByResourceType`)."""
+
+
+class AllowAll:
+    """Where nobody has to log in, everybody may do everything (as Kafka without an authorizer)."""
+
+    def authorize(
+        self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> bool:
+        return True
+
+    def authorize_any(self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType) -> bool:
+        return True
