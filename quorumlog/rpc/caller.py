@@ -20,6 +20,7 @@ Metadata = tuple[tuple[str, str | bytes], ...]
 
 CLIENT_ID = "ql-client-id-bin"
 PROOF = "ql-proof-bin"
+AUTHORIZATION = "authorization"  # a client's credentials, as in HTTP: `Basic ...` or `Bearer ...`
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.calling.probe import ask_who, try_connect
 from quorumlog.rpc.calling.prover import Ask, Prover
+from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.client import GrpcConnection
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server import GrpcServer, serve
+from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
@@ -32,6 +34,8 @@ class GrpcTransport:
     on_crash: called with an unexpected exception of a handler or of a connection's task.
     health: the source of grpc.health.v1, at each listener.
     random_bytes: a source of nonces that cannot be guessed.
+    security: of all channels; None: the bytes go in clear. server_security: of each listener whose protocol has TLS, by
+    its name.
     """
 
     def __init__(
@@ -42,8 +46,11 @@ class GrpcTransport:
         options: GrpcOptions | None = None,
         health: HealthSource = always_serving,
         random_bytes: Callable[[int], bytes] = os.urandom,
+        security: ChannelSecurity | None = None,
+        server_security: Mapping[str, ServerSecurity] | None = None,
     ) -> None:
         self.identity = identity
+        self._security, self._server_security = security, server_security or {}
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
         self._on_crash, self._options, self._health = on_crash, options or GrpcOptions(), health
 
@@ -57,13 +64,20 @@ class GrpcTransport:
 
         clear = clear_secret.to_metadata(identity) if internal and identity and identity.secret_in_clear else None
         return GrpcConnection(
-            address, client_id, self._options, self._on_crash, make_prover if internal else None, clear
+            address,
+            client_id,
+            self._options,
+            self._on_crash,
+            make_prover if internal else None,
+            clear,
+            self._security,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
         gate = Gate(dispatch, self._random_bytes, self._proof_log)
-        return await serve(dispatch, gate, self._options, self._on_crash, self._health)
+        security = self._server_security.get(listener.name) if listener.security.tls else None
+        return await serve(dispatch, gate, self._options, self._on_crash, self._health, security)
 
     async def probe(self, address: Address, timeout_ms: int) -> ProbeResult:
         deadline = asyncio.get_running_loop().time() + timeout_ms / 1000
