@@ -13,7 +13,7 @@ import grpc
 from quorumlog.nursery import Nursery
 from quorumlog.rpc.caller import AUTHORIZATION, Metadata
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
-from quorumlog.rpc.grpc.handshake import shake_hands
+from quorumlog.rpc.grpc.handshake import NoTls, shake_hands
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.transport import Address, NotAuthenticated
 from quorumlog.security.tls.errors import BadTls
@@ -60,6 +60,7 @@ class Channel:
         self._address, self._options, self._security, self._nursery = address, options, security, nursery
         self._channel: grpc.aio.Channel | None = None
         self._material: Material | None = None  # of the channel
+        self._is_plain = security is None  # or the peer speaks no TLS, and may (`plain_too`)
         self._trying = asyncio.Lock()
         self._denied: NotAuthenticated | None = None
         self._denied_until_s = 0.0  # in the loop's time
@@ -73,15 +74,19 @@ class Channel:
         material = self._security.material() if self._security is not None else None
         if self._channel is not None and material is self._material:
             return self._channel
-        if self._channel is not None:
-            self._nursery.start(self._channel.close(RETIRED_S), f"older channel to {self._address}")
+        self._retire()
         target, arguments = target_of(self._address), self._options.channel_arguments()
-        if self._security is None or material is None:
+        if self._security is None or material is None or self._is_plain:
             self._channel = grpc.aio.insecure_channel(target, options=arguments)
         else:
             self._channel = grpc.aio.secure_channel(target, self._security.credentials(material), options=arguments)
         self._material = material
         return self._channel
+
+    def _retire(self) -> None:
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            self._nursery.start(channel.close(RETIRED_S), f"older channel to {self._address}")
 
     async def connect(self, timeout_ms: int) -> bool:
         """True once it is connected. Raises NotAuthenticated, or NotDelivered with the reason."""
@@ -95,16 +100,21 @@ class Channel:
             return False
 
     async def _shake_and_connect(self, security: ChannelSecurity) -> bool:
-        channel = self.opened()
-        if channel.get_state() is READY:
+        if self.opened().get_state() is READY:
             return True
         self.check()
+        is_plain = False
         try:
-            await shake_hands(self._address, security.context())
+            security.check(await shake_hands(self._address, security.context()))
         except (NotAuthenticated, BadTls) as error:
-            self._deny(NotAuthenticated(str(error)), security)
-            raise NotAuthenticated(str(error)) from None
-        return await _next_outcome(channel)
+            is_plain = isinstance(error, NoTls) and security.plain_too
+            if not is_plain:
+                self._deny(NotAuthenticated(str(error)), security)
+                raise NotAuthenticated(str(error)) from None
+        if is_plain is not self._is_plain:
+            self._is_plain = is_plain
+            self._retire()
+        return await _next_outcome(self.opened())
 
     def _deny(self, refusal: NotAuthenticated, security: ChannelSecurity) -> None:
         """The peer is not asked again before `denied_ms` are over."""

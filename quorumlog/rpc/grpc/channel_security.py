@@ -22,6 +22,10 @@ ALPN = ["h2"]
 MakeAuthorization = Callable[[], Awaitable[str]]
 
 
+def _any_certificate(_der: bytes) -> None:
+    """Whatever TLS has verified will do."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelSecurity:
     """Of every channel of one transport. There is none without TLS, so no credential is ever sent in clear.
@@ -33,6 +37,8 @@ class ChannelSecurity:
     now. It is asked once the peer has answered, so nothing secret reaches a peer that refuses this client.
     cure: which options to look at where the peer refuses the credentials.
     denied_ms: for so long a refusal answers further calls.
+    check: of a server's certificate, DER, beside its host and its authority; raises NotAuthenticated.
+    plain_too: between nodes only: a peer that speaks no TLS is called in clear; there is no `authorization` then.
     """
 
     tls: ClientTls
@@ -40,8 +46,11 @@ class ChannelSecurity:
     authorization: MakeAuthorization | None = None
     cure: str = "check the user and its password, or the token"
     denied_ms: int = DENIED_MS
+    check: Callable[[bytes], None] = _any_certificate
+    plain_too: bool = False
 
     def __post_init__(self) -> None:
+        assert not (self.plain_too and self.authorization), "credentials need TLS"
         if not self.tls.check_hostname:
             raise BadTls(
                 f"{self.tls.prefix}{ENDPOINT} is empty, and gRPC always compares the host with its certificate: leave "

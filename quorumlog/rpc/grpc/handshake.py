@@ -20,10 +20,15 @@ PAUSE_S = 0.1
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
 
 
+class NoTls(NotAuthenticated):
+    """The peer does not speak TLS, as far as that can be told."""
+
+
 async def shake_hands(address: Address, context: ssl.SSLContext) -> bytes:
     """The server's certificate, DER, once it has accepted this client's. The caller limits the time.
 
-    Raises NotAuthenticated where one side refuses the other; NotDelivered where there is no connection.
+    Raises NotAuthenticated where one side refuses the other, NoTls if the peer speaks none, NotDelivered where there is
+    no connection.
     """
     for attempt in range(MAX_ENDS):
         if attempt:
@@ -40,7 +45,7 @@ async def shake_hands(address: Address, context: ssl.SSLContext) -> bytes:
             raise NotDelivered(f"no connection to {address}: {error.strerror or error}") from None
         if found is not None:
             return found
-    raise NotAuthenticated(
+    raise NoTls(
         f"{address} closes the connection before its first answer: it refuses this client's certificate "
         "(ssl.keystore.location), or its listener does not speak TLS"
     )
@@ -67,5 +72,6 @@ def _is_end(error: ssl.SSLError) -> bool:
 
 def _refusal(address: Address, error: ssl.SSLError) -> NotDelivered:
     told = f"TLS with {address}: {why_failed(error)}"
-    has_no_tls = any(word in (error.reason or "") for word in _NO_TLS)
-    return NotAuthenticated(told) if is_of_a_certificate(error) or has_no_tls else NotDelivered(told)
+    if any(word in (error.reason or "") for word in _NO_TLS):
+        return NoTls(told)
+    return NotAuthenticated(told) if is_of_a_certificate(error) else NotDelivered(told)

@@ -29,6 +29,7 @@ from quorumlog.rpc.caller import Caller, host_of, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server_security import IN_CLEAR, Admission, Admitted, ServerSecurity, server_credentials
+from quorumlog.rpc.grpc.splitter import Splitter
 from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_reflection
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
@@ -46,11 +47,15 @@ ServicerContext = Any  # grpc.aio.ServicerContext of bytes
 class GrpcServer:
     """`transport.Server`."""
 
-    def __init__(self, server: grpc.aio.Server, listener: Listener, admission: Admission) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, listener: Listener, admission: Admission, splitter: Splitter | None
+    ) -> None:
         self.listener = listener
-        self._server, self._admission = server, admission
+        self._server, self._admission, self._splitter = server, admission, splitter
 
     async def close(self) -> None:
+        if self._splitter is not None:
+            await self._splitter.close()
         await self._server.stop(grace=None)
         self._admission.close()
 
@@ -64,13 +69,15 @@ async def serve(
     security: ServerSecurity | None = None,
 ) -> GrpcServer:
     """Listen at the address of `dispatch.listener`. Raises AddressInUse, or OSError for any other reason; BadTls for
-    what gRPC cannot do. security: where the listener's protocol has TLS."""
+    what gRPC cannot do. security: where the listener's protocol has TLS. An internal listener with it also serves nodes
+    that come in clear as long as the gate takes proofs beside certificates."""
     admission = Admission(dispatch.listener, security)
     server = grpc.aio.server(options=options.server_arguments())
     service = GrpcService(dispatch, gate, on_crash, admission)
+    splits = security is not None and gate.takes_both
     for name in SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, service.handlers(name)),))
-    if dispatch.listener.internal:
+    if gate.takes_proofs:
         handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(service.prove)
         proving = {prove_method.NAME: handler}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(prove_method.SERVICE, proving),))
@@ -78,13 +85,24 @@ async def serve(
         add_health(server, health_source)
     if options.reflection and security is None:  # who may read the schema is not asked by that service
         add_reflection(server)
-    listener = _bind(server, dispatch.listener, security)
-    dispatch.listener = listener
+    listener, splitter = dispatch.listener, None
+    if splits:
+        own = replace(listener, address=Address("127.0.0.1", 0))
+        splitter = Splitter(_bind(server, own, security), _bind(server, own, None), on_crash)
+        service.caller = splitter.caller
+        try:
+            port = await splitter.listen(listener.address)
+        except OSError:
+            raise why_not_bound(listener) from None
+    else:
+        port = _bind(server, listener, security)
+    dispatch.listener = replace(listener, address=Address(listener.address.host, port))
     await server.start()
-    return GrpcServer(server, listener, admission)
+    return GrpcServer(server, dispatch.listener, admission, splitter)
 
 
-def _bind(server: grpc.aio.Server, listener: Listener, security: ServerSecurity | None) -> Listener:
+def _bind(server: grpc.aio.Server, listener: Listener, security: ServerSecurity | None) -> int:
+    """The port."""
     try:
         everywhere = str(Address(listener.address.host or "::", listener.address.port))  # gRPC takes no empty host
         if security is None:
@@ -95,7 +113,7 @@ def _bind(server: grpc.aio.Server, listener: Listener, security: ServerSecurity 
         port = 0
     if port == 0:
         raise why_not_bound(listener)
-    return replace(listener, address=Address(listener.address.host, port))
+    return port
 
 
 class GrpcService:
@@ -103,6 +121,7 @@ class GrpcService:
 
     def __init__(self, dispatch: Dispatch, gate: Gate, on_crash: OnCrash, admission: Admission) -> None:
         self._dispatch, self._gate, self._on_crash, self._admission = dispatch, gate, on_crash, admission
+        self.caller: Callable[[str], str] = str  # who is behind what gRPC takes for a peer
         self._contexts: weakref.WeakValueDictionary[tuple[str, Caller], PeerContext] = weakref.WeakValueDictionary()
 
     def handlers(self, service: str) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
@@ -148,7 +167,7 @@ class GrpcService:
 
     async def prove(self, message: bytes, servicer_context: ServicerContext) -> bytes:
         """One message of a caller's proof."""
-        return self._gate.prove(message, servicer_context.peer(), asyncio.get_running_loop().time())
+        return self._gate.prove(message, self.caller(servicer_context.peer()), asyncio.get_running_loop().time())
 
     async def _enter(
         self, call: Call, data: bytes, servicer_context: ServicerContext
@@ -156,11 +175,12 @@ class GrpcService:
         """Who calls; data: empty for a stream. Ends the call if its proof is stale or was used before, or if a client
         does not show who it is."""
         metadata = servicer_context.invocation_metadata()
-        who, _ = IN_CLEAR if self._admission.security is None else await self._admit(servicer_context, metadata)
+        is_secure = self._admission.security is not None
+        who, certificate = await self._admit(servicer_context, metadata) if is_secure else IN_CLEAR
         shown = read_metadata(metadata)
-        where, now_s = servicer_context.peer(), asyncio.get_running_loop().time()
+        where, now_s = self.caller(servicer_context.peer()), asyncio.get_running_loop().time()
         try:
-            entry = self._gate.enter(shown, call.method.path, data, where, now_s)
+            entry = self._gate.enter(shown, call.method.path, data, where, now_s, certificate)
         except StaleProof as error:
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except Replayed as error:
@@ -175,7 +195,7 @@ class GrpcService:
         try:
             return await self._admission.admit(servicer_context, metadata)
         except NotLoggedIn as error:
-            self._admission.refused(servicer_context.peer(), str(error), asyncio.get_running_loop().time())
+            self._admission.refused(self.caller(servicer_context.peer()), str(error), asyncio.get_running_loop().time())
             await asyncio.sleep(self._admission.delay_ms / 1000)
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, AUTHENTICATION_FAILED)
             raise AssertionError("abort raises") from None

@@ -9,18 +9,21 @@ from collections.abc import Callable, Mapping
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc import clear_secret
+from quorumlog.rpc.caller import Metadata, node_metadata
 from quorumlog.rpc.calling.probe import ask_who, try_connect
 from quorumlog.rpc.calling.prover import Ask, Prover
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.client import GrpcConnection
+from quorumlog.rpc.grpc.nodes import NodeSecurity
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server import GrpcServer, serve
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
-from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.gate import Gate, none_denied
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+from quorumlog.security.node_auth import NodeAuth
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +38,8 @@ class GrpcTransport:
     health: the source of grpc.health.v1, at each listener.
     random_bytes: a source of nonces that cannot be guessed.
     security: of all channels; None: the bytes go in clear. server_security: of each listener whose protocol has TLS, by
-    its name.
+    its name. nodes: where nodes of the cluster speak TLS to each other; None: they prove that they know the secret, in
+    clear.
     """
 
     def __init__(
@@ -48,7 +52,9 @@ class GrpcTransport:
         random_bytes: Callable[[int], bytes] = os.urandom,
         security: ChannelSecurity | None = None,
         server_security: Mapping[str, ServerSecurity] | None = None,
+        nodes: NodeSecurity | None = None,
     ) -> None:
+        self._nodes = nodes
         self.identity = identity
         self._security, self._server_security = security, server_security or {}
         self._random_bytes, self._proof_log = random_bytes, ProofLog()
@@ -62,20 +68,34 @@ class GrpcTransport:
             assert identity is not None
             return Prover(identity, address, ask, nursery=nursery, random_bytes=self._random_bytes, log=self._proof_log)
 
-        clear = clear_secret.to_metadata(identity) if internal and identity and identity.secret_in_clear else None
+        proves = internal and (self._nodes is None or self._nodes.auth is not NodeAuth.MTLS)
         return GrpcConnection(
             address,
             client_id,
             self._options,
             self._on_crash,
-            make_prover if internal else None,
-            clear,
-            self._security,
+            make_prover if proves else None,
+            self._shown_unproven(identity) if internal and identity is not None else None,
+            self._security_to(address, internal),
         )
+
+    def _shown_unproven(self, own: Identity) -> Metadata | None:
+        """What a call shows where the server takes no proof."""
+        if self._nodes is not None and self._nodes.auth.has_certificates:
+            return node_metadata(own.peer)
+        return clear_secret.to_metadata(own) if own.secret_in_clear else None
+
+    def _security_to(self, address: Address, internal: bool) -> ChannelSecurity | None:
+        if not internal:
+            return self._security
+        if self._nodes is None or self.identity is None:
+            return None
+        return self._nodes.channel_to(address, self.identity)
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
-        gate = Gate(dispatch, self._random_bytes, self._proof_log)
+        auth, is_denied = (self._nodes.auth, self._nodes.is_denied) if self._nodes else (NodeAuth.SECRET, none_denied)
+        gate = Gate(dispatch, self._random_bytes, self._proof_log, auth, is_denied)
         security = self._server_security.get(listener.name) if listener.security.tls else None
         return await serve(dispatch, gate, self._options, self._on_crash, self._health, security)
 
