@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.credential import ScramCredential
+from quorumlog.security.secret import Secret
 
 PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
@@ -75,6 +76,18 @@ class Credentials(Protocol):
 
 class LoginError(Exception):
     """A client's login cannot go on: the answer is not one of the mechanism, or the server has not proven itself."""
+
+
+def check_utf8(name: str, password: Secret) -> None:
+    """Raises LoginError for half a surrogate, which no server could read."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise LoginError("the user's name is not text that UTF-8 can say") from None
+    try:
+        password.reveal().encode("utf-8")
+    except UnicodeEncodeError:
+        raise LoginError("the password is not text that UTF-8 can say") from None
 
 
 class ClientMechanism(Protocol):
