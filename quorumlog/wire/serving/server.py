@@ -66,7 +66,8 @@ class Serving:
         refusals: RefusalLog | None = None,
     ) -> None:
         self.protection = protection
-        self.gate = Gate(dispatch.listener, strangers or Strangers(StrangerLimits()), refusals or RefusalLog())
+        known = Strangers(StrangerLimits()) if strangers is None else strangers
+        self.gate = Gate(dispatch.listener, known, refusals or RefusalLog())
         self.stranger_bytes = stranger_bytes or node_bytes
         self.features = features or FeatureNotice()
         self.connection_limits = connection_limits or ConnectionLimits(lambda _listener: limits.max_connections)
