@@ -18,8 +18,8 @@ States:
     bare token                                              its step (3)
     another request    closed             closed            illegal, FAILED   ordinary (4)       closed
 
-illegal: the answer is ILLEGAL_SASL_STATE. unknown: it is UNSUPPORTED_SASL_MECHANISM, with the known ones. Either is sent
-at once, and ends the connection if the state is FAILED. closed: the connection ends without an answer.
+illegal: the answer is ILLEGAL_SASL_STATE. unknown: it is UNSUPPORTED_SASL_MECHANISM, with the known ones. Either is
+sent at once, and ends the connection if the state is FAILED. closed: the connection ends without an answer.
 
 (1) Not if the answer was an error: a client that asked for a version that is not known asks again.
 (2) A re-authentication (KIP-368), if the session has an end and a second has passed since the last one began. Else
@@ -32,7 +32,8 @@ at once, and ends the connection if the state is FAILED. closed: the connection 
 After FAILED the caller reads no further. During a re-authentication the old principal and the old end of the session
 hold until it is done.
 
-Sources: Kafka's SaslServerAuthenticator and KafkaChannel (`maybeBeginServerReauthentication`); KIP-43, KIP-152, KIP-368.
+Sources: Kafka's SaslServerAuthenticator and KafkaChannel (`maybeBeginServerReauthentication`); KIP-43, KIP-152,
+KIP-368.
 """
 
 from __future__ import annotations
