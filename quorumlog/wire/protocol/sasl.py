@@ -72,7 +72,7 @@ def answer_login(
     """To SaslAuthenticate. lifetime_ms: for how long the client is known; 0: there is no end (KIP-368)."""
     values: Values = {"error_code": code, "error_message": error_message, "auth_bytes": auth_bytes}
     if fixed.version >= _FIRST_WITH_LIFETIME:
-        values["session_lifetime_ms"] = lifetime_ms
+        values["session_lifetime"] = lifetime_ms
     return _answer(fixed, values)
 
 

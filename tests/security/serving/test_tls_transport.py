@@ -11,6 +11,7 @@ import struct
 import subprocess
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ class Tapped:
 
     def read_exactly(self, count: int) -> bytes:
         found = b""
-        while len(found) < count:
-            found += self.until(lambda: self.tls.read(count - len(found)))
+        while count > len(found):
+            found += self.until(partial(self.tls.read, count - len(found)))
         return found
 
 
