@@ -36,6 +36,7 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.calling.socket_calls import SILENT
@@ -43,7 +44,6 @@ from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
 from quorumlog.wire.serving.protection import Protection
-from quorumlog.wire.serving.strangers import StrangerLimits
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(

@@ -13,6 +13,7 @@ from quorumlog.rpc.calling.probe import try_connect
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.format.framing import SCRATCH_BYTES
@@ -21,7 +22,7 @@ from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimi
 from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.server import Serving, WireServer, serve
-from quorumlog.wire.serving.strangers import StrangerLimits, Strangers
+from quorumlog.wire.serving.strangers import Strangers
 
 _log = logging.getLogger(__name__)
 

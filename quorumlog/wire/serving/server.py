@@ -15,6 +15,7 @@ from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
@@ -25,7 +26,7 @@ from quorumlog.wire.serving.outgoing import SendTurns
 from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.secured import SecuredConnection
 from quorumlog.wire.serving.served import ServedConnection
-from quorumlog.wire.serving.strangers import StrangerLimits, Strangers
+from quorumlog.wire.serving.strangers import Strangers
 from quorumlog.wire.serving.tls_transport import TlsTransport
 
 _log = logging.getLogger(__name__)

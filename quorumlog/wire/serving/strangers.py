@@ -7,10 +7,9 @@ in at once has done so long before it is the oldest, and who holds connections w
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Protocol
 
-from quorumlog.settings.key import number, setting
+from quorumlog.settings.security import StrangerLimits
 
 
 class Stranger(Protocol):
@@ -18,23 +17,6 @@ class Stranger(Protocol):
 
     def refuse(self, reason: str) -> None:
         """End it: others need its place. `Strangers.left` was called for it already."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StrangerLimits:
-    """most_of_address: the rest of `most` is for others. max_bytes: of what all of them send, together; in bytes."""
-
-    most: int = setting(
-        number(
-            "max.unauthenticated.connections",
-            1_000,
-            1,
-            "Connections to listeners with TLS or SASL that have not logged in yet; above that the oldest of them is "
-            "closed. At most 64 of one address. Not in Kafka.",
-        )
-    )
-    most_of_address: int = 64
-    max_bytes: int = 32 << 20
 
 
 class Strangers:

@@ -14,12 +14,13 @@ from typing import Any
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse
 from quorumlog.messages.fetch import FetchPartitionResponse, FetchRequest, FetchResponse, FetchTopicResponse
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Listener
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.format.header import RequestHeader
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.codec import encode_request
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
-from quorumlog.wire.serving.strangers import StrangerLimits, Strangers
+from quorumlog.wire.serving.strangers import Strangers
 from quorumlog.wire.transport import WireTransport
 
 IDENTITY = Identity(cluster_id="c1", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)

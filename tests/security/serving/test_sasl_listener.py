@@ -25,12 +25,12 @@ from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_pas
 from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
 from quorumlog.security.sasl.session import SessionRules
 from quorumlog.security.secret import Secret
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
 from quorumlog.wire.protocol import sasl
 from quorumlog.wire.protocol.codec import decode_response_values, encode_request_values
 from quorumlog.wire.serving.protection import Protection
-from quorumlog.wire.serving.strangers import StrangerLimits
 
 PASSWORD, ADA = "pencil", Principal(USER, "ada")
 _SCHEMAS = {17: "sasl_handshake", 18: "api_versions", 36: "sasl_authenticate"}

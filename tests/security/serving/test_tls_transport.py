@@ -19,9 +19,9 @@ import pytest
 from authority import Authority, client_context, server_context
 from door import METADATA, at_once, door, fetch_of, records, until, wall_ms
 
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog.wire.serving.protection import Protection
-from quorumlog.wire.serving.strangers import StrangerLimits
 
 MIB = 1024 * 1024
 RECORDS = range(0x14, 0x18)  # RFC 8446, section 5.1
