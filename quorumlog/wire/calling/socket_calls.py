@@ -10,7 +10,6 @@ socket before that time is over (KIP-368), also while there are no calls; calls 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,8 +19,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
-from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity, CredentialsUnavailable, Login
+from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.calls import expects_answer, failure
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import (
