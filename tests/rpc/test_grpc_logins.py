@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from secured import by_name, channel_security, material_of, pair, server_security, unix_ms
-from test_grpc_tls import CALL_MS, FETCH, PRODUCE, TLS, Node, connected_to, refusal, run
+from test_grpc_tls import CALL_MS, FETCH, PRODUCE, SOON_S, TLS, Node, connected_to, refusal, run, within
 from transport_worlds import identity
 
 from quorumlog.messages.fetch import FetchResponse
@@ -226,7 +226,7 @@ def test_a_stream_ends_with_its_token_and_the_next_one_has_a_new_token() -> None
             one.on_closed(gone.set)
             await one.call(PRODUCE, CALL_MS)
             assert not gone.is_set()
-            await gone.wait()
+            assert await within(gone, SOON_S)
             await one.call(PRODUCE, CALL_MS)
         assert len(node.principals) == 2
 

@@ -44,6 +44,14 @@ def run(scenario: Any) -> None:
     asyncio.run(limited())
 
 
+async def within(happened: asyncio.Event, limit_s: float) -> bool:
+    try:
+        async with asyncio.timeout(limit_s):
+            return await happened.wait()
+    except TimeoutError:
+        return False
+
+
 class Node:
     """A server that notes who has called it."""
 
@@ -239,7 +247,7 @@ def test_a_stream_ends_with_the_certificate_that_opened_it() -> None:
             gone = asyncio.Event()
             connection.on_closed(gone.set)
             await connection.call(PRODUCE, CALL_MS)
-            await gone.wait()
+            assert await within(gone, SOON_S)
             for request in (PRODUCE, FETCH):
                 with pytest.raises(NotAuthenticated):
                     await connection.call(request, CALL_MS)
