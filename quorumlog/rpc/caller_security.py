@@ -9,18 +9,7 @@ import ssl
 from dataclasses import dataclass
 from typing import Protocol
 
-
-class Mechanism(Protocol):
-    """The client's side of one SASL exchange. Pure; used once."""
-
-    def first(self) -> bytes:
-        """The client's first message."""
-
-    def step(self, message: bytes) -> bytes | None:
-        """What to answer to the server's message. None: it is over, and the server has proven what it had to.
-
-        Raises ValueError if the server has not proven itself, or its message cannot be read.
-        """
+from quorumlog.security.sasl.mechanism import ClientMechanism
 
 
 class CredentialsUnavailable(Exception):
@@ -34,7 +23,7 @@ class Login(Protocol):
     who: str
     cure: str  # which options to look at if the peer refuses it
 
-    async def begin(self) -> Mechanism:
+    async def begin(self) -> ClientMechanism:
         """For the next exchange. Raises CredentialsUnavailable; NotAuthenticated if there will never be any."""
 
 

@@ -153,7 +153,7 @@ class WireConnection:
 
     def _denied(self) -> NotAuthenticated | None:
         """A refusal in force. Sockets that logged in before it go on; the next call is told, and opens none."""
-        return self._caller.record.denied(asyncio.get_running_loop().time()) if self._caller.is_secure else None
+        return self._caller.record.denied(asyncio.get_running_loop().time())
 
     async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
         try:

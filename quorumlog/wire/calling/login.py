@@ -12,6 +12,7 @@ from typing import Any
 from quorumlog.errors import ErrorCode
 from quorumlog.rpc.caller_security import Login
 from quorumlog.rpc.transport import Address, NotAuthenticated
+from quorumlog.security.sasl.mechanism import LoginError
 from quorumlog.wire.format.cursor import Malformed
 from quorumlog.wire.format.header import RequestHeader
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
@@ -44,8 +45,8 @@ async def log_in(login: Login, address: Address, versions: Versions, exchange: E
             raise NotAuthenticated(_refusal(login, address, answer))
         try:
             message = mechanism.step(bytes(answer["auth_bytes"]))
-        except ValueError as error:
-            raise NotAuthenticated(f"{address} has not proven itself by {login.mechanism}: {error}") from None
+        except LoginError as error:
+            raise NotAuthenticated(f"the login at {address} by {login.mechanism} has failed: {error}") from None
         if message is None:
             return max(answer.get("session_lifetime_ms", 0), 0)
     raise Malformed(f"the exchange of {login.mechanism} takes more than {MAX_ROUNDS} rounds")

@@ -56,6 +56,14 @@ def sentence(address: Address, security: CallerSecurity, error: Exception | None
     )
 
 
+def wants_login(address: Address, security: CallerSecurity) -> str:
+    wanted = "SASL_PLAINTEXT" if security.tls is None else "SASL_SSL"
+    return (
+        f"{address} closes the connection at the first request of a client that does not log in: set security_protocol="
+        f"{wanted} with sasl_mechanism and credentials, or use another listener"
+    )
+
+
 def _of_peer(address: Address, error: ssl.SSLCertVerificationError) -> str:
     why = error.verify_message or str(error)
     if "ostname mismatch" in why or "IP address mismatch" in why:

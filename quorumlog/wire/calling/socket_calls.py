@@ -24,6 +24,7 @@ from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.calls import expects_answer, failure
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import (
+    ORDERED,
     Address,
     Identity,
     NotAuthenticated,
@@ -35,7 +36,7 @@ from quorumlog.rpc.transport import (
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.login import log_in
 from quorumlog.wire.calling.login_record import LoginRecord
-from quorumlog.wire.calling.refusals import is_early_end, is_refusal, sentence
+from quorumlog.wire.calling.refusals import is_early_end, is_refusal, sentence, wants_login
 from quorumlog.wire.calling.sending import send
 from quorumlog.wire.format.cursor import Malformed
 from quorumlog.wire.format.frame_writer import LENGTH_BYTES
@@ -121,6 +122,8 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._waiting: deque[PendingCall | _Exchange] = deque()
         self._next_id = _INTRODUCTION_ID
         self._full = False  # the transport takes no more now
+        self._exchanging: _Exchange | None = None
+        self._answered = False  # some call
         self._renewing = False  # calls wait until the login is renewed
         self.ready = self.ended = False
         self.denied: NotAuthenticated | None = None
@@ -217,7 +220,7 @@ class SocketCalls(asyncio.BufferedProtocol):
                 one.response.set_exception(ConnectionResetError(reason))
         for call in unsent:
             if self.denied is not None:
-                call.fail(NotAuthenticated(f"{call.name}: {self.denied}"))
+                call.fail(NotAuthenticated(str(self.denied)))
             else:
                 call.fail_by(f"{self._caller.address}: {reason}")
         self._on_end(self, self.ready)
@@ -233,7 +236,7 @@ class SocketCalls(asyncio.BufferedProtocol):
     def _end_malformed(self, error: Malformed) -> None:
         address, text = self._caller.address, str(error)
         if not self.is_lane and self._caller.security.tls is None and "a TLS alert" in text:
-            wanted = "SSL" if self._caller.security.login is None else "SASL_SSL"
+            wanted = "SSL or SASL_SSL" if self._caller.security.login is None else "SASL_SSL"
             self._deny(NotAuthenticated(f"{address} speaks TLS, and this client does not: set security_protocol={wanted}"))
         elif not self.is_lane and self._caller.is_secure:
             self._deny(NotAuthenticated(f"{address} does not speak Kafka's protocol: {text}: is it a broker?"))
@@ -243,6 +246,9 @@ class SocketCalls(asyncio.BufferedProtocol):
     def _end_broken(self, error: Exception | None) -> None:
         """error: None: the peer closed. Before the login is over, that may say that it refuses this client."""
         address, security = self._caller.address, self._caller.security
+        if self._exchanging is not None and self._exchanging.response.done() and not self.ended:
+            asyncio.get_running_loop().call_soon(self._end_broken, error)  # its last answer is read first
+            return
         if not self.ended and not self.ready and self._caller.is_secure:
             if error is not None and is_refusal(error):
                 self._deny(NotAuthenticated(sentence(address, security, error, self.is_lane)))
@@ -250,13 +256,23 @@ class SocketCalls(asyncio.BufferedProtocol):
             if (error is None or is_early_end(error)) and self._caller.record.ended_early():
                 self._deny(NotAuthenticated(sentence(address, security, error, self.is_lane)))
                 return
-        if error is None:
+        if self._is_unanswered_end(error) and self._caller.record.ended_unanswered():
+            self._deny(NotAuthenticated(wants_login(address, security)))
+        elif error is None:
             self.end("the peer closed the connection")
         elif self._transport is None:
             strerror = error.strerror if isinstance(error, OSError) else None
             self.end(f"no connection to {address}: {strerror or error}")
         else:
             self.end(f"the connection broke: {error}")
+
+    def _is_unanswered_end(self, error: Exception | None) -> bool:
+        """The peer closed at the first request, which was small: one that is too large has the same end."""
+        anonymous = self._caller.security.login is None and self._caller.identity is None
+        if not anonymous or self.ended or not self.ready or self._answered or not self._waiting:
+            return False
+        small = all(isinstance(one, PendingCall) and type(one.request) not in ORDERED for one in self._waiting)
+        return small and (error is None or is_early_end(error))
 
     # --- called by the loop
 
@@ -390,10 +406,13 @@ class SocketCalls(asyncio.BufferedProtocol):
         assert self._transport is not None
         if self.ended:
             raise ConnectionResetError("the connection is closed")
-        exchange = _Exchange()
+        self._exchanging = exchange = _Exchange()
         self._waiting.append(exchange)
         send(self._transport, frame)
-        return await exchange.response
+        try:
+            return await exchange.response
+        finally:
+            self._exchanging = None
 
     # --- calls
 
@@ -445,6 +464,9 @@ class SocketCalls(asyncio.BufferedProtocol):
                 call.response.set_result(frame)
             return
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+        if not self._answered:
+            self._answered = True
+            self._caller.record.answered()
         if correlation_id != call.correlation_id:
             call.fail(OutcomeUnknown(f"the response is to call {correlation_id}, not {call.correlation_id}"))
             self._protocol_error("its responses are out of order")
