@@ -23,9 +23,9 @@ from quorumlog.messages.controller import (
 )
 from quorumlog.messages.quorum import VoteRequest, VoteResponse
 from quorumlog.proof.peer import Peer
-from quorumlog.rpc.grpc.nodes import NodeSecurity
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.transport import (
     Address,
     Answered,

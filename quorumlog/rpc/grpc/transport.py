@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc import clear_secret
@@ -14,14 +15,14 @@ from quorumlog.rpc.calling.probe import ask_who, try_connect
 from quorumlog.rpc.calling.prover import Ask, Prover
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.client import GrpcConnection
-from quorumlog.rpc.grpc.nodes import NodeSecurity
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.server import GrpcServer, serve
 from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.standard import HealthSource, always_serving
+from quorumlog.rpc.node_security import NodeSecurity, none_denied
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
-from quorumlog.rpc.serving.gate import Gate, none_denied
+from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
 from quorumlog.security.node_auth import NodeAuth
 
@@ -30,6 +31,19 @@ _log = logging.getLogger(__name__)
 
 def log_crash(name: str, error: BaseException) -> None:
     _log.error("%s failed unexpectedly", name, exc_info=error)
+
+
+DENIED_MS = 1_000  # a node that was refused is asked again soon: its peer may only be of another roll
+
+
+def _channel_to_node(nodes: NodeSecurity, address: Address, own: Identity) -> ChannelSecurity:
+    return ChannelSecurity(
+        tls=nodes.tls,
+        material=nodes.material,
+        denied_ms=DENIED_MS,
+        check=partial(nodes.check, address, own),
+        plain_too=nodes.plain_too,
+    )
 
 
 class GrpcTransport:
@@ -90,11 +104,12 @@ class GrpcTransport:
             return self._security
         if self._nodes is None or self.identity is None:
             return None
-        return self._nodes.channel_to(address, self.identity)
+        return _channel_to_node(self._nodes, address, self.identity)
 
     async def listen(self, listener: Listener, handler: Handler) -> GrpcServer:
         dispatch = Dispatch(listener=listener, identity=self.identity, handler=handler, on_crash=self._on_crash)
-        auth, is_denied = (self._nodes.auth, self._nodes.is_denied) if self._nodes else (NodeAuth.SECRET, none_denied)
+        nodes = self._nodes
+        auth, is_denied = (nodes.auth, nodes.is_denied) if nodes is not None else (NodeAuth.SECRET, none_denied)
         gate = Gate(dispatch, self._random_bytes, self._proof_log, auth, is_denied)
         security = self._server_security.get(listener.name) if listener.security.tls else None
         return await serve(dispatch, gate, self._options, self._on_crash, self._health, security)

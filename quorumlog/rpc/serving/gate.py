@@ -30,10 +30,6 @@ class Entry(NamedTuple):
     stream: StreamProof | None
 
 
-def none_denied(_fingerprint: str) -> bool:
-    return False
-
-
 class Gate:
     """where: a caller's address, for the log. now_s: the loop's time."""
 
@@ -43,7 +39,7 @@ class Gate:
         random_bytes: Callable[[int], bytes],
         log: ProofLog,
         auth: NodeAuth = NodeAuth.SECRET,
-        is_denied: IsDenied = none_denied,
+        is_denied: IsDenied = lambda _fingerprint: False,
     ) -> None:
         self._dispatch, self._log, self._auth, self._is_denied = dispatch, log, auth, is_denied
         self._sessions: ServerSessions | None = None
