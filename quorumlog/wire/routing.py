@@ -21,6 +21,7 @@ from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
@@ -70,7 +71,8 @@ class RoutingTransport:
     turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing.
     connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
     names; the others are plain. stranger_limits: of peers that have not logged in at those.
-    security: of a client. With any, all calls go by the lane: gRPC would be without it."""
+    security: of a client. With any, all calls go by the lane: gRPC would be without it. nodes: for the lane, where
+    nodes of the cluster speak TLS to each other; the gRPC transport has its own."""
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class RoutingTransport:
         protections: Mapping[str, Protection] | None = None,
         stranger_limits: StrangerLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
@@ -108,6 +111,7 @@ class RoutingTransport:
             protections=protections,
             stranger_limits=stranger_limits,
             security=security,
+            nodes=nodes,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
@@ -222,7 +226,9 @@ class RoutingConnection:
             return self._lane.call(request, timeout_ms)
         if self._grpc_address is None:
             if self._only_lane:
-                text = f"{type(request).__name__} is not carried by Kafka's protocol, and gRPC has no TLS and no login yet"
+                text = (
+                    f"{type(request).__name__} is not carried by Kafka's protocol, and gRPC has no TLS and no login yet"
+                )
                 return _failed(NotServed(f"{self.address}: {text}"))
             text = (
                 f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC: its node needs a "

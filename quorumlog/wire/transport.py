@@ -11,6 +11,7 @@ from quorumlog.nursery import OnCrash
 from quorumlog.proof.refusal_log import RefusalLog
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.calling.probe import try_connect
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
@@ -55,10 +56,12 @@ class WireTransport:
         protections: Mapping[str, Protection] | None = None,
         stranger_limits: StrangerLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
         """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
         connection_limits: of all listeners; None: that of `limits`. protections: by the names of listeners; the others
-        are plain. security: of a client."""
+        are plain. security: of a client. nodes: where nodes of the cluster speak TLS to each other; None: in clear."""
+        self._nodes = nodes
         self._protections = protections or {}
         most = stranger_limits or StrangerLimits()
         self.strangers = {
@@ -91,6 +94,7 @@ class WireTransport:
             proof_log=self._proof_log,
             turn=self._turn,
             security=PLAIN_TEXT if internal else self._security,
+            nodes=self._nodes if internal else None,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.proof.peer import Peer, name_of, peer_of
 from quorumlog.rpc import clear_secret
+from quorumlog.security.node_auth import NodeAuth
 from quorumlog.wire.format.cursor import Cursor
 from quorumlog.wire.format.header import RequestHeader, read_rest
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
@@ -29,6 +31,8 @@ from quorumlog.wire.protocol.codec import (
 HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
 SASL_VERSIONS = {HANDSHAKE_KEY: (0, 1), AUTHENTICATE_KEY: (0, 2)}
 MECHANISM = "SCRAM-SHA-256"
+EXTERNAL = "EXTERNAL"  # RFC 4422, appendix A: what TLS has shown is the proof; the message says who it is
+_NODE = b"node="
 _SCHEMAS = {HANDSHAKE_KEY: "sasl_handshake", AUTHENTICATE_KEY: "sasl_authenticate"}
 _LENGTH = struct.Struct(">i")
 _FIRST_WITH_LIFETIME = 1
@@ -43,9 +47,32 @@ def read_request(cursor: Cursor, fixed: RequestHeader) -> Values:
     return read_whole(cursor, shape)
 
 
-def answer_handshake(fixed: RequestHeader, mechanism: str, internal: bool, clear: bool = False) -> Frame:
+def external(own: Peer) -> bytes:
+    """The message of EXTERNAL."""
+    return _NODE + name_of(own).encode("utf-8")
+
+
+def read_external(message: bytes) -> tuple[bool, Peer | None]:
+    """Whether it is one of EXTERNAL, and the node that it names."""
+    if not message.startswith(_NODE):
+        return False, None
+    return True, peer_of(message.removeprefix(_NODE).decode("utf-8", errors="replace"))
+
+
+def mechanisms_of(auth: NodeAuth, clear: bool) -> list[str]:
+    """That an internal listener takes. clear: the secret itself."""
+    by_secret = [MECHANISM, clear_secret.MECHANISM] if clear else [MECHANISM]
+    return [
+        *([EXTERNAL] if auth.has_certificates else []),
+        *([] if auth is NodeAuth.MTLS else by_secret),
+    ]
+
+
+def answer_handshake(
+    fixed: RequestHeader, mechanism: str, internal: bool, clear: bool = False, auth: NodeAuth = NodeAuth.SECRET
+) -> Frame:
     """On a client listener there is nothing to authenticate: ILLEGAL_SASL_STATE. clear: the secret itself is taken."""
-    mechanisms = [MECHANISM, clear_secret.MECHANISM] if clear else [MECHANISM]
+    mechanisms = mechanisms_of(auth, clear)
     if not internal:
         code = ErrorCode.ILLEGAL_SASL_STATE
     else:

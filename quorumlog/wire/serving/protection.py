@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from quorumlog.proof.node_certificate import IsDenied
+from quorumlog.rpc.node_security import none_denied
+from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES, SessionRules
 
@@ -19,6 +22,7 @@ class Protection:
     it returns None for who must not stay. None: nobody is known by a certificate. sasl: how clients log in; None: they
     do not.
 
+    node_auth, is_denied: of an internal listener: how nodes prove themselves, and whose certificates count no more.
     timeout_ms: for the TLS handshake, and again for the login. max_receive_bytes: of a frame before the login.
     unix_ms: the wall clock, which certificates and tokens go by. in_thread: runs what computes for long.
     """
@@ -28,6 +32,8 @@ class Protection:
     context: Callable[[], ssl.SSLContext] | None = None
     principal_of: Callable[[bytes], Principal | None] | None = None
     sasl: SessionRules | None = None
+    node_auth: NodeAuth = NodeAuth.SECRET
+    is_denied: IsDenied = none_denied
     timeout_ms: int = TIMEOUT_MS
     max_receive_bytes: int = MAX_RECEIVE_BYTES
 

@@ -46,6 +46,7 @@ from quorumlog.wire.serving.connection_state import ConnectionState, Happened, P
 from quorumlog.wire.serving.local_apis import LOCAL_APIS
 from quorumlog.wire.serving.outgoing import Outgoing, writer_of
 from quorumlog.wire.serving.taskless import TasklessHandler
+from quorumlog.wire.serving.tls_transport import TlsTransport
 
 if TYPE_CHECKING:
     from quorumlog.wire.serving.server import Serving
@@ -83,7 +84,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._answering = Answering(serving.limits)
         self._context = serving.dispatch.context(Caller(""))
         identity = serving.dispatch.identity if serving.dispatch.listener.internal else None
-        self._proof = ConnectionProof(identity, serving.random_bytes)
+        self._proof = ConnectionProof(identity, serving.random_bytes, serving.node_auth, serving.is_denied)
         self._waiting: deque[memoryview] = deque()  # whole frames that may not be begun yet
         self._transport: asyncio.Transport | None = None
         self._outgoing: Outgoing | None = None
@@ -99,6 +100,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
         self._context.client_host = self._peer_host
+        if isinstance(transport, TlsTransport):
+            self._proof.shown(transport.certificate)
         self._outgoing = Outgoing(
             self._transport, writer_of(self._transport), self._serving.send_turns, self._on_progress
         )
@@ -333,7 +336,9 @@ class ServedConnection(asyncio.BufferedProtocol):
         internal, own = serving.dispatch.listener.internal, serving.dispatch.identity
         clear = own is not None and own.secret_in_clear
         announced = serving.features.read()
-        return local_apis.answer(cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear)
+        return local_apis.answer(
+            cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear, serving.node_auth
+        )
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:
         """One message of the caller's proof. Raises Malformed."""

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.proof.refusal_log import RefusalLog
+from quorumlog.rpc.node_security import none_denied
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
+from quorumlog.security.node_auth import NodeAuth
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
@@ -67,6 +69,8 @@ class Serving:
         refusals: RefusalLog | None = None,
     ) -> None:
         self.protection = protection
+        self.node_auth = NodeAuth.SECRET if protection is None else protection.node_auth
+        self.is_denied = none_denied if protection is None else protection.is_denied
         known = Strangers(StrangerLimits()) if strangers is None else strangers
         self.gate = Gate(dispatch.listener, known, refusals or RefusalLog())
         self.stranger_bytes = stranger_bytes or node_bytes
@@ -90,12 +94,13 @@ class Serving:
         protection = self.protection
         if protection is None:
             return ServedConnection(self)
-        # A node proves itself as on a plain listener, whatever certificate it shows.
+        # A node proves itself by what it says, or by the certificate that it shows (`ConnectionProof`).
         knows = protection.knows_clients and not self.dispatch.listener.internal
         connection = SecuredConnection(self, protection) if knows else ServedConnection(self)
         if protection.context is None:
             return connection
-        return TlsTransport(connection, protection.context(), self.gate, self.scratch, protection.timeout_ms / 1000)
+        timeout_s, plain_too = protection.timeout_ms / 1000, protection.node_auth is NodeAuth.BOTH
+        return TlsTransport(connection, protection.context(), self.gate, self.scratch, timeout_s, plain_too)
 
     def admit(self, connection: ServedConnection, address: str) -> str:
         """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""

@@ -62,11 +62,13 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         handshakes: Handshakes,
         scratch: memoryview,
         timeout_s: float,
+        plain_too: bool = False,
     ) -> None:
+        """plain_too: a peer that begins without TLS gets the plain transport."""
         super().__init__()
         self._protocol, self._handshakes, self._scratch, self._timeout_s = protocol, handshakes, scratch, timeout_s
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._context = context
+        self._context, self._plain_too = context, plain_too
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._plain: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -87,6 +89,9 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._phase is Phase.HANDSHAKE:
+            if not self._has_heard and self._scratch[0] != _HANDSHAKE and self._plain_too:
+                self._step_aside(bytes(self._scratch[:nbytes]))
+                return
             if not self._has_heard and self._scratch[0] != _HANDSHAKE:
                 self._refuse(_named(bytes(self._scratch[: min(nbytes, 4)])))
                 return
@@ -229,6 +234,21 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._handshakes.succeeded(self)
         self._protocol.connection_made(self)
         self._read()
+
+    def _step_aside(self, data: bytes) -> None:
+        """The protocol goes on with the plain transport, and with what came by it."""
+        assert self._timer is not None
+        self._timer.cancel()
+        self._phase = Phase.LOST
+        self._handshakes.succeeded(self)
+        self._lower.set_protocol(self._protocol)
+        self._protocol.connection_made(self._lower)
+        while data:
+            buffer = memoryview(self._protocol.get_buffer(len(data)))
+            taken = min(len(buffer), len(data))
+            buffer[:taken] = data[:taken]
+            data = data[taken:]
+            self._protocol.buffer_updated(taken)
 
     def _is_late(self) -> None:
         self._refuse(f"it has not ended the TLS handshake within {self._timeout_s:g} s")
