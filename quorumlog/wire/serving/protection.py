@@ -19,9 +19,11 @@ TIMEOUT_MS = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
     """context: of the current generation of certificates; None: no TLS. principal_of: who shows this certificate (DER);
-    it returns None for who must not stay. None: nobody is known by a certificate. sasl: how clients log in; None: they
+    it returns None for who must not stay. None: nobody is known by a certificate. ends_ms_of: Unix time when a certificate
+    ends that `principal_of` has taken. sasl: how clients log in; None: they
     do not.
 
+    may_open: the listener has its port before that returns, and accepts nobody. None: it accepts at once.
     node_auth, is_denied: of an internal listener: how nodes prove themselves, and whose certificates count no more.
     timeout_ms: for the TLS handshake, and again for the login. max_receive_bytes: of a frame before the login.
     unix_ms: the wall clock, which certificates and tokens go by. in_thread: runs what computes for long.
@@ -31,7 +33,9 @@ class Protection:
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
     context: Callable[[], ssl.SSLContext] | None = None
     principal_of: Callable[[bytes], Principal | None] | None = None
+    ends_ms_of: Callable[[bytes], int] | None = None
     sasl: SessionRules | None = None
+    may_open: Callable[[], Awaitable[object]] | None = None
     node_auth: NodeAuth = NodeAuth.SECRET
     is_denied: IsDenied = none_denied
     timeout_ms: int = TIMEOUT_MS

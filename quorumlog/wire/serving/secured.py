@@ -85,8 +85,8 @@ class SecuredConnection(ServedConnection):
         if principal is None:
             self._refuse_client("no rule of ssl.principal.mapping.rules takes the name in its certificate")
             return
-        ends_s = transport.certificate_ends_s
-        self._ends_ms = None if ends_s is None else int(ends_s * 1000)
+        ends_ms_of = self._protection.ends_ms_of
+        self._ends_ms = None if ends_ms_of is None else ends_ms_of(shown)
         self._become(principal)
 
     def _become(self, principal: Principal) -> None:

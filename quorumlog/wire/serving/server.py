@@ -6,7 +6,7 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 from quorumlog.nursery import Nursery, OnCrash
@@ -216,6 +216,7 @@ class WireServer:
 async def serve(serving: Serving) -> WireServer:
     """Listen at the address of the dispatch's listener. Raises AddressInUse, or OSError for any other reason."""
     listener = serving.dispatch.listener
+    may_open = None if serving.protection is None else serving.protection.may_open
     try:
         server = await serving.loop.create_server(
             serving.accept,
@@ -223,13 +224,21 @@ async def serve(serving: Serving) -> WireServer:
             listener.address.port,
             backlog=_BACKLOG,
             reuse_address=True,
+            start_serving=may_open is None,
         )
     except OSError as error:
         raise _why(error, listener) from None
     port: int = server.sockets[0].getsockname()[1]
     serving.dispatch.listener = serving.gate.listener = replace(listener, address=Address(listener.address.host, port))
     serving.nursery.start(serving.sweep(), f"sweep of {listener.name}")
+    if may_open is not None:
+        serving.nursery.start(_open(server, may_open), f"opening of {listener.name}")
     return WireServer(server, serving)
+
+
+async def _open(server: asyncio.Server, may_open: Callable[[], Awaitable[object]]) -> None:
+    await may_open()
+    await server.start_serving()
 
 
 def _why(error: OSError, listener: Listener) -> Exception:

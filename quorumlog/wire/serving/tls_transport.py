@@ -126,6 +126,8 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         if self._is_made:
             self._protocol.resume_writing()
+        if self._phase is Phase.ENDING and not self._lower.is_closing():
+            self._shut_down()
 
     # --- called by the protocol
 
@@ -140,12 +142,6 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def certificate(self) -> bytes | None:
         """The peer's, as DER. None: it has shown none."""
         return self._tls.getpeercert(binary_form=True)
-
-    @property
-    def certificate_ends_s(self) -> float | None:
-        """Unix time when the peer's certificate ends. None: it has shown none."""
-        shown = self._tls.getpeercert()
-        return ssl.cert_time_to_seconds(str(shown["notAfter"])) if shown else None
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = cast(asyncio.BufferedProtocol, protocol)
@@ -349,8 +345,17 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._lower.close()
             return
         self._lower.resume_reading()
-        self._lower.write_eof()
+        if not self._lower.get_write_buffer_size():
+            self._shut_down()
         self._linger(self._lower.get_write_buffer_size())
+
+    def _shut_down(self) -> None:
+        """Nothing is left to send. The plain transport would do it when it has sent the last byte, too, but where the
+        peer has gone meanwhile it would raise what nobody catches."""
+        try:
+            self._lower.write_eof()
+        except OSError:
+            self._lower.abort()
 
     def _linger(self, unsent_bytes: int) -> None:
         self._timer = asyncio.get_running_loop().call_later(LINGER_S, self._has_lingered, unsent_bytes)

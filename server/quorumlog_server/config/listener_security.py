@@ -1,7 +1,7 @@
 """How each listener is protected, and the refusals of what would leave it open by mistake.
 
-Half a configuration never means anonymous: a key of TLS or of logins that reaches no listener, a protocol for a listener
-that there is not, and a listener for clients that asks nobody beside one that does, are errors. No file is read here.
+Half a configuration never means anonymous. Errors are a key of TLS or of logins that reaches no listener, a protocol
+for a listener that there is not, and a listener for clients that asks nobody beside one that does. No file is read.
 """
 
 from __future__ import annotations

@@ -97,6 +97,8 @@ async def door(
         stranger_limits=strangers,
     )
 
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, found: crashes.append(f"of the loop: {found}"))
+
     def noted(context: Context, request: Any) -> Awaitable[Any]:
         contexts.append(context)
         return (handler or echo)(context, request)
@@ -106,9 +108,9 @@ async def door(
     try:
         async with asyncio.timeout(20):
             yield Door(transport, server.listener.address, crashes, contexts)
-        assert crashes == []
     finally:
         await server.close()
+    assert crashes == []
 
 
 def request_bytes(request: Any, correlation_id: int = 1, version: int | None = None) -> bytes:

@@ -25,6 +25,7 @@ from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_pas
 from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
 from quorumlog.security.sasl.session import SessionRules
 from quorumlog.security.secret import Secret
+from quorumlog.security.tls.peer import read_not_after_ms
 from quorumlog.settings.security import StrangerLimits
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.format.kio_schemas import request_shape, response_shape
@@ -385,7 +386,11 @@ def test_a_certificate_bounds_its_connection(tmp_path_factory: Any) -> None:
 
     async def scenario() -> None:
         protection = Protection(
-            unix_ms=lambda: now_ms, in_thread=at_once, context=lambda: context, principal_of=lambda _der: ADA
+            unix_ms=lambda: now_ms,
+            in_thread=at_once,
+            context=lambda: context,
+            principal_of=lambda _der: ADA,
+            ends_ms_of=read_not_after_ms,
         )
         async with door(protection) as listener:
             nonlocal now_ms

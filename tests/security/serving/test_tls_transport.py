@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import shutil
 import socket
 import ssl
@@ -328,5 +329,80 @@ def test_openssl_s_client_verifies_and_is_closed_well(authority: Authority, vers
         async with door(protected(server_context(authority.issue("node")))) as listener:
             found = await asyncio.to_thread(client, (listener.address.host, listener.address.port))
             assert found.returncode == 0 and "Verification: OK" in found.stderr, found.stderr
+
+    asyncio.run(scenario())
+
+
+class Places:
+    """Where a peer breaks off: in the hello, before it, in the middle of the handshake, and after a request."""
+
+    ALL = ("no byte", "half a hello", "after the hello", "after the handshake", "after a request", "after a bad frame")
+
+    @staticmethod
+    def go(place: str, address: tuple[str, int], context: ssl.SSLContext) -> socket.socket:
+        peer = Tapped(address, context)
+        if place == "half a hello":
+            peer.socket.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+        elif place == "after the hello":
+            try:
+                peer.tls.do_handshake()
+            except ssl.SSLWantReadError:
+                peer._flush()
+        elif place != "no byte":
+            peer.until(peer.tls.do_handshake)
+            sent = {"after a request": fetch_of(4 * MIB), "after a bad frame": b"\x00\x00\x00\x06" + b"\x27" * 6}
+            if place in sent:
+                peer.until(lambda: peer.tls.write(sent[place]))
+        return peer.socket
+
+
+@pytest.mark.parametrize("how", ["reset", "close"])
+@pytest.mark.parametrize("place", Places.ALL)
+def test_a_peer_may_break_off_anywhere(authority: Authority, place: str, how: str) -> None:
+    """Also while the listener ends the connection itself: an error in a callback would end the whole node."""
+
+    def client(address: tuple[str, int], pause_s: float) -> None:
+        peer = Places.go(place, address, client_context(authority.ca))
+        time.sleep(pause_s)
+        if how == "reset":
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        peer.close()
+
+    async def scenario() -> None:
+        async with door(protected(server_context(authority.issue("node")), timeout_ms=100)) as listener:
+            address = (listener.address.host, listener.address.port)
+            for pause_ms in (0, 1, 3, 10, 99, 101, 200):
+                await asyncio.to_thread(client, address, pause_ms / 1000)
+            await until(lambda: len(listener.strangers) == 0)
+            peer = await listener.open(client_context(authority.ca))
+            peer.send(METADATA)
+            assert await peer.frame()
+            peer.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bytes_that_are_no_handshake_end_it(authority: Authority, seed: int) -> None:
+    """A hello with some bytes changed, or random ones behind the first of a hello."""
+    rng = random.Random(seed)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        client_context(authority.ca).wrap_bio(incoming, outgoing, server_hostname="localhost").do_handshake()
+    hello = bytearray(outgoing.read())
+    if seed % 4 == 0:
+        hello = bytearray(b"\x16\x03\x01" + rng.randbytes(rng.randrange(400)))
+    for _ in range(rng.randrange(1, 6)):
+        hello[rng.randrange(1, len(hello))] = rng.randrange(256)
+
+    async def scenario() -> None:
+        async with door(protected(server_context(authority.issue("node")), timeout_ms=500)) as listener:
+            peer = await listener.open()
+            peer.send(bytes(hello))
+            wire = await peer.ended()
+            assert listener.contexts == []
+            if wire[:1] == b"\x15":
+                record_kinds(wire)
+            await until(lambda: len(listener.strangers) == 0)
 
     asyncio.run(scenario())
