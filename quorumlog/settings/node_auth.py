@@ -12,7 +12,7 @@ NODE_AUTH, DENIED = "quorumlog.inter.node.auth", "quorumlog.inter.node.denied.ce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAuthSettings:
-    auth: NodeAuth = setting(
+    said: str = setting(
         word(
             NODE_AUTH,
             NodeAuth.SECRET.value,
@@ -20,8 +20,7 @@ class NodeAuthSettings:
             "certificates with the URI quorumlog://CLUSTER/node/ID (`quorumlog tls init` writes them); both, on the "
             "way from one to the other by two rolling restarts. Not in Kafka.",
             tuple(one.value for one in NodeAuth),
-        ),
-        made=NodeAuth,
+        )
     )
     denied: str | None = setting(
         maybe(
@@ -31,3 +30,7 @@ class NodeAuthSettings:
             "each line, as `quorumlog tls revoke` writes it. It is read again when it changes. Not in Kafka.",
         )
     )
+
+    @property
+    def auth(self) -> NodeAuth:
+        return NodeAuth(self.said)

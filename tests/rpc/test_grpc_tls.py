@@ -18,8 +18,9 @@ from quorumlog.ids import NodeId
 from quorumlog.messages.fetch import FetchRequest, FetchResponse
 from quorumlog.messages.produce import ProduceRequest, ProduceResponse
 from quorumlog.rpc.grpc.channel_security import ChannelSecurity
-from quorumlog.rpc.grpc.server_security import ServerSecurity, check_grpc_listener
+from quorumlog.rpc.grpc.server_security import ServerSecurity
 from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
 from quorumlog.rpc.transport import Address, Connection, Context, Listener, NotAuthenticated, NotDelivered, RpcError
 from quorumlog.security.principal import ANONYMOUS, Principal
 from quorumlog.security.protocol import SecurityProtocol

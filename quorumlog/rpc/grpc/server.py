@@ -34,7 +34,7 @@ from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.serving.gate import Gate
-from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, LoggedIn, NotLoggedIn
+from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, LoggedIn, NotLoggedIn, NotOpen
 from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.principal import ANONYMOUS
@@ -194,6 +194,9 @@ class GrpcService:
         """Ends the call of a client that does not show who it is."""
         try:
             return await self._admission.admit(servicer_context, metadata)
+        except NotOpen as error:
+            await servicer_context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise AssertionError("abort raises") from None
         except NotLoggedIn as error:
             self._admission.refused(self.caller(servicer_context.peer()), str(error), asyncio.get_running_loop().time())
             await asyncio.sleep(self._admission.delay_ms / 1000)

@@ -13,14 +13,13 @@ import grpc
 from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
 from quorumlog.rpc.caller import AUTHORIZATION
 from quorumlog.rpc.serving.certified import Certified, certified
+from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
 from quorumlog.rpc.serving.logins import FAILED_DELAY_MS, LoggedIn, Logins, NotLoggedIn
 from quorumlog.rpc.transport import Listener
 from quorumlog.security.principal import ANONYMOUS
-from quorumlog.security.protocol import SecurityProtocol
-from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.mapping import parse_rules
 from quorumlog.security.tls.material import Material
-from quorumlog.security.tls.settings import CLIENT_AUTH, ClientAuth, ServerTls
+from quorumlog.security.tls.settings import ClientAuth, ServerTls
 
 _log = logging.getLogger(__name__)
 MAX_CERTIFICATES = 1_024  # that are remembered, of one listener
@@ -38,20 +37,6 @@ class ServerSecurity:
     material: Callable[[], Material]
     unix_ms: Callable[[], int]
     logins: Logins | None = None
-
-
-def check_grpc_listener(listener: Listener, tls: ServerTls | None) -> None:
-    """Raises BadTls for what gRPC cannot do. tls: of the listener; None: it has none."""
-    if listener.security is SecurityProtocol.SASL_PLAINTEXT:
-        raise BadTls(
-            f"listener.security.protocol.map: {listener.name}:SASL_PLAINTEXT: by gRPC a client shows its password or "
-            f"token itself, which needs TLS: write {listener.name}:SASL_SSL"
-        )
-    if tls is not None and tls.client_auth is ClientAuth.REQUESTED:
-        raise BadTls(
-            f"{tls.prefix}{CLIENT_AUTH}=requested: gRPC of {listener.name} asks for certificates from all clients or "
-            "from none: write required or none"
-        )
 
 
 def server_credentials(security: ServerSecurity) -> grpc.ServerCredentials:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from quorumlog.security.principal import Principal
 from quorumlog.security.tls.mapping import Mapping
-from quorumlog.security.tls.peer import ClusterNode, fingerprint, node_of, principal_of
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from quorumlog.security.tls.peer import ClusterNode, fingerprint, node_of, principal_of, read_not_after_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +23,5 @@ class Certified:
 
 
 def certified(der: bytes, rules: Mapping) -> Certified:
-    """Raises ValueError for bytes that are no certificate."""
-    from cryptography import x509  # a node without TLS does not load it
-
-    ends = x509.load_der_x509_certificate(der).not_valid_after_utc
-    not_after_ms = int((ends - _EPOCH).total_seconds() * 1000)
-    return Certified(principal_of(der, rules), node_of(der), fingerprint(der), not_after_ms)
+    """Raises BadDer for bytes that are no certificate."""
+    return Certified(principal_of(der, rules), node_of(der), fingerprint(der), read_not_after_ms(der))

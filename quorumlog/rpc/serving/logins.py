@@ -32,6 +32,10 @@ class NotLoggedIn(Exception):
     """The message is for the log, and has nothing secret in it."""
 
 
+class NotOpen(Exception):
+    """Nobody can log in yet; later somebody can."""
+
+
 class LoggedIn(NamedTuple):
     """expires_ms: when that ends, in Unix time; None: it does not."""
 
@@ -85,7 +89,8 @@ def basic(name: str, password: str) -> str:
 class Logins:
     """Of one listener. mechanisms: by the names of SASL; PLAIN and OAUTHBEARER are of use here.
 
-    unix_ms: the wall clock. delay_ms: before a client hears that its login has failed.
+    unix_ms: the wall clock. delay_ms: before a client hears that its login has failed. is_open: the users are known;
+    before that a right password would be told to be wrong.
     """
 
     def __init__(
@@ -93,13 +98,17 @@ class Logins:
         mechanisms: Mapping[str, MakeMechanism],
         unix_ms: Callable[[], int],
         delay_ms: int = FAILED_DELAY_MS,
+        is_open: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._is_open = is_open
         self._mechanisms, self._unix_ms, self.delay_ms = mechanisms, unix_ms, delay_ms
         self._threads: ThreadPoolExecutor | None = None
         self._checks = 0
 
     async def log_in(self, values: list[str]) -> LoggedIn:
-        """values: of all the entries `authorization` of a call. Raises NotLoggedIn."""
+        """values: of all the entries `authorization` of a call. Raises NotLoggedIn, NotOpen."""
+        if not self._is_open():
+            raise NotOpen("this node does not know the users of the cluster yet; ask again")
         if len(values) != 1:
             raise NotLoggedIn(f"it shows {len(values) or 'no'} credentials, and the listener wants one")
         shown = read_authorization(values[0])

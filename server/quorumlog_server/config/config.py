@@ -31,6 +31,7 @@ from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, ListenerSettings, VoterSettings
+from quorumlog.settings.node_auth import NodeAuthSettings
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
@@ -57,6 +58,7 @@ from quorumlog_server.config.listeners import (
     resolve_listeners,
     with_grpc,
 )
+from quorumlog_server.config.node_security import with_node_auth
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
 from quorumlog_server.config.transaction_keys import transaction_config
 from quorumlog_server.config.values import read_value
@@ -93,6 +95,7 @@ class NodeConfig:
     listener_max_connections: Mapping[str, int]  # by the names of keys: of those listeners that have one
     listener_security: Mapping[str, ListenerSecurity]  # by the names of listeners
     strangers: StrangerLimits
+    nodes: NodeAuthSettings
     broker: BrokerSettings
     disks: DiskConfig
     metadata_log: SnapshotConfig
@@ -203,7 +206,8 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         raise ConfigError(f"{where}: broker.id={node['broker.id']}, but node.id={node['node.id']}; remove the former")
     roles = _roles(node["process.roles"])
     listeners, advertised = _listeners(part_of(ListenerSettings, node), broker="broker" in roles)
-    security = securities(values, listeners, where)
+    nodes = part_of(NodeAuthSettings, node)
+    security = with_node_auth(nodes, listeners, securities(values, listeners, where), node["cluster.secret.in.clear"])
     paths, voters = part_of(DirectorySettings, node), part_of(VoterSettings, node)
     log_dirs = paths.log_dirs if paths.log_dir is None or "log.dirs" in values else paths.log_dir
     config = NodeConfig(
@@ -239,6 +243,7 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         listener_max_connections=_of_listeners(values, where),
         listener_security=security,
         strangers=part_of(StrangerLimits, node),
+        nodes=nodes,
         values=node,
         given=dict(values),
         warnings=(
@@ -267,7 +272,8 @@ def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ..
     if said.lanes is not None:
         lanes = tuple(name.upper() for name in said.lanes)
     else:
-        is_open = all(secured[name] is SecurityProtocol.PLAINTEXT for name in addresses)
+        clients = [name for name in addresses if name not in (internal, replication)]
+        is_open = all(secured[name] is SecurityProtocol.PLAINTEXT for name in clients)
         # Beside a listener that is protected, nobody gets an open one unasked.
         addresses = with_grpc(addresses, (internal, replication)) if broker and is_open else addresses
         lanes = tuple(name for name in addresses if name != internal and not name.startswith(GRPC))

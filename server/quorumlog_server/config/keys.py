@@ -22,6 +22,7 @@ from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, IdentitySettings, ListenerSettings, VoterSettings
+from quorumlog.settings.node_auth import NodeAuthSettings
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
@@ -41,6 +42,7 @@ _KEYS = (  # in the order in which DescribeConfigs answers
     *keys_of(LoginSettings),
     *keys_of(StrangerLimits),
     *keys_of(AnonymousSettings),
+    *keys_of(NodeAuthSettings),
     *keys_of(VoterSettings),
     *keys_of(DirectorySettings),
     *keys_of(DiskConfig),

@@ -120,7 +120,7 @@ def securities(values: Mapping[str, str], listeners: Sequence[Listener], where: 
     check_listener_keys(values, [one.name for one in listeners])
     found = {listener.name: _security(values, listener, where) for listener in listeners}
     _check_use(values, listeners, where)
-    _check_wires(listeners)
+    _check_wires(listeners, found)
     _check_mixture(values, listeners, found, where)
     return found
 
@@ -218,14 +218,18 @@ def _check_use(values: Mapping[str, str], listeners: Sequence[Listener], where: 
             )
 
 
-def _check_wires(listeners: Sequence[Listener]) -> None:
-    """What is not protected yet is not taken for protected."""
+def _check_wires(listeners: Sequence[Listener], found: Mapping[str, ListenerSecurity]) -> None:
+    """gRPC cannot do all that the lane does."""
     for one in listeners:
-        if one.security is not SecurityProtocol.PLAINTEXT and (one.internal or not one.lane):
-            what = "calls between nodes are" if one.internal else "gRPC is"
-            raise ConfigError(
-                f"{PROTOCOL_MAP}: {one.name}:{one.security.value}: {what} not encrypted yet; write {one.name}:PLAINTEXT"
-            )
+        if one.lane or one.internal or one.security is SecurityProtocol.PLAINTEXT:
+            continue
+        from quorumlog.rpc.serving.grpc_listener import check_grpc_listener
+        from quorumlog.security.tls.errors import BadTls
+
+        try:
+            check_grpc_listener(one, found[one.name].tls)
+        except BadTls as error:
+            raise ConfigError(str(error)) from None
 
 
 def _check_mixture(

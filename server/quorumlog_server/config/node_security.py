@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from quorumlog.rpc.transport import Listener
 from quorumlog.security.protocol import SecurityProtocol
@@ -13,13 +14,13 @@ from quorumlog_server.config.properties import ConfigError
 IN_CLEAR = "cluster.secret.in.clear"
 
 
-def check_node_auth(
+def with_node_auth(
     said: NodeAuthSettings,
     listeners: Sequence[Listener],
     security: Mapping[str, ListenerSecurity],
     secret_in_clear: bool,
-) -> None:
-    """Raises ConfigError."""
+) -> dict[str, ListenerSecurity]:
+    """The same; internal listeners ask for certificates where nodes show them. Raises ConfigError."""
     internal = [one for one in listeners if one.internal]
     for one in internal:
         _check_listener(said, one, security[one.name])
@@ -33,21 +34,21 @@ def check_node_auth(
             f"{DENIED} is set, but with {NODE_AUTH}=secret nodes show no certificates: set {NODE_AUTH}=both, or "
             f"remove {DENIED}"
         )
+    return {**security, **{one.name: _asking(said, security[one.name]) for one in internal}}
+
+
+def _asking(said: NodeAuthSettings, security: ListenerSecurity) -> ListenerSecurity:
+    if security.tls is None or not said.auth.has_certificates:
+        return security
+    from quorumlog.security.tls.settings import ClientAuth
+
+    return replace(security, tls=replace(security.tls, client_auth=ClientAuth.REQUIRED))
 
 
 def _check_listener(said: NodeAuthSettings, listener: Listener, security: ListenerSecurity) -> None:
     name, protocol = listener.name, listener.security
-    if listener.lane and protocol.tls:
-        raise ConfigError(
-            f"{PROTOCOL_MAP}: {name}:{protocol.value}: replica fetches by this listener are not encrypted yet; take "
-            f"{name} out of `listeners`, and replicas fetch by the internal listener"
-        )
     if said.auth.has_certificates and not protocol.tls:
-        cure = (
-            f"take {name} out of `listeners`, and replicas fetch by the internal listener"
-            if listener.lane
-            else f"write {PROTOCOL_MAP}={name}:{SecurityProtocol.SSL.value}"
-        )
+        cure = f"write {PROTOCOL_MAP}={name}:{SecurityProtocol.SSL.value}"
         raise ConfigError(
             f"{NODE_AUTH}={said.auth.value}: nodes show certificates over TLS, and {name} is {protocol.value}: {cure}"
         )

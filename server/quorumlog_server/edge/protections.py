@@ -7,9 +7,11 @@ import hmac
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from quorumlog.proof.node_certificate import IsDenied
 from quorumlog.rpc.transport import Identity, Listener
 from quorumlog.security.principal import Principal
 from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES
@@ -24,20 +26,29 @@ if TYPE_CHECKING:
     from quorumlog.security.sasl.session import SessionRules
     from quorumlog.settings.security import LoginSettings
 
+MakeMechanism = Callable[[], "ServerMechanism"]
+
 LOGIN_THREADS = 2  # a password is checked in one of them, while the loop goes on
 _UNKNOWN = b"quorumlog salts of users that are not known\0"
 
 
 def protections(
-    config: NodeConfig, identity: Identity, keys: ListenerKeys, users: KnownUsers, unix_ms: Callable[[], int]
+    config: NodeConfig,
+    identity: Identity,
+    keys: ListenerKeys,
+    users: KnownUsers,
+    unix_ms: Callable[[], int],
+    is_denied: IsDenied,
 ) -> dict[str, Protection]:
-    """Of the lane's listeners that are not plain, by their names."""
+    """Of the lane's listeners that are not plain, by their names. is_denied: nodes' certificates that count no more."""
     found: dict[str, Protection] = {}
     threads = _Threads()
     for listener in config.listeners:
         security = config.listener_security[listener.name]
         if listener.lane and (security.tls is not None or security.logins is not None):
-            found[listener.name] = _protection(listener, security, identity, keys, users, unix_ms, threads)
+            made = _protection(listener, security, identity, keys, users, unix_ms, threads)
+            of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=is_denied)
+            found[listener.name] = of_nodes if listener.internal else made
     return found
 
 
@@ -107,11 +118,25 @@ def _ends_ms(der: bytes) -> int:
     return read_not_after_ms(der)
 
 
+def by_message(logins: LoginSettings, identity: Identity, users: KnownUsers) -> Mapping[str, MakeMechanism]:
+    """What a client of gRPC logs in by: one message. PLAIN is there with whatever mechanism passwords have: it goes by
+    TLS, and is judged against the same credentials."""
+    from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN
+
+    of_mechanism = _mechanisms(users, _unknown(identity))
+    wanted = {PLAIN if name.startswith(("PLAIN", "SCRAM")) else name for name in logins.mechanisms}
+    return {name: of_mechanism[name] for name in (PLAIN, OAUTHBEARER) if name in wanted}
+
+
+def _unknown(identity: Identity) -> bytes:
+    """The key of the salts of names that nobody has."""
+    return hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256")
+
+
 def _rules(logins: LoginSettings, identity: Identity, users: KnownUsers) -> SessionRules:
     from quorumlog.security.sasl.session import SessionRules
 
-    unknown = hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256")
-    of_mechanism = _mechanisms(users, unknown)
+    of_mechanism = _mechanisms(users, _unknown(identity))
     return SessionRules(
         mechanisms={name: of_mechanism[name] for name in logins.mechanisms},
         max_reauth_ms=logins.max_reauth_ms,

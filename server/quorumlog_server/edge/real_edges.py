@@ -30,6 +30,7 @@ from quorumlog_server.config.named_addresses import Found, NamedAddresses
 from quorumlog_server.edge.cleaner_process import CleanerProcess
 from quorumlog_server.edge.edges import Edges
 from quorumlog_server.edge.fail_stop import fail_stop
+from quorumlog_server.edge.grpc_security import grpc_listeners, node_security
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.edge.own_notice import OwnNotice
@@ -80,24 +81,35 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
 
     own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
     keys = read_keys(
-        {name: one.tls for name, one in config.listener_security.items() if one.tls is not None}, clock.wall_ms
+        {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
+        clock.wall_ms,
+        config.nodes.denied,
     )
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
     def transport(identity: Identity) -> Transport:
+        nodes = node_security(config, identity, keys)
         return RoutingTransport(
             identity,
             on_crash=fail_stop,
-            grpc=GrpcTransport(identity, on_crash=fail_stop, options=options, health=health),
+            grpc=GrpcTransport(
+                identity,
+                on_crash=fail_stop,
+                options=options,
+                health=health,
+                server_security=grpc_listeners(config, identity, keys, users, clock.wall_ms),
+                nodes=nodes,
+            ),
+            nodes=nodes,
             limits=limits,
             serves=tuple(HANDLERS),
             advertised=config.advertised,
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
-            protections=protections(config, identity, keys, users, clock.wall_ms),
+            protections=protections(config, identity, keys, users, clock.wall_ms, keys.is_denied),
             stranger_limits=config.strangers,
         )
 

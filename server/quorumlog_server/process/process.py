@@ -107,6 +107,9 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     except CorruptQuorumState as error:
         _log.error("cannot start: %s", error)
         return EXIT_DATA
+    except ConfigError as error:  # found only once it is known which cluster and node this is
+        _log.error("cannot start: %s", error)
+        return EXIT_USAGE
     except Exception:
         _log.exception("cannot start")
         return EXIT_FAILED
