@@ -39,8 +39,9 @@ class KafkaPeer:
         nodes: int = NODES,
         changes: Mapping[str, object] | None = None,
         options: Sequence[str] = (),
+        format_options: Sequence[str] = (),
     ) -> None:
-        """changes: of the settings. options: more of them for each virtual machine."""
+        """changes: of the settings. options: more of them for each virtual machine. format_options: of `format`."""
         self._kafka, self.root = kafka, root
         self._changes, self._options = dict(changes or {}), tuple(options)
         self._picker = PortPicker()
@@ -49,7 +50,7 @@ class KafkaPeer:
         root.mkdir(parents=True)
         for node_id in self._ports:
             self._config(node_id).write_text(properties_text(self._properties(node_id)))
-            kafka.run(STORAGE, "format", "-t", CLUSTER_ID, "-c", str(self._config(node_id)))
+            kafka.run(STORAGE, "format", "-t", CLUSTER_ID, "-c", str(self._config(node_id)), *format_options)
 
     @property
     def bootstrap_servers(self) -> str:

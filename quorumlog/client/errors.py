@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import Uuid, show_uuid
+from quorumlog.rpc.transport import NotAuthenticated
 
 
 class QuorumlogError(Exception):
@@ -22,6 +23,13 @@ class NoSuchTopic(Unavailable):
 
 class NoProtocol(Unavailable):
     """No broker that answers speaks a protocol that carries this request. To ask again is of no use."""
+
+
+class AuthenticationFailed(QuorumlogError, NotAuthenticated):
+    """A broker refuses this client's certificate or credentials, or this client the broker's certificate.
+
+    Nothing is sent again for it: a client with the same options is refused again, until somebody changes something.
+    """
 
 
 class WrongCluster(QuorumlogError):

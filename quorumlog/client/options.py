@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from quorumlog.client.batches.numbering import MAX_IN_FLIGHT
 from quorumlog.client.errors import ConfigError
+from quorumlog.client.security.names import canonical
+from quorumlog.client.security.options import SecurityOptions
 from quorumlog.rpc.transport import Address
 
 DEFAULT_PORT = 9092
@@ -30,7 +32,7 @@ OptionsKind = TypeVar("OptionsKind", bound="CommonOptions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommonOptions:
+class CommonOptions(SecurityOptions):
     """bootstrap_servers: the first brokers to ask, `host:port[,host:port]`. Times are in ms, sizes in bytes.
 
     cluster_id: of the cluster that is meant; a node that says another is not used. "": any.
@@ -50,6 +52,9 @@ class CommonOptions:
         """Raises ConfigError for an impossible value."""
         parse_bootstrap(self.bootstrap_servers)
         _one_of("transport", self.transport, TRANSPORTS)
+        self.check_security()
+        if self.transport == "grpc" and self.security_protocol.upper() != "PLAINTEXT":
+            raise ConfigError("transport=grpc has no TLS and no login yet: remove it, or set security_protocol=PLAINTEXT")
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, int) and not isinstance(value, bool) and field.name != "acks" and value < 0:
@@ -179,15 +184,23 @@ class ConsumerOptions(CommonOptions):
 def parse_options(
     kind: type[OptionsKind], config: Mapping[str, Any] | None, keywords: Mapping[str, Any]
 ) -> OptionsKind:
-    """Options from a dict (dotted or underscored names) and from keywords. Keywords win. Raises ConfigError."""
+    """Options from a dict (dotted or underscored names) and from keywords. Keywords win. Raises ConfigError.
+
+    Options of security have librdkafka's and kafka-python's names, too (`security.names`).
+    """
     names = {field.name for field in fields(kind)}
+    defaults = kind()
     values: dict[str, Any] = {}
     for given in (config or {}, keywords):
+        called: dict[str, str] = {}
         for name, value in given.items():
-            key = name.replace(".", "_").replace("-", "_")
+            key = canonical(name)
             if key not in names:
                 raise ConfigError(_unknown(name, sorted(names)))
-            values[key] = _typed(name, value, getattr(kind(), key))
+            if key in called and value != given[called[key]]:
+                raise ConfigError(f"{name} and {called[key]} are two names of one option: remove one of both")
+            called[key] = name
+            values[key] = _typed(name, value, getattr(defaults, key))
     options = kind(**values)
     options.check()
     return options

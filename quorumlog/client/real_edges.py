@@ -12,6 +12,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from quorumlog.client.errors import ConfigError
+from quorumlog.client.security.secured import security_of
+from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.transport import Transport
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
 
@@ -34,12 +37,13 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
 
-def make_transport(kind: str = "auto") -> Transport:
+def make_transport(kind: str = "auto", security: CallerSecurity = PLAIN_TEXT) -> Transport:
     """A transport without a node identity, as clients use it. Call it inside a running event loop.
 
     kind: the option `transport`. "auto" uses the lane where a node offers it, "grpc" never does.
     """
-    return RoutingTransport(identity=None, by_lane=frozenset() if kind == "grpc" else BY_LANE)
+    by_lane: frozenset[type] = frozenset() if kind == "grpc" else BY_LANE
+    return RoutingTransport(identity=None, by_lane=by_lane, security=security)
 
 
 def make_rng() -> random.Random:
@@ -57,7 +61,12 @@ def on_real_edges(
     One dict, because the option `transport` has the name of a parameter of the clients.
     """
     given = {**(config or {}), **options}
-    return make((connect or make_transport)(given.get("transport", "auto")), given, clock=SystemClock(), rng=make_rng())
+    kind, security = given.get("transport", "auto"), security_of(given)
+    if connect is not None and security is not PLAIN_TEXT:
+        raise ConfigError("connections that are kept for later readers have no TLS and no login yet: set "
+                          "security_protocol=PLAINTEXT, or do not keep them")
+    transport = make_transport(kind, security) if connect is None else connect(kind)
+    return make(transport, given, clock=SystemClock(), rng=make_rng())
 
 
 def producer(

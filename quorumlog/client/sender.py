@@ -10,7 +10,7 @@ from quorumlog.client.batches.numbering import Identity
 from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, HungLeaderWatch
 from quorumlog.client.cluster.link import NODE_TIMEOUT_MS, Link, check
 from quorumlog.client.cluster.metadata_cache import NO_ID
-from quorumlog.client.errors import DeliveryTimeout, QuorumlogError, RequestFailed
+from quorumlog.client.errors import AuthenticationFailed, DeliveryTimeout, QuorumlogError, RequestFailed
 from quorumlog.client.options import ProducerOptions
 from quorumlog.client.transactions.driver import SOON_MS, TransactionDriver
 from quorumlog.errors import ErrorCode
@@ -25,7 +25,7 @@ from quorumlog.messages.produce import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.records import Codec
-from quorumlog.rpc.transport import NotDelivered, OutcomeUnknown, RpcError
+from quorumlog.rpc.transport import NotAuthenticated, NotDelivered, OutcomeUnknown, RpcError
 
 # Errors that a leader returns before it appends. Any other error of a partition may follow an append.
 NOT_APPENDED = frozenset(
@@ -205,6 +205,8 @@ class Sender:
         flight.task = asyncio.current_task()
         try:
             response = await self._link.call_node(flight.node_id, request)
+        except NotAuthenticated as error:
+            self._denied(AuthenticationFailed(str(error)), _open(flight.batches))
         except RpcError as error:
             self._lost(_open(flight.batches), error)
         else:
@@ -230,6 +232,12 @@ class Sender:
     def _is_led_elsewhere(self, batch: Batch, node_id: NodeId) -> bool:
         leader = self._link.cache.leader_of(batch.topic, batch.partition)
         return leader is not None and leader.leader_id not in (NO_NODE, node_id)
+
+    def _denied(self, refusal: AuthenticationFailed, in_flight: list[Batch]) -> None:
+        """Nobody takes records of this client: no batch waits for its deadline. What was sent before may be there."""
+        for batch in in_flight:
+            self._accumulator.failed(batch, refusal)
+        self._accumulator.fail_all(lambda _: refusal)
 
     def _lost(self, batches: list[Batch], error: RpcError) -> None:
         for batch in batches:
@@ -320,6 +328,8 @@ class Sender:
             refusal = error
             if not refusal.code.retriable:
                 self._accumulator.fail_all(lambda _: refusal)
+        except AuthenticationFailed as error:
+            self._denied(error, [])
         except (QuorumlogError, RpcError):
             pass  # each batch has its own deadline
         finally:
@@ -343,6 +353,8 @@ class Sender:
             await self._link.refresh(list(dict.fromkeys(topic for topic, _ in keys)))
             if all(self._leader_of(key) is not None for key in keys):
                 self._refresh_attempt = 0
+        except AuthenticationFailed as error:
+            self._denied(error, [])
         except (QuorumlogError, RpcError):
             pass  # the loop asks again; each batch has its own deadline
         finally:

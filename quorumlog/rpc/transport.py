@@ -26,10 +26,11 @@ from quorumlog.messages.controller import BrokerHeartbeatRequest
 from quorumlog.messages.fetch import FetchChunkRequest
 from quorumlog.messages.produce import ProduceRequest
 from quorumlog.messages.quorum import QuorumFetchRequest
-from quorumlog.proof.keys import Keys, keys_of
+from quorumlog.proof.keys import keys_of
 from quorumlog.proof.peer import Peer
 from quorumlog.security.principal import Principal
 from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.sasl.scram_keys import Keys
 
 ORDERED: frozenset[type] = frozenset({ProduceRequest, BrokerHeartbeatRequest, QuorumFetchRequest, FetchChunkRequest})
 
@@ -47,6 +48,13 @@ class NotDelivered(RpcError):
 
 class NotServed(NotDelivered):
     """The peer speaks no protocol that carries this request. To ask it again is of no use."""
+
+
+class NotAuthenticated(NotDelivered):
+    """The peer refuses this client's certificate or credentials, or this client the peer's certificate.
+
+    To ask it again is of no use before somebody changes something.
+    """
 
 
 class OutcomeUnknown(RpcError):
@@ -110,6 +118,10 @@ class Context(Protocol):
     client_host: str  # its address without a port; empty if unknown
     peer: Peer | None  # the node that calls an internal listener; it has proven itself
     principal: Principal  # who calls: a node that has proven itself, who has logged in, or ANONYMOUS
+
+    @property
+    def private(self) -> bool:
+        """Nobody between the two can read what they send: it is encrypted, or does not leave the machine."""
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Call back once when the connection is gone; at once if it is gone already."""

@@ -19,7 +19,9 @@ from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetFor
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.begun_call import begin_by_task
+from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
@@ -28,6 +30,7 @@ from quorumlog.rpc.transport import (
     Handler,
     Identity,
     Listener,
+    NotAuthenticated,
     NotDelivered,
     NotServed,
     OnEnded,
@@ -36,12 +39,14 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.calling.socket_calls import SILENT
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(
@@ -64,7 +69,10 @@ class RoutingTransport:
     advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
     random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport.
     turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing.
-    connection_limits: of the lane's listeners; None: that of `limits`."""
+    connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
+    names; the others are plain. stranger_limits: of peers that have not logged in at those.
+    security: of a client. With any, all calls go by the lane: gRPC would be without it. nodes: for the lane, where
+    nodes of the cluster speak TLS to each other; the gRPC transport has its own."""
 
     def __init__(
         self,
@@ -80,7 +88,12 @@ class RoutingTransport:
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
         connection_limits: ConnectionLimits | None = None,
+        protections: Mapping[str, Protection] | None = None,
+        stranger_limits: StrangerLimits | None = None,
+        security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
+        self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
         self._grpc_addresses: dict[bool, Address] = {}  # of this node; True: of its internal listener
@@ -95,6 +108,10 @@ class RoutingTransport:
             turn=turn,
             features=features,
             connection_limits=connection_limits,
+            protections=protections,
+            stranger_limits=stranger_limits,
+            security=security,
+            nodes=nodes,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:
@@ -105,6 +122,7 @@ class RoutingTransport:
             by_lane=BY_INTERNAL_LANE if internal else self._by_lane,
             internal=internal,
             on_crash=self._on_crash,
+            only_lane=not internal and self._security is not PLAIN_TEXT,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> Server:
@@ -149,8 +167,10 @@ class RoutingConnection:
         by_lane: frozenset[type],
         internal: bool,
         on_crash: OnCrash,
+        only_lane: bool = False,
     ) -> None:
-        self.address = address
+        """only_lane: gRPC is never used, whatever the peer says."""
+        self.address, self._only_lane = address, only_lane
         self._lane, self._connect_grpc = lane, connect_grpc
         self._by_lane, self._internal = by_lane, internal
         self._has_lane: bool | None = None  # None: not known yet
@@ -205,6 +225,11 @@ class RoutingConnection:
         if type(request) in self._by_lane or (carried and self._grpc_address is None):
             return self._lane.call(request, timeout_ms)
         if self._grpc_address is None:
+            if self._only_lane:
+                text = (
+                    f"{type(request).__name__} is not carried by Kafka's protocol, and gRPC has no TLS and no login yet"
+                )
+                return _failed(NotServed(f"{self.address}: {text}"))
             text = (
                 f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC: its node needs a "
                 "listener whose name begins with GRPC (docs/configuration.md, Listeners)"
@@ -258,11 +283,14 @@ class RoutingConnection:
         """Find out the peer's wires, then route the calls that wait."""
         if self._has_lane is None:
             negotiated = await self._lane.negotiate(ordered=not self._internal)
-            if not negotiated.reached:
+            if negotiated.denied is not None:
+                self._fail_undecided(negotiated.reason, NotAuthenticated)
+                return
+            if not negotiated.reached or (self._only_lane and not negotiated.is_lane):
                 self._fail_undecided(negotiated.reason)
                 return
             self._has_lane, self._no_lane = negotiated.is_lane, negotiated.reason
-            if not self._internal:
+            if not self._internal and not self._only_lane:
                 self._grpc_address = negotiated.grpc_address
         while self._undecided:
             call = self._undecided.popleft()
@@ -270,11 +298,11 @@ class RoutingConnection:
             if left_ms > 0 and not call.routed.done():
                 call.routed.set_result(self._route(call.request, left_ms))
 
-    def _fail_undecided(self, reason: str) -> None:
+    def _fail_undecided(self, reason: str, kind: type[RpcError] = NotDelivered) -> None:
         while self._undecided:
             call = self._undecided.popleft()
             if not call.routed.done():
-                call.routed.set_exception(NotDelivered(f"{self.address}: {reason}"))
+                call.routed.set_exception(kind(reason if kind is NotAuthenticated else f"{self.address}: {reason}"))
 
 
 def _cancel_again() -> None:

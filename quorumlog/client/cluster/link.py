@@ -15,6 +15,7 @@ from typing import Any
 
 from quorumlog.client.cluster.metadata_cache import MetadataCache
 from quorumlog.client.errors import (
+    AuthenticationFailed,
     ClientClosed,
     NoProtocol,
     NoSuchTopic,
@@ -28,7 +29,15 @@ from quorumlog.clock import Clock
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
-from quorumlog.rpc.transport import Address, Connection, NotDelivered, NotServed, RpcError, Transport
+from quorumlog.rpc.transport import (
+    Address,
+    Connection,
+    NotAuthenticated,
+    NotDelivered,
+    NotServed,
+    RpcError,
+    Transport,
+)
 
 
 @dataclass(slots=True)
@@ -71,6 +80,8 @@ class Proofs:
             response: MetadataResponse = await connection.call(
                 MetadataRequest(all_topics=False, allow_auto_topic_creation=False), timeout_ms
             )
+        except NotAuthenticated:
+            raise
         except RpcError as error:
             raise NotDelivered(str(error)) from error  # the request itself was not sent
         if response.cluster_id and response.cluster_id != self._wanted:
@@ -148,13 +159,13 @@ class Link:
         node_timeout_ms: how long each broker has in the first round, doubled in each further round; at most, and
         without it, the request timeout. avoid: brokers that are asked last. first: one that is asked first.
 
-        Raises WrongCluster if nodes of another cluster answered in a round, and none of the one that is meant;
-        NoProtocol if no address of a round serves such a request; Unavailable when the time is over.
+        Raises AuthenticationFailed if nodes of a round refused this client, and none answered; WrongCluster if nodes of
+        another cluster answered in a round, and none of the one that is meant; NoProtocol if no address of a round serves such a request; Unavailable when the time is over.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0
         last: Exception | None = None
-        foreign: WrongCluster | None = None
+        foreign: WrongCluster | AuthenticationFailed | None = None
         while True:
             patience_ms = self.options.request_timeout_ms
             if node_timeout_ms is not None:
@@ -170,6 +181,9 @@ class Link:
                     return answer
                 except WrongCluster as error:
                     foreign = error  # another address may be of the right one
+                    self._next += 1
+                except NotAuthenticated as error:
+                    foreign = AuthenticationFailed(str(error))  # another broker may know this client already
                     self._next += 1
                 except RpcError as error:
                     last = error
@@ -268,12 +282,16 @@ class Link:
             await asyncio.sleep(self.backoff_ms(attempt) / 1000)
 
     async def until(self, ask: Callable[[], Awaitable[Any]], timeout_ms: int) -> Any:
-        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError but NotServed, until the timeout."""
+        """Repeat `ask` while it raises a retriable RequestFailed or an RpcError but NotServed, until the timeout.
+
+        Raises AuthenticationFailed at once."""
         deadline_ms = self.clock.now_ms() + timeout_ms
         attempt = 0
         while True:
             try:
                 return await ask()
+            except NotAuthenticated as error:
+                raise AuthenticationFailed(str(error)) from error
             except (RequestFailed, RpcError) as error:
                 if isinstance(error, NotServed) or (isinstance(error, RequestFailed) and not error.code.retriable):
                     raise

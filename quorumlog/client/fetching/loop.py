@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from quorumlog.client.cluster.hung_leaders import PATIENCE_MS, HungLeaderWatch
 from quorumlog.client.cluster.link import Link
 from quorumlog.client.cluster.metadata_cache import NO_ID
-from quorumlog.client.errors import NoProtocol, QuorumlogError, RequestFailed, TopicReplaced
+from quorumlog.client.errors import AuthenticationFailed, NoProtocol, QuorumlogError, RequestFailed, TopicReplaced
 from quorumlog.client.fetching.chunk_stream import ChunkStream
 from quorumlog.client.fetching.position import Chunk, Position
 from quorumlog.client.fetching.progress import Progress
@@ -33,7 +33,7 @@ from quorumlog.messages.fetch import (
 )
 from quorumlog.nursery import Nursery
 from quorumlog.records import CorruptRecords
-from quorumlog.rpc.transport import NotServed, RpcError
+from quorumlog.rpc.transport import NotAuthenticated, NotServed, RpcError
 
 
 class TruncatedLog(QuorumlogError):
@@ -259,6 +259,10 @@ class FetchLoop:
         try:
             response = await self._ask(node_id, positions)
             await self._answered(positions, response)
+        except NotAuthenticated as error:
+            self.fail(AuthenticationFailed(str(error)))
+            for position in positions:
+                self._back_off(position)
         except RpcError:
             for position in positions:
                 self._back_off(position)
@@ -422,6 +426,8 @@ class FetchLoop:
     async def _refresh(self, topics: list[str]) -> None:
         try:
             await self._link.refresh(topics, create=not self._link.cache.have_lived(topics))
+        except AuthenticationFailed as error:
+            self.fail(error)
         except (QuorumlogError, RpcError):
             pass  # each position has its own back-off and tries again
         self._wake.set()

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 
 from quorumlog.client.cluster.link import Link, check
-from quorumlog.client.errors import CommitFailed, RequestFailed
+from quorumlog.client.errors import AuthenticationFailed, CommitFailed, RequestFailed
 from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.group.effects import CALL_TIMEOUT_MS, GroupSettings, State
 from quorumlog.client.group.offsets import CommittedOffset, fetch_offsets_of_lives, topics_to_commit
@@ -20,7 +20,7 @@ from quorumlog.client.group.session import Core
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import TopicPartition, Uuid
 from quorumlog.messages.groups import OffsetCommitRequest, OffsetCommitResponse
-from quorumlog.rpc.transport import RpcError
+from quorumlog.rpc.transport import NotAuthenticated, RpcError
 
 OF_MEMBERS = frozenset(
     {
@@ -86,6 +86,8 @@ class Commits:
                 attempt += 1
                 wait_ms = self._link.backoff_ms(attempt)
                 patience_ms = self._patience_ms(error, at_the_end)
+                if isinstance(error, NotAuthenticated):
+                    raise AuthenticationFailed(str(error)) from error
                 if clock.now_ms() + wait_ms - began_ms >= patience_ms:
                     raise
                 await asyncio.sleep(wait_ms / 1000)

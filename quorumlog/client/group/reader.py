@@ -63,7 +63,7 @@ class GroupReader:
         core: Core = Membership(settings, link.backoff_ms)
         if options.group_protocol == "consumer":
             core = ConsumerMembership(settings, link.backoff_ms, new_member_id(link.rng))
-        self.session = Session(link, settings, core, nursery, loop.arrived.set)
+        self.session = Session(link, settings, core, nursery, loop.arrived.set, loop.fail)
         self.commits = Commits(link, self.session.coordinator, settings, self.session.core)
         self.listener = Listener()
         self.stop: int | str | None = None

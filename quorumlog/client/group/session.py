@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from quorumlog.client.cluster.link import Link, check
-from quorumlog.client.errors import QuorumlogError, RequestFailed
+from quorumlog.client.errors import AuthenticationFailed, QuorumlogError, RequestFailed
 from quorumlog.client.group.consumer_membership import ConsumerMembership
 from quorumlog.client.group.coordinator import GroupCoordinator
 from quorumlog.client.group.effects import CALL_TIMEOUT_MS, CountPartitions, GroupSettings, NameTopics, Send
@@ -19,7 +19,7 @@ from quorumlog.errors import ErrorCode
 from quorumlog.ids import NodeId
 from quorumlog.messages.cluster import MetadataRequest, MetadataResponse, TopicQuery
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import RpcError
+from quorumlog.rpc.transport import NotAuthenticated, RpcError
 
 Core = Membership | ConsumerMembership
 LOOK_EVERY_MS = 3_000  # while a call waits for other members: does its node still coordinate?
@@ -27,11 +27,19 @@ MISSING_TOPIC_MS = 1_000  # how often the leader looks for a topic that does not
 
 
 class Session:
-    """of_pattern: the topics of a subscription by pattern, of all topic names; None: it is by names."""
+    """on_denied: told when a broker refuses this client; the session tries again, as the group may still be there.
+    of_pattern: the topics of a subscription by pattern, of all topic names; None: it is by names."""
 
     def __init__(
-        self, link: Link, settings: GroupSettings, core: Core, nursery: Nursery, on_news: Callable[[], None]
+        self,
+        link: Link,
+        settings: GroupSettings,
+        core: Core,
+        nursery: Nursery,
+        on_news: Callable[[], None],
+        on_denied: Callable[[AuthenticationFailed], None] = lambda _: None,
     ) -> None:
+        self._on_denied = on_denied
         self.core = core
         self.coordinator = GroupCoordinator(link, settings.group_id)
         self.of_pattern: Callable[[MetadataResponse], tuple[str, ...]] | None = None
@@ -126,11 +134,16 @@ class Session:
                 self.core.failed(effect.number, self._link.clock.now_ms())
             else:
                 self.core.refused(effect.number, error.code)
-        except (QuorumlogError, RpcError, TimeoutError):
+        except (QuorumlogError, RpcError, TimeoutError) as error:
+            self._tell_denial(error)
             self.core.failed(effect.number, self._link.clock.now_ms())
         else:
             self.core.answered(effect.number, response, self._link.clock.now_ms())
         self.carry_out()
+
+    def _tell_denial(self, error: Exception) -> None:
+        if isinstance(error, NotAuthenticated):
+            self._on_denied(error if isinstance(error, AuthenticationFailed) else AuthenticationFailed(str(error)))
 
     async def _watch_coordinator(self, node_id: NodeId, limit: asyncio.Timeout) -> None:
         """A call that waits for other members waits long. End it early if another node coordinates meanwhile."""
@@ -146,7 +159,8 @@ class Session:
     async def _count(self, effect: CountPartitions) -> None:
         try:
             counts, racks = await self._counts(effect.topics)
-        except (QuorumlogError, RpcError):
+        except (QuorumlogError, RpcError) as error:
+            self._tell_denial(error)
             self.core.failed(effect.number, self._link.clock.now_ms())
         else:
             self.core.counted(effect.number, counts, racks)
@@ -161,7 +175,8 @@ class Session:
         try:
             response: MetadataResponse = await self._link.call_any(request)
             check(response)
-        except (QuorumlogError, RpcError):
+        except (QuorumlogError, RpcError) as error:
+            self._tell_denial(error)
             self.core.failed(effect.number, self._link.clock.now_ms())
         else:
             self._link.take(response)

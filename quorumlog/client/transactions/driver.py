@@ -29,7 +29,7 @@ from quorumlog.client.transactions.verdicts import Verdict
 from quorumlog.errors import ErrorCode
 from quorumlog.ids import TopicPartition
 from quorumlog.nursery import Nursery
-from quorumlog.rpc.transport import NotDelivered, NotServed, RpcError
+from quorumlog.rpc.transport import NotAuthenticated, NotDelivered, NotServed, RpcError
 
 
 class BegunTransaction(NamedTuple):
@@ -239,6 +239,10 @@ class TransactionDriver:
             self.machine.lost(call, was_sent=False)
             text = f"the cluster serves no transactions to this client: {error}"
             self.machine.fail(FatalTransactionError(text, ErrorCode.UNSUPPORTED_VERSION))
+            return Verdict.FATAL
+        if isinstance(error, NotAuthenticated):
+            self.machine.lost(call, was_sent=False)
+            self.machine.fail(FatalTransactionError(str(error), ErrorCode.SASL_AUTHENTICATION_FAILED))
             return Verdict.FATAL
         if isinstance(error, RpcError):
             self._coordinators.forget(call.group_id)

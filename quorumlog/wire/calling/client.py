@@ -14,9 +14,20 @@ from typing import Any
 
 from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.begun_call import already_ended
+from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
-from quorumlog.rpc.transport import ORDERED, Address, Cancel, Identity, NotDelivered, OnEnded, RpcError
+from quorumlog.rpc.transport import (
+    ORDERED,
+    Address,
+    Cancel,
+    Identity,
+    NotAuthenticated,
+    NotDelivered,
+    OnEnded,
+    RpcError,
+)
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.socket_calls import Caller, PendingCall, SocketCalls
 from quorumlog.wire.protocol.apis import BY_REQUEST
@@ -28,12 +39,14 @@ class Negotiated:
     """What the peer answered to ApiVersions. reached: there is a peer. is_lane: it speaks Kafka's protocol.
 
     grpc_address: where it serves gRPC, if it said so. reason: why it was not reached, or does not speak the protocol.
+    denied: its refusal, or this client's of it.
     """
 
     reached: bool
     is_lane: bool
     grpc_address: Address | None
     reason: str
+    denied: NotAuthenticated | None = None
 
 
 MAX_POOLED_SOCKETS = 16  # of one connection; further calls queue behind others
@@ -54,9 +67,11 @@ class WireConnection:
         random_bytes: Callable[[int], bytes],
         proof_log: ProofLog,
         turn: Turn,
+        security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
         self.address, self._turn = address, turn
-        self._caller = Caller(address, identity, client_id, random_bytes, proof_log)
+        self._caller = Caller(address, identity, client_id, random_bytes, proof_log, security, nodes)
         self._limits, self._scratch = limits, scratch
         self._nursery = Nursery(on_crash)
         self._ordered: SocketCalls | None = None
@@ -69,6 +84,8 @@ class WireConnection:
         name = BY_REQUEST[type(request)].method.name
         if self._closed:
             return _failed(NotDelivered(f"{name}: the connection to {self.address} is closed"))
+        if (denied := self._denied()) is not None:
+            return _failed(denied)
         call = PendingCall(request, timeout_ms)
         if type(request) in ORDERED:
             self.ordered_socket().add(call)
@@ -89,6 +106,9 @@ class WireConnection:
         if self._closed:
             name = BY_REQUEST[type(request)].method.name
             ended(None, NotDelivered(f"{name}: the connection to {self.address} is closed"))
+            return already_ended
+        if (denied := self._denied()) is not None:
+            ended(None, denied)
             return already_ended
         call, socket = PendingCall(request, timeout_ms, over), self._free_socket()
         socket.add(call)
@@ -127,9 +147,15 @@ class WireConnection:
 
     async def negotiate(self, *, ordered: bool) -> Negotiated:
         """Ask the peer what it speaks. The socket stays open for later calls; ordered: for the ordered ones."""
+        if (denied := self._denied()) is not None:
+            return Negotiated(True, False, None, str(denied), denied)
         socket = self.ordered_socket() if ordered else self._free_socket()
         await socket.introduced.wait()
-        return Negotiated(socket.reached, socket.is_lane, socket.grpc_address, socket.end_reason)
+        return Negotiated(socket.reached, socket.is_lane, socket.grpc_address, socket.end_reason, socket.denied)
+
+    def _denied(self) -> NotAuthenticated | None:
+        """A refusal in force. Sockets that logged in before it go on; the next call is told, and opens none."""
+        return self._caller.record.denied(asyncio.get_running_loop().time())
 
     async def _alone(self, socket: SocketCalls, call: PendingCall) -> Any:
         try:

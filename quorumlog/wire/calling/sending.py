@@ -8,6 +8,9 @@ Since 3.12 the transport keeps the buffers as they are. One unsent byte of a vie
 it alive, though the connection is charged for the one byte. And the transport sums up the sizes of its buffers at each
 write: the 20,000 buffers of a large answer, given one by one, would block the loop for seconds. So what has to wait is
 copied in pieces (3.11 copies by itself): a slow reader holds what it is charged for, and one piece.
+
+Under TLS, asyncio hands out the plain socket: what is written to it is seen by everybody and breaks the connection. So
+then all bytes go by the transport, in pieces, since each buffer becomes at least one record of TLS.
 """
 
 from __future__ import annotations
@@ -34,6 +37,11 @@ def send(transport: asyncio.Transport, frame: Frame) -> None:
     socket = transport.get_extra_info("socket")
     if socket is None:
         transport.writelines(frame)
+        return
+    if transport.get_extra_info("sslcontext") is not None:
+        for piece in copied(frame):
+            if not transport.is_closing():
+                transport.write(piece)
         return
     if len(frame) > 1 and transport.get_write_buffer_size() == 0:
         frame = _rest(frame, _write_now(socket.fileno(), frame))

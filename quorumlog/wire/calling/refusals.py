@@ -1,0 +1,77 @@
+"""What the end of a connection before its login is over says to a client. Pure.
+
+TLS says much by its alerts, but in words that name no option.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from quorumlog.rpc.caller_security import CallerSecurity
+from quorumlog.rpc.transport import Address
+
+_OF_CERTIFICATE = (
+    "CERTIFICATE_REQUIRED", "BAD_CERTIFICATE", "UNKNOWN_CA", "CERTIFICATE_EXPIRED", "CERTIFICATE_REVOKED",
+    "CERTIFICATE_UNKNOWN", "UNSUPPORTED_CERTIFICATE", "ACCESS_DENIED", "DECRYPT_ERROR",
+)  # fmt: skip
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "BAD_RECORD_TYPE")
+
+
+def is_refusal(error: Exception) -> bool:
+    """An error of TLS but a bare end, which may be a fault of the network."""
+    return isinstance(error, ssl.SSLError | ssl.CertificateError) and not is_early_end(error)
+
+
+def is_early_end(error: Exception) -> bool:
+    """The peer closed, or let the handshake hang."""
+    if isinstance(error, ConnectionRefusedError):
+        return False
+    return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ConnectionError)
+
+
+def sentence(address: Address, security: CallerSecurity, error: Exception | None, has_answered: bool) -> str:
+    """What the peer refuses, and which option mends it. has_answered: it has told its versions."""
+    if has_answered:
+        return (
+            f"{address} closes the connection during the login by "
+            f"{security.login.mechanism if security.login else 'SASL'}: check sasl_mechanism and the credentials"
+        )
+    if security.tls is None:
+        return f"{address} closes the connection before it answers: does its listener speak TLS (security_protocol)?"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return _of_peer(address, error)
+    reason = (error.reason or "") if isinstance(error, ssl.SSLError) else ""
+    if any(word in reason for word in _OF_CERTIFICATE):
+        return (
+            f"{address} refuses this client's certificate ({reason}): check ssl_keystore_location, and that the broker "
+            "trusts the authority that issued it"
+        )
+    if any(word in reason for word in _NO_TLS):
+        return f"{address} does not speak TLS: set security_protocol to PLAINTEXT or SASL_PLAINTEXT, or use another port"
+    if reason and not is_early_end(error or Exception()):
+        return f"TLS with {address} failed ({reason}): check ssl_enabled_protocols and ssl_cipher_suites"
+    return (
+        f"{address} closes the connection before its first answer: it refuses this client's certificate "
+        "(ssl_keystore_location), or its listener does not speak TLS (security_protocol)"
+    )
+
+
+def wants_login(address: Address, security: CallerSecurity) -> str:
+    wanted = "SASL_PLAINTEXT" if security.tls is None else "SASL_SSL"
+    return (
+        f"{address} closes the connection at the first request of a client that does not log in: set security_protocol="
+        f"{wanted} with sasl_mechanism and credentials, or use another listener"
+    )
+
+
+def _of_peer(address: Address, error: ssl.SSLCertVerificationError) -> str:
+    why = error.verify_message or str(error)
+    if "ostname mismatch" in why or "IP address mismatch" in why:
+        return (
+            f"the certificate of {address} does not name this host ({why}): dial a name of the certificate, or set "
+            "ssl_endpoint_identification_algorithm= (empty) to accept any"
+        )
+    return (
+        f"the certificate of {address} is not trusted ({why}): set ssl_truststore_location to the PEM file of the "
+        "authority that issued it"
+    )

@@ -1,0 +1,122 @@
+"""An Apache Kafka of one node with a listener of each kind. Tests are skipped where it cannot run, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bench.peers.kafka_peer import KafkaPeer
+from bench.peers.kafka_tools import Unavailable, get_kafka
+from differential.sides import SETTINGS, SMALL_HEAP
+from quorumlog.client.blocking import Cluster
+from quorumlog.security.jaas import show_jaas
+from quorumlog.testing.ports import HOST, PortPicker
+from tests.security.client.authority import Authority
+
+USER, PASSWORD = "alice", "a1-secret"
+ODD_USER, ODD_PASSWORD = "ops,eu=1", 'p"a\\s;s,w=o%r+d /*'  # what parsers cut (case S4)
+REAUTH_MS = 3_000
+LISTENERS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "TLS": "SSL",
+    "MUTUAL": "SSL",
+    "LOGIN": "SASL_PLAINTEXT",
+    "SECURE": "SASL_SSL",
+    "SHORT": "SASL_SSL",  # logins of REAUTH_MS
+    "WRONGHOST": "SSL",  # whose certificate names another host
+}
+MECHANISMS = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"
+
+
+@dataclass(frozen=True, slots=True)
+class SecureKafka:
+    """at: the address of each listener, by name. ca: the file of the authority. clients: its other certificates."""
+
+    at: Mapping[str, str]
+    ca: Path
+    alice_pem: Path
+    expired_pem: Path
+    foreign_pem: Path
+    foreign_ca: Path
+    plain: Cluster
+
+
+@contextmanager
+def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
+    """folder: made by it. Needs Maven once."""
+    try:
+        kafka = get_kafka()
+    except Unavailable as error:
+        pytest.skip(str(error))
+    folder.mkdir()
+    own, foreign = Authority(folder, "authority"), Authority(folder, "foreign")
+    broker = own.issue("broker", hosts=("localhost",), addresses=(HOST,))
+    elsewhere = own.issue("elsewhere", hosts=("elsewhere.example", HOST))  # a name that looks like the address
+    picker = PortPicker()
+    numbers = [port for row in picker.pick(2) for port in row.all]
+    at = {name: f"{HOST}:{port}" for name, port in zip(LISTENERS, numbers, strict=False)}
+    changes = {**SETTINGS, **_listeners(at, numbers[len(LISTENERS)], own, broker, elsewhere)}
+    users = [f"SCRAM-SHA-{size}=[name={USER},password={PASSWORD}]" for size in (256, 512)]
+    scram = [word for user in users for word in ("--add-scram", user)]
+    peer = KafkaPeer(kafka, folder / "kafka", nodes=1, changes=changes, options=SMALL_HEAP, format_options=scram)
+    try:
+        peer.start()
+        with Cluster(at["PLAINTEXT"], default_api_timeout_ms=120_000) as plain:
+            plain.admin.describe_cluster()
+            yield SecureKafka(
+                at,
+                own.path,
+                own.issue(USER),
+                own.issue("expired", expired=True),
+                foreign.issue("stranger"),
+                foreign.path,
+                plain,
+            )
+    finally:
+        peer.close()
+        picker.close()
+
+
+def _listeners(at: Mapping[str, str], port: int, own: Authority, broker: Path, elsewhere: Path) -> dict[str, object]:
+    values: dict[str, object] = {
+        "listeners": ",".join(f"{name}://{address}" for name, address in at.items()) + f",CONTROLLER://{HOST}:{port}",
+        "controller.quorum.voters": f"1@{HOST}:{port}",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{kind}" for name, kind in {**LISTENERS, "CONTROLLER": "PLAINTEXT"}.items()
+        ),
+        "sasl.enabled.mechanisms": MECHANISMS,
+    }
+    for name, kind in LISTENERS.items():
+        prefix = f"listener.name.{name.lower()}."
+        if kind.endswith("SSL"):
+            values[f"{prefix}ssl.keystore.type"] = "PEM"
+            values[f"{prefix}ssl.keystore.location"] = elsewhere if name == "WRONGHOST" else broker
+            values[f"{prefix}ssl.truststore.type"] = "PEM"
+            values[f"{prefix}ssl.truststore.location"] = own.path
+            values[f"{prefix}ssl.client.auth"] = "required" if name == "MUTUAL" else "none"
+        if kind.startswith("SASL"):
+            values.update(_logins(prefix))
+    for mechanism in MECHANISMS.split(","):
+        values[f"listener.name.short.{mechanism.lower()}.connections.max.reauth.ms"] = REAUTH_MS
+    return values
+
+
+def _logins(prefix: str) -> dict[str, str]:
+    plain = show_jaas("PLAIN", {f"user_{USER}": PASSWORD})
+    odd = f' "user_{ODD_USER}"={_in_quotes(ODD_PASSWORD)};'
+    scram = show_jaas("SCRAM", {})
+    return {
+        f"{prefix}plain.sasl.jaas.config": (plain[:-1] + odd).replace("\\", "\\\\"),  # of a properties file
+        f"{prefix}scram-sha-256.sasl.jaas.config": scram,
+        f"{prefix}scram-sha-512.sasl.jaas.config": scram,
+        f"{prefix}oauthbearer.sasl.jaas.config": show_jaas("OAUTHBEARER", {}),
+    }
+
+
+def _in_quotes(text: str) -> str:
+    return show_jaas("PLAIN", {"x": text}).partition("x=")[2][:-1]

@@ -1,0 +1,189 @@
+"""Our clients against an Apache Kafka that asks for TLS and logins: what works, and what is refused in 10 s."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorumlog.client.blocking import Cluster
+from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
+from quorumlog.security.jaas import show_jaas
+from quorumlog.testing.waiting import wait_until
+from tests.security.client.secure_kafka import ODD_PASSWORD, ODD_USER, PASSWORD, REAUTH_MS, USER, SecureKafka, secure_kafka
+
+LIMIT_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+    with secure_kafka(tmp_path_factory.mktemp("secure") / "kafka") as served:
+        yield served
+
+
+def password(mechanism: str, name: str = USER, secret: str = PASSWORD) -> dict[str, Any]:
+    return {"sasl_mechanism": mechanism, "sasl_username": name, "sasl_password": secret}
+
+
+def jaas(mechanism: str, name: str = USER, secret: str = PASSWORD) -> dict[str, Any]:
+    line = show_jaas(mechanism.partition("-SHA-")[0], {"username": name, "password": secret})
+    return {"sasl.mechanism": mechanism, "sasl.jaas.config": line}
+
+
+TOKEN = {
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.jaas.config": show_jaas("OAUTHBEARER", {"unsecuredLoginStringClaim_sub": USER}),
+}
+
+
+def options(kafka: SecureKafka, listener: str, given: dict[str, Any]) -> dict[str, Any]:
+    """With the truststore where the listener speaks TLS."""
+    tls = listener in ("TLS", "MUTUAL", "SECURE", "SHORT", "WRONGHOST")
+    sasl = listener in ("LOGIN", "SECURE", "SHORT")
+    names = {(True, True): "SASL_SSL", (True, False): "SSL", (False, True): "SASL_PLAINTEXT", (False, False): "PLAINTEXT"}
+    trust = {"ssl_truststore_location": str(kafka.ca)} if tls else {}
+    return {"security_protocol": names[tls, sasl], **trust, **given}
+
+
+def goes_round(kafka: SecureKafka, servers: str, topic: str, given: dict[str, Any]) -> None:
+    """A topic is made, written, read by a member of a group, and its offsets committed."""
+    with Cluster(servers, **given) as cluster:
+        cluster.admin.create_topic(topic, partitions=2, replication=1)
+        with cluster.producer() as producer:
+            sent = [producer.send(topic, b"%d" % number) for number in range(200)]
+            assert all(one.result(10).offset >= 0 for one in sent)
+        with cluster.consumer(topic, group=f"g-{topic}", stop="latest") as consumer:
+            read = [record.value for record in consumer]
+            consumer.commit()
+        assert sorted(read) == sorted(b"%d" % number for number in range(200))
+        assert {name for name in cluster.admin.list_topics()} >= {topic}
+
+
+ROUND = [
+    ("TLS", {}),
+    ("LOGIN", password("PLAIN")),
+    ("LOGIN", password("SCRAM-SHA-512")),
+    ("SECURE", password("PLAIN")),
+    ("SECURE", password("SCRAM-SHA-256")),
+    ("SECURE", jaas("SCRAM-SHA-512")),
+    ("SECURE", password("PLAIN", ODD_USER, ODD_PASSWORD)),
+    ("SECURE", jaas("PLAIN", ODD_USER, ODD_PASSWORD)),
+    ("SECURE", TOKEN),
+]
+
+
+@pytest.mark.parametrize(("listener", "given"), ROUND, ids=[f"{one[0]}-{number}" for number, one in enumerate(ROUND)])
+def test_records_go_round(
+    kafka: SecureKafka, listener: str, given: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    topic = f"round-{request.node.callspec.id.lower()}"
+    goes_round(kafka, kafka.at[listener], topic, options(kafka, listener, given))
+
+
+def test_a_client_shows_its_certificate(kafka: SecureKafka) -> None:
+    given = options(kafka, "MUTUAL", {"ssl.keystore.location": str(kafka.alice_pem)})
+    goes_round(kafka, kafka.at["MUTUAL"], "mutual", given)
+
+
+def test_librdkafka_names(kafka: SecureKafka) -> None:
+    given = {
+        "security.protocol": "sasl_ssl",
+        "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": USER,
+        "sasl.password": PASSWORD,
+        "ssl.ca.location": str(kafka.ca),
+    }
+    with Cluster(kafka.at["SECURE"], **given) as cluster:
+        assert cluster.admin.describe_cluster().cluster_id
+
+
+def stranger(kafka: SecureKafka) -> dict[str, Any]:
+    return {"ssl_keystore_location": str(kafka.foreign_pem)}
+
+
+REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
+    ("wrong password by PLAIN", "SECURE", password("PLAIN", USER, "wrong"), "sasl_password"),
+    ("wrong password by SCRAM", "SECURE", password("SCRAM-SHA-512", USER, "wrong"), "sasl_password"),
+    ("wrong user by PLAIN", "SECURE", password("PLAIN", "mallory"), "mallory"),
+    ("wrong user by SCRAM", "LOGIN", password("SCRAM-SHA-256", "mallory"), "mallory"),
+    ("system authorities", "TLS", {"ssl_truststore_location": ""}, "ssl_truststore_location"),
+    ("wrong host", "WRONGHOST", {}, "ssl_endpoint_identification_algorithm"),
+    ("no certificate", "MUTUAL", {}, "ssl_keystore_location"),
+    ("TLS to a plaintext listener", "PLAINTEXT", {"security_protocol": "SSL"}, "security_protocol"),
+    ("plaintext to TLS", "TLS", {"security_protocol": "PLAINTEXT", "ssl_truststore_location": ""}, "security_protocol"),
+    (
+        "login at a listener without one",
+        "PLAINTEXT",
+        {"security_protocol": "SASL_PLAINTEXT", **password("PLAIN")},
+        "security_protocol",
+    ),
+    ("no login", "SECURE", {"security_protocol": "SSL"}, "security_protocol"),
+    (
+        "neither TLS nor login",
+        "LOGIN",
+        {"security_protocol": "PLAINTEXT"},
+        "security_protocol",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "listener", "given", "says"), REFUSED, ids=[one[0] for one in REFUSED])
+def test_a_refusal_is_clear_and_soon(
+    kafka: SecureKafka, what: str, listener: str, given: dict[str, Any], says: str
+) -> None:
+    began_s = time.monotonic()
+    with Cluster(kafka.at[listener], **options(kafka, listener, given)) as cluster:
+        with pytest.raises(AuthenticationFailed) as refused:
+            cluster.admin.describe_cluster()
+    assert time.monotonic() - began_s < LIMIT_S
+    assert says in str(refused.value)
+    assert PASSWORD not in str(refused.value) and "wrong" not in str(refused.value).replace("wrong version", "")
+
+
+@pytest.mark.parametrize("which", ["foreign_pem", "expired_pem"])
+def test_a_certificate_that_is_refused_is_named(kafka: SecureKafka, which: str) -> None:
+    given = options(kafka, "MUTUAL", {"ssl_keystore_location": str(getattr(kafka, which))})
+    began_s = time.monotonic()
+    with pytest.raises(QuorumlogError, match="certificate"), Cluster(kafka.at["MUTUAL"], **given) as cluster:
+        cluster.admin.describe_cluster()
+    assert time.monotonic() - began_s < LIMIT_S
+
+
+def test_a_foreign_authority_is_not_trusted(kafka: SecureKafka) -> None:
+    given = options(kafka, "TLS", {"ssl_truststore_location": str(kafka.foreign_ca)})
+    with Cluster(kafka.at["TLS"], **given) as cluster, pytest.raises(AuthenticationFailed, match="not trusted"):
+        cluster.admin.describe_cluster()
+
+
+def test_producer_and_consumer_hear_of_a_refusal(kafka: SecureKafka) -> None:
+    """They do not wait for their deadlines of a minute and more."""
+    kafka.plain.admin.create_topic("refused", partitions=1, replication=1)
+    given = options(kafka, "SECURE", password("SCRAM-SHA-512", USER, "wrong"))
+    began_s = time.monotonic()
+    with Cluster(kafka.at["SECURE"], **given) as cluster:
+        with cluster.producer() as producer, pytest.raises(AuthenticationFailed):
+            producer.send("refused", b"x").result(LIMIT_S)
+        with cluster.consumer(group="refused") as consumer:
+            consumer.subscribe(["refused"])
+            with pytest.raises(AuthenticationFailed):
+                while True:
+                    consumer.poll(timeout_ms=1_000)
+                    assert time.monotonic() - began_s < 2 * LIMIT_S
+    assert time.monotonic() - began_s < 2 * LIMIT_S
+
+
+@pytest.mark.parametrize("given", [password("SCRAM-SHA-256"), password("PLAIN"), TOKEN], ids=["scram", "plain", "token"])
+def test_a_login_is_renewed_while_nobody_polls(kafka: SecureKafka, given: dict[str, Any]) -> None:
+    """The broker ends a session that was not renewed at its next request: that would cost the connection."""
+    with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given)) as cluster:
+        cluster.admin.describe_cluster()
+        link = cluster.admin._client._link
+        (lane,) = [connection._lane for connection in link._connections.values()][:1]
+        (socket,) = [one for one in (lane._ordered, *lane._pool) if one is not None][:1]
+        began_s = time.monotonic()
+        wait_until(lambda: time.monotonic() - began_s > 3 * REAUTH_MS / 1000, 30.0, "three lifetimes")
+        cluster.admin.describe_cluster()
+        assert not socket.ended, socket.end_reason
