@@ -63,8 +63,10 @@ def on_real_edges(
     given = {**(config or {}), **options}
     kind, security = given.get("transport", "auto"), security_of(given)
     if connect is not None and security is not PLAIN_TEXT:
-        raise ConfigError("connections that are kept for later readers have no TLS and no login yet: set "
-                          "security_protocol=PLAINTEXT, or do not keep them")
+        raise ConfigError(
+            "connections that are kept for later readers have no TLS and no login yet: set "
+            "security_protocol=PLAINTEXT, or do not keep them"
+        )
     transport = make_transport(kind, security) if connect is None else connect(kind)
     return make(transport, given, clock=SystemClock(), rng=make_rng())
 

@@ -105,7 +105,12 @@ class SecurityOptions:
     def _is_set(self, prefix: str) -> str:
         """The first option of this prefix that differs from its default; "" if there is none."""
         return next(
-            (one.name for one in fields(self) if one.name.startswith(prefix) and getattr(self, one.name) != one.default), ""
+            (
+                one.name
+                for one in fields(self)
+                if one.name.startswith(prefix) and getattr(self, one.name) != one.default
+            ),
+            "",
         )
 
     def _check_tls(self) -> None:
@@ -140,7 +145,9 @@ class SecurityOptions:
         if mechanism not in MECHANISMS:
             raise ConfigError(f"sasl_mechanism must be one of {', '.join(MECHANISMS)}: {mechanism!r}")
         if jaas is not None and jaas.kind != mechanism.partition("-SHA-")[0]:
-            raise ConfigError(f"sasl_jaas_config is for {jaas.kind}, but sasl_mechanism is {mechanism}: change one of both")
+            raise ConfigError(
+                f"sasl_jaas_config is for {jaas.kind}, but sasl_mechanism is {mechanism}: change one of both"
+            )
         if jaas is not None and (self.sasl_username or self.sasl_password):
             raise ConfigError("sasl_jaas_config is set beside sasl_username or sasl_password: remove one of both")
         if mechanism == "OAUTHBEARER":

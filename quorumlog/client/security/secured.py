@@ -41,9 +41,7 @@ def caller_security(options: SecurityOptions) -> CallerSecurity:
     if not protocol.tls and not protocol.sasl:
         return PLAIN_TEXT
     tls = _context(options) if protocol.tls else None
-    return CallerSecurity(
-        protocol=protocol.value, tls=tls, login=_login(options, tls) if protocol.sasl else None
-    )
+    return CallerSecurity(protocol=protocol.value, tls=tls, login=_login(options, tls) if protocol.sasl else None)
 
 
 def _context(options: SecurityOptions) -> ssl.SSLContext:

@@ -62,17 +62,22 @@ def revoke(
 ) -> None:
     """Note the fingerprint of a certificate that was lost or stolen, in DIR/revoked.txt.
 
-    Nodes do not read that list yet: until they do, a revoked certificate works until it ends, or until the authority is
-    renewed (tls renew --authority) with certificates for all others.
+    Nodes refuse a node's certificate that stands in the file that quorumlog.inter.node.denied.certificates names. That
+    of a client works until it ends, or until the authority is renewed (tls renew --authority).
     """
+    from quorumlog.settings.node_auth import DENIED
+
     output.use(output_format)
     place = folder_at(folder)
-    mark = place.revoke(name)
-    output.tell(
-        f"{mark} is in {place.path / 'revoked.txt'}. Nodes do not read it yet: the certificate works until it ends, or "
-        f"until the authority is renewed (quorumlog tls renew {folder} --authority)",
-        {"sha256": mark, "file": str(place.path / "revoked.txt"), "is_read_by_nodes": False},
+    name, mark = place.revoke(name)
+    path, is_node = place.path / "revoked.txt", name.startswith("node-")
+    works = (
+        f"Nodes refuse it once their files have {DENIED}={path.resolve()}"
+        if is_node
+        else "Listeners do not read it for clients: the certificate works until it ends, or until the authority is "
+        f"renewed (quorumlog tls renew {folder} --authority)"
     )
+    output.tell(f"{mark} is in {path}. {works}", {"sha256": mark, "name": name, "file": str(path)})
 
 
 def _renew_authority(place: Folder, days: int) -> None:

@@ -109,8 +109,9 @@ class Folder:
             return parse_client(rest)
         return parse_node(f"{rest}={','.join(hosts_of(issued.certificate))}")
 
-    def revoke(self, name: str) -> str:
-        """Notes the fingerprint of a certificate; returns it. Raises NotThere, BadTls."""
+    def revoke(self, name: str) -> tuple[str, str]:
+        """Notes the fingerprint of a certificate; returns the name of its files and the fingerprint. Raises NotThere,
+        BadTls."""
         found = next((one for one in self.issued() if one.name in (name, f"client-{name}")), None)
         if found is None:
             raise NotThere(f"{self.path} has no certificate {name}; it has: {', '.join(self._names()) or 'none'}")
@@ -119,7 +120,7 @@ class Folder:
         known = path.read_text() if path.exists() else ""
         if mark not in known:
             self.write(REVOKED, f"{known}{mark} {found.name} {self._now:%Y-%m-%d}\n".encode(), replace=True)
-        return mark
+        return found.name, mark
 
     def write(self, name: str, data: bytes, mode: int = PRIVATE, *, replace: bool = False) -> None:
         """Whole or not at all. Raises AlreadyThere, OSError."""
