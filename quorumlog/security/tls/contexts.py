@@ -76,7 +76,10 @@ def _set_up(context: ssl.SSLContext, tls: TlsSettings, material: Material) -> No
         except ssl.SSLError as error:
             raise BadTls(f"{tls.prefix}{CIPHER_SUITES}: OpenSSL of this machine has none of these suites") from error
     if material.authorities:
-        context.load_verify_locations(cadata=material.authorities.decode())
+        try:
+            context.load_verify_locations(cadata=material.authorities.decode())
+        except ssl.SSLError as error:
+            raise BadTls(f"{tls.trust_name}: OpenSSL does not take one of its certificates: {error.reason}") from error
     if material.chain:
         _load_pair(context, tls, material)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorumlog.security.tls.contexts import server_context
+from quorumlog.security.tls.der import SEQUENCE, read_elements, read_one
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.files import FileState, RealFiles
 from quorumlog.security.tls.material import Material, read_material
 from quorumlog.security.tls.pem import Block, read_blocks
-from quorumlog.security.tls.settings import ClientTls, ServerTls
+from quorumlog.security.tls.settings import ClientAuth, ClientTls, ServerTls
 from tests.security.tls.certificates import DAY, NOW, Pair, authority, leaf
 
 NOW_MS = int(NOW.timestamp()) * 1000
@@ -155,6 +158,37 @@ def test_a_truststore_has_certificates(trust: str | bytes, said: str) -> None:
     with pytest.raises(BadTls) as refused:
         read(PAIR.key_pem() + PAIR.pem, trust=trust)
     assert said in str(refused.value) and "ssl.truststore.location" in str(refused.value)
+
+
+def test_a_systems_bundle_is_taken_whatever_strict_readers_say_of_a_root_in_it() -> None:
+    """Some roots have a serial number of zero or less, which RFC 5280 forbids."""
+    serial = next(part for part in read_elements(signed_part(CA.der)) if part.tag == 0x02)
+    odd = CA.der.replace(serial.whole, b"\x02" + serial.whole[1:2] + b"\x80" + serial.content[1:], 1)
+    text = Block("CERTIFICATE", b"", odd).text()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        material = read(PAIR.key_pem() + PAIR.pem, trust=CA.pem.encode() + text)
+    tls = ServerTls(keystore_location=KEYSTORE, truststore_location=TRUST, client_auth=ClientAuth.REQUIRED)
+    assert len(server_context(tls, material).get_ca_certs()) == 2
+
+
+def signed_part(der: bytes) -> bytes:
+    return next(read_elements(read_one(der, SEQUENCE))).content
+
+
+def test_a_certificate_that_openssl_does_not_take_is_told_with_its_key() -> None:
+    """A subject can be found in it, and no more."""
+    damaged = Block("CERTIFICATE", b"", _with_a_wrong_tag(CA.der)).text()
+    with pytest.raises(BadTls, match=r"ssl\.truststore\.location"):
+        material = read(PAIR.key_pem() + PAIR.pem, trust=damaged)
+        server_context(ServerTls(keystore_location=KEYSTORE, truststore_location=TRUST), material)
+
+
+def _with_a_wrong_tag(der: bytes) -> bytes:
+    """The tag of the signature's algorithm becomes another one."""
+    inner = signed_part(der)
+    begin = der.index(inner) + len(inner)
+    return der[:begin] + b"\x04" + der[begin + 1 :]
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
