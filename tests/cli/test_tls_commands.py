@@ -170,6 +170,17 @@ def test_a_revoked_certificate_is_noted_and_its_limits_are_told(capsys: pytest.C
     }  # fmt: skip
 
 
+def test_any_certificate_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    told(capsys, "init", "certs", "--node", "1=a,::1")
+    Path("both.pem").write_text(Path("certs/ca.pem").read_text() + "text\n" + Path("certs/node-1.pem").read_text())
+    authority, node = told(capsys, "show", "both.pem")["certificates"]
+    assert authority["subject"] == authority["issuer"] == node["issuer"] and node["hosts"] == ["a", "::1", "localhost"]
+    Path("bad.pem").write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    assert "bad.pem: " in refused(capsys, Exit.DATA_INVALID, "show", "bad.pem")
+    Path("none.pem").write_text("nothing")
+    assert "has no certificate" in refused(capsys, Exit.DATA_INVALID, "show", "none.pem")
+
+
 # --- keystores ---
 
 AUTHORITY = new_authority(CLUSTER, NOW)

@@ -71,7 +71,7 @@ from quorumlog.security.tls.der import BadDer, read_elements, read_oid, read_one
 from quorumlog.security.tls.distinguished_name import read_name
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.mapping import BadRules, parse_rules
-from quorumlog.security.tls.peer import node_of, read_alternative_names, read_not_after_ms, read_subject
+from quorumlog.security.tls.peer import node_of, read_hosts, read_issuer, read_subject, read_validity_ms
 from quorumlog.security.tls.pem import Block, read_blocks
 from quorumlog.slices import Pace, at_once
 from quorumlog_quorum.disk.metadata_log import checked_spans
@@ -388,13 +388,17 @@ PARSERS: dict[str, Parser] = {
         ), errors=(BadRules,),
     ),
     "quorumlog/security/tls/peer.py read_subject": Parser(
-        call=lambda data: (read_subject(data), node_of(data)), seeds=(CERTIFICATE,), errors=(BadDer,),
+        call=lambda data: (read_subject(data), read_issuer(data), node_of(data)), seeds=(CERTIFICATE,),
+        errors=(BadDer,),
+        covers=("quorumlog/security/tls/peer.py read_issuer",),
     ),
-    "quorumlog/security/tls/peer.py read_alternative_names": Parser(
-        call=read_alternative_names, seeds=(CERTIFICATE,), errors=(BadDer,),
+    "quorumlog/security/tls/peer.py read_hosts": Parser(
+        call=read_hosts, seeds=(CERTIFICATE,), errors=(BadDer,),
+        covers=("quorumlog/security/tls/peer.py read_alternative_names",),
     ),
-    "quorumlog/security/tls/peer.py read_not_after_ms": Parser(
-        call=read_not_after_ms, seeds=(CERTIFICATE,), errors=(BadDer,),
+    "quorumlog/security/tls/peer.py read_validity_ms": Parser(
+        call=read_validity_ms, seeds=(CERTIFICATE,), errors=(BadDer,),
+        covers=("quorumlog/security/tls/peer.py read_not_after_ms",),
     ),
     "quorumlog/records/coordinator/decode.py decode": Parser(
         call=_internal(GROUP_TYPES), seeds=_internal_seeds(GROUP_TYPES, GROUP_SAMPLES), errors=(CorruptRecords,),
@@ -612,6 +616,8 @@ ELSEWHERE: dict[str, str] = {
     "quorumlog/wire/format/schema.py Elements.read_sliced": LANE,
     "quorumlog/wire/protocol/versions.py read_answer": ANSWERS,
     "quorumlog/proof/scram_client.py ScramClient.verify": "tests/proof/test_scram.py",
+    "quorumlog/security/tls/issuing/keystores.py read_keystore": "an operator's own keystore, read by a library; "
+    "tests/cli/test_tls_commands.py",
 }
 
 

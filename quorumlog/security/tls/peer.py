@@ -6,6 +6,7 @@ Nothing here says that the certificate is valid: TLS has verified it before.
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -28,10 +29,11 @@ from quorumlog.security.tls.distinguished_name import read_name
 from quorumlog.security.tls.mapping import Mapping
 
 _VERSION, _EXTENSIONS = 0xA0, 0xA3  # tags of the parts of a certificate that may be absent
-_VALIDITY, _SUBJECT = 3, 4  # behind the version: serial number, algorithm, issuer, validity, subject
-_TIMES = {0x17: ("%y%m%d%H%M%SZ", 13), 0x18: ("%Y%m%d%H%M%SZ", 15)}  # UTCTime, GeneralizedTime (RFC 5280, 4.1.2.5)
+_ISSUER, _VALIDITY, _SUBJECT = 2, 3, 4  # behind the version: serial number, algorithm, issuer, validity, subject
+_UTC_TIME = 0x17
+_TIMES = {_UTC_TIME: ("%y%m%d%H%M%SZ", 13), 0x18: ("%Y%m%d%H%M%SZ", 15)}  # UTCTime, GeneralizedTime (RFC 5280, 4.1.2.5)
 _ALTERNATIVE_NAMES = "2.5.29.17"
-_URI = 0x86
+_DNS, _URI, _ADDRESS = 0x82, 0x86, 0x87
 MAX_NODE_ID = 2**31 - 1
 MAX_CERTIFICATE_BYTES = 128 << 10  # OpenSSL takes 100 KiB of a whole chain from a peer
 _NODE = re.compile(r"quorumlog://([A-Za-z0-9_-]{1,64})/node/(0|[1-9][0-9]{0,9})")
@@ -86,23 +88,51 @@ def read_subject(der: bytes) -> str:
     return read_name(parts[_SUBJECT].whole)
 
 
+def read_issuer(der: bytes) -> str:
+    """der: a certificate. Its issuer as Java prints it. Raises BadDer."""
+    parts = _parts(der)
+    if len(parts) <= _SUBJECT:
+        raise BadDer("a certificate without an issuer")
+    return read_name(parts[_ISSUER].whole)
+
+
 def read_not_after_ms(der: bytes) -> int:
     """der: a certificate. When it ends, wall clock; a connection that rests on it ends then, too. Raises BadDer."""
+    return read_validity_ms(der)[1]
+
+
+def read_validity_ms(der: bytes) -> tuple[int, int]:
+    """der: a certificate. From when on it is valid, and when it ends, wall clock. Raises BadDer."""
     parts = _parts(der)
     moments = list(read_elements(parts[_VALIDITY].content)) if len(parts) > _SUBJECT else []
-    if len(moments) != 2 or moments[1].tag not in _TIMES:
+    if len(moments) != 2:
         raise BadDer("a certificate without an end")
-    form, length = _TIMES[moments[1].tag]
-    text = moments[1].content.decode("latin-1")
+    return _ms(moments[0]), _ms(moments[1])
+
+
+def _ms(moment: Element) -> int:
+    form, length = _TIMES.get(moment.tag, ("", -1))
+    text = moment.content.decode("latin-1")
     try:
         if len(text) != length:
             raise ValueError(text)
         found = datetime.strptime(text, form).replace(tzinfo=UTC)
     except ValueError:
-        raise BadDer("an end of validity that is no time") from None
-    if moments[1].tag == 0x17 and found.year >= 2050:  # two figures are of 1950 to 2049
+        raise BadDer("a moment of validity that is no time") from None
+    if moment.tag == _UTC_TIME and found.year >= 2050:  # two figures are of 1950 to 2049
         found = found.replace(year=found.year - 100)
     return int(found.timestamp()) * 1000
+
+
+def read_hosts(der: bytes) -> tuple[str, ...]:
+    """der: a certificate. Names and addresses that it is for. Raises BadDer."""
+    found = []
+    for tag, content in read_alternative_names(der):
+        if tag == _DNS:
+            found.append(content.decode("latin-1"))
+        elif tag == _ADDRESS and len(content) in (4, 16):
+            found.append(str(ipaddress.ip_address(content)))
+    return tuple(found)
 
 
 def read_alternative_names(der: bytes) -> tuple[tuple[int, bytes], ...]:

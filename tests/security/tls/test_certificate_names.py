@@ -24,11 +24,14 @@ from quorumlog.security.tls.peer import (
     node_uri,
     principal_of,
     read_alternative_names,
+    read_hosts,
+    read_issuer,
     read_not_after_ms,
     read_subject,
+    read_validity_ms,
 )
 from tests.security.tls import java_answers
-from tests.security.tls.certificates import NOW, authority, leaf, name
+from tests.security.tls.certificates import DAY, NOW, authority, leaf, name
 from tests.security.tls.java_answers import oid, tlv
 
 CA = authority()
@@ -224,7 +227,15 @@ def test_the_end_of_a_certificate(year: int) -> None:
 def test_alternative_names_are_read_in_their_order() -> None:
     pair = leaf(CA, dns=("a", "b"), ip=("127.0.0.1",))
     assert read_alternative_names(pair.der) == ((0x82, b"a"), (0x82, b"b"), (0x87, b"\x7f\0\0\1"))
-    assert read_alternative_names(leaf(CA).der) == ()
+    assert read_alternative_names(leaf(CA).der) == () == read_hosts(leaf(CA).der)
+    assert read_hosts(pair.der) == ("a", "b", "127.0.0.1")
+
+
+def test_issuer_and_validity() -> None:
+    pair = leaf(CA, "alice", not_before=NOW - 3 * DAY, not_after=NOW + DAY)
+    assert read_issuer(pair.der) == "CN=Test CA" and read_subject(pair.der) == "CN=alice"
+    now_ms = int(NOW.timestamp()) * 1000
+    assert read_validity_ms(pair.der) == (now_ms - 3 * 86_400_000, now_ms + 86_400_000)
 
 
 @given(st.binary(max_size=60))

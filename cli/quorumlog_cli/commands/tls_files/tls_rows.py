@@ -36,22 +36,34 @@ def folder_at(path: Path) -> Folder:
 
 
 def row(file: str, certificate: Certificate) -> dict[str, Any]:
-    """Of one certificate, for programs."""
-    from quorumlog.security.tls.issuing.folder import der_of, hosts_of
-    from quorumlog.security.tls.peer import fingerprint, node_of, read_subject
+    from quorumlog.security.tls.issuing.folder import der_of
 
-    der = der_of(certificate)
+    return row_of(file, der_of(certificate))
+
+
+def row_of(file: str, der: bytes) -> dict[str, Any]:
+    """Of one certificate, for programs. Raises BadDer."""
+    from quorumlog.security.tls.peer import (
+        fingerprint,
+        node_of,
+        read_hosts,
+        read_issuer,
+        read_subject,
+        read_validity_ms,
+    )
+
     node = node_of(der)
+    begins, ends = (datetime.fromtimestamp(ms / 1000, UTC) for ms in read_validity_ms(der))
     return {
         "file": file,
         "subject": read_subject(der),
-        "hosts": list(hosts_of(certificate)),
+        "hosts": list(read_hosts(der)),
         "node_id": node.node_id if node else None,
         "cluster_id": node.cluster_id if node else None,
-        "issuer": _issuer(certificate),
-        "not_before": certificate.not_valid_before_utc.isoformat(),
-        "not_after": certificate.not_valid_after_utc.isoformat(),
-        "days_left": round((certificate.not_valid_after_utc - now()).total_seconds() / DAY_S),
+        "issuer": read_issuer(der),
+        "not_before": begins.isoformat(),
+        "not_after": ends.isoformat(),
+        "days_left": round((ends - now()).total_seconds() / DAY_S),
         "sha256": fingerprint(der),
     }
 
@@ -70,9 +82,3 @@ def whom(one: dict[str, Any]) -> str:
     if one["subject"] == one["issuer"]:
         return f"authority {one['subject']}"
     return str(one["subject"]) + "".join(f" {host}" for host in one["hosts"])
-
-
-def _issuer(certificate: Certificate) -> str:
-    from quorumlog.security.tls.distinguished_name import read_name
-
-    return read_name(certificate.issuer.public_bytes())

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from quorumlog_cli.commands.tls_files.tls_rows import FolderArgument, folder_at, now, row, show_rows
+from quorumlog_cli.commands.tls_files.tls_rows import FolderArgument, folder_at, now, row, row_of, show_rows
 from quorumlog_cli.terminal import output
 from quorumlog_cli.terminal.errors import CliError, Exit
 from quorumlog_cli.terminal.output import Format, OutputOption
@@ -52,8 +52,6 @@ def verify(folder: FolderArgument, output_format: OutputOption = Format.TABLE) -
 
 
 def _rows(place: Path) -> Iterator[dict[str, Any]]:
-    from cryptography import x509
-
     from quorumlog.security.tls.errors import BadTls
     from quorumlog.security.tls.pem import MAX_BYTES, read_blocks
 
@@ -65,10 +63,9 @@ def _rows(place: Path) -> Iterator[dict[str, Any]]:
     with open(place, "rb") as file:
         data = file.read(MAX_BYTES + 1)
     try:
-        blocks = [block for block in read_blocks(data) if block.is_certificate]
-        found = [x509.load_der_x509_certificate(block.der) for block in blocks]
+        found = [row_of(str(place), block.der) for block in read_blocks(data) if block.is_certificate]
     except ValueError as error:
         raise BadTls(f"{place}: {error}") from error
     if not found:
         raise BadTls(f"{place} has no certificate")
-    yield from (row(str(place), one) for one in found)
+    yield from found

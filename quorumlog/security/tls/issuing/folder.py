@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from quorumlog.security.tls.issuing.subjects import (
     parse_client,
     parse_node,
 )
-from quorumlog.security.tls.peer import MAX_NODE_ID, fingerprint
+from quorumlog.security.tls.peer import MAX_NODE_ID, fingerprint, read_hosts
 from quorumlog.security.tls.pem import Block, read_blocks
 
 if TYPE_CHECKING:
@@ -205,19 +205,7 @@ def _order(name: str) -> tuple[int, str]:
 
 def hosts_of(certificate: x509.Certificate) -> tuple[str, ...]:
     """Names and addresses that it is for."""
-    return tuple(_hosts(certificate))
-
-
-def _hosts(certificate: x509.Certificate) -> Iterator[str]:
-    from cryptography import x509
-
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return
-    for name in names:
-        if isinstance(name, x509.DNSName | x509.IPAddress):
-            yield str(name.value)
+    return read_hosts(der_of(certificate))
 
 
 def der_of(certificate: x509.Certificate) -> bytes:
