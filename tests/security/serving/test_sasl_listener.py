@@ -373,7 +373,7 @@ def test_a_long_poll_that_ends_after_its_session_brings_no_records() -> None:
             await arrived.wait()
             await asyncio.sleep(0.35)
             go_on.set()
-            assert await peer.ended() == b""
+            assert await peer.reader.read(1) == b""
             assert listener.strangers.told["expired"] == 1
 
     asyncio.run(scenario())
