@@ -144,6 +144,6 @@ async def echo(_context: Context, request: Any) -> Any:
 async def until(condition: Callable[[], bool]) -> None:
     """Fails after some seconds."""
     until_s = asyncio.get_running_loop().time() + 8
-    while not condition():  # noqa: ASYNC110 - what a test waits for has no event
+    while not condition():
         assert asyncio.get_running_loop().time() < until_s, "what the test waits for does not happen"
         await asyncio.sleep(0.005)
