@@ -126,6 +126,9 @@ NOT_OF_THE_SWARM = (
     "quorumlog/security/tls/reload.py",
     "quorumlog/testing/processes.py",  # its nodes are no processes
     "quorumlog/wire/routing.py",
+    "quorumlog/wire/serving/gate.py",  # its listeners are plain
+    "quorumlog/wire/serving/secured.py",
+    "server/quorumlog_server/config/listener_security.py",
 )
 NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that it runs
     "245-leader-during-an-import",  # only an operator's command starts one
@@ -146,6 +149,8 @@ NOT_BY_ITS_CLIENTS = (  # mistakes in what only other clients do, in files that 
     "793-foreign-ids-tried-again",  # none has an id that looks like a child's
     "794-texts-for-each-child",  # what it says is the same
     "844-joint-without-epochs",  # it turns both features off together
+    "927-tls-on-the-plain-socket",  # its listeners are plain
+    "930-old-certificate-kept",
     "860-attached-nodes-stopped",  # nobody types commands
 )
 

@@ -80,6 +80,10 @@ class OneProcess:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def hang_up(self) -> None:
         """SIGHUP."""
         self._process.send_signal(signal.SIGHUP)

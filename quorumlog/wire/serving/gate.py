@@ -14,12 +14,13 @@ from quorumlog.rpc.transport import Listener
 from quorumlog.wire.serving.strangers import Stranger, Strangers
 from quorumlog.wire.serving.tls_transport import TlsTransport
 
+FOREIGN = "foreign"  # who speaks another protocol
 _log = logging.getLogger(__name__)
 
 
 class Gate:
-    """Of one listener. log: shared by the listeners of a node: one line for each address and minute, for those that
-    are left out a number."""
+    """Of one listener. log: shared by the listeners of a node: for each address and kind of mistake one line a minute,
+    and a number for those that are left out."""
 
     def __init__(self, listener: Listener, strangers: Strangers, log: RefusalLog) -> None:
         self.listener, self.strangers, self._refusals = listener, strangers, log
@@ -33,7 +34,9 @@ class Gate:
     def refused(self, transport: asyncio.BaseTransport, what: str, reason: str) -> None:
         """One who did not get in. what: for the counters. reason: for the log."""
         self.strangers.told[what] += 1
-        left_out = self._refusals.due(host_of(transport), asyncio.get_running_loop().time())
+        # What a stranger can choose is no part of it, so that it has few lines: its protocol is one of some known ones.
+        kind = f"{host_of(transport)} {self.listener.name} {reason if what == FOREIGN else what}"
+        left_out = self._refusals.due(kind, asyncio.get_running_loop().time())
         if left_out is not None:
             more = f" ({left_out} more of this address in the last {PERIOD_S:.0f} s or longer)" if left_out else ""
             name = transport.get_extra_info("peername")

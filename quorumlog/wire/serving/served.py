@@ -43,6 +43,7 @@ from quorumlog.wire.serving import local_apis
 from quorumlog.wire.serving.answering import Answering, Slot
 from quorumlog.wire.serving.connection_proof import ConnectionProof
 from quorumlog.wire.serving.connection_state import ConnectionState, Happened, Phase, Sending
+from quorumlog.wire.serving.gate import FOREIGN
 from quorumlog.wire.serving.local_apis import LOCAL_APIS
 from quorumlog.wire.serving.outgoing import Outgoing, writer_of
 from quorumlog.wire.serving.taskless import TasklessHandler
@@ -445,7 +446,7 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _end_foreign(self, reason: str) -> None:
         """The peer speaks another protocol. Probes do that each second, so not each of them has a line."""
         if self._transport is not None and self._state.step(Happened.CLOSED_BY_US):
-            self._serving.gate.refused(self._transport, "foreign", reason)
+            self._serving.gate.refused(self._transport, FOREIGN, reason)
             self._transport.abort()
 
     def cut(self) -> None:

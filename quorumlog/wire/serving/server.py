@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 _SWEEPS_PER_LIMIT = 4
 _SWEEP_MAX_S = 10.0
 _BACKLOG = 512
+_PROTECTED_AT_ONCE = 16
 
 
 class Serving:
@@ -216,13 +217,14 @@ class WireServer:
 async def serve(serving: Serving) -> WireServer:
     """Listen at the address of the dispatch's listener. Raises AddressInUse, or OSError for any other reason."""
     listener = serving.dispatch.listener
-    may_open = None if serving.protection is None else serving.protection.may_open
+    protection = serving.protection
+    may_open = None if protection is None else protection.may_open
     try:
         server = await serving.loop.create_server(
             serving.accept,
             listener.address.host or None,
             listener.address.port,
-            backlog=_BACKLOG,
+            backlog=_BACKLOG if protection is None else _PROTECTED_AT_ONCE,
             reuse_address=True,
             start_serving=may_open is None,
         )
@@ -233,12 +235,23 @@ async def serve(serving: Serving) -> WireServer:
     serving.nursery.start(serving.sweep(), f"sweep of {listener.name}")
     if may_open is not None:
         serving.nursery.start(_open(server, may_open), f"opening of {listener.name}")
+    elif protection is not None:
+        _let_more_wait(server)
     return WireServer(server, serving)
 
 
 async def _open(server: asyncio.Server, may_open: Callable[[], Awaitable[object]]) -> None:
     await may_open()
     await server.start_serving()
+    _let_more_wait(server)
+
+
+def _let_more_wait(server: asyncio.Server) -> None:
+    """asyncio accepts as many connections in a turn as it lets wait. Here fewer are accepted at once, as each costs a
+    handshake or a login; the others wait in the kernel."""
+    for listening in server.sockets:
+        with listening.dup() as same:
+            same.listen(_BACKLOG)
 
 
 def _why(error: OSError, listener: Listener) -> Exception:

@@ -142,5 +142,8 @@ async def echo(_context: Context, request: Any) -> Any:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 - what a test waits for has no event
+    """Fails after some seconds."""
+    until_s = asyncio.get_running_loop().time() + 8
+    while not condition():
+        assert asyncio.get_running_loop().time() < until_s, "what the test waits for does not happen"
         await asyncio.sleep(0.005)

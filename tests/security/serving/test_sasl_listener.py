@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import ssl
 import struct
 from collections.abc import Mapping
@@ -299,6 +300,37 @@ def test_who_does_not_log_in_is_cut_off_in_time() -> None:
     asyncio.run(scenario())
 
 
+def test_a_listener_accepts_nobody_before_it_may_open() -> None:
+    """Its port is taken; a client is refused, and comes again, instead of being told a wrong password."""
+
+    async def scenario() -> None:
+        caught_up = asyncio.Event()
+        async with door(protected(may_open=caught_up.wait)) as listener:
+            with pytest.raises(ConnectionRefusedError):
+                await listener.open()
+            caught_up.set()
+            await asyncio.sleep(0)
+            peer = await listener.open()
+            assert (await log_in(peer, "ada"))["error_code"] == ErrorCode.NONE
+            peer.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_burst_of_connections_waits_and_is_served() -> None:
+    async def scenario() -> None:
+        async with door(protected()) as listener:
+            address = (listener.address.host, listener.address.port)
+            peers = [socket.create_connection(address) for _ in range(60)]  # all before the first is accepted
+            last = await listener.open()
+            assert (await log_in(last, "ada"))["error_code"] == ErrorCode.NONE
+            for peer in peers:
+                peer.close()
+            last.close()
+
+    asyncio.run(scenario())
+
+
 # --- the end of a session
 
 
@@ -373,7 +405,7 @@ def test_a_long_poll_that_ends_after_its_session_brings_no_records() -> None:
             await arrived.wait()
             await asyncio.sleep(0.35)
             go_on.set()
-            assert await peer.ended() == b""
+            assert await peer.reader.read(1) == b""
             assert listener.strangers.told["expired"] == 1
 
     asyncio.run(scenario())
