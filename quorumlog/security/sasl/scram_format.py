@@ -26,6 +26,7 @@ from quorumlog.security.sasl.scram_keys import (
 )
 from quorumlog.security.secret import Secret
 
+MAX_CHARACTERS = 8 * 1024
 SALT_BYTES = 16  # that the caller draws for a password
 _KEYS = ("name", "password", "salt", "saltedpassword", "iterations")
 _SALTED_BYTES = {"sha256": 32, "sha512": 64}
@@ -70,6 +71,8 @@ class ScramArgument:
 
 def read_scram_argument(text: str) -> ScramArgument:
     """Raises ValueError."""
+    if len(text) > MAX_CHARACTERS:
+        raise _error(f"it has {len(text)} characters; {MAX_CHARACTERS} are allowed")
     mechanism, found, rest = text.partition("=")
     if not found or mechanism not in HASHES:
         raise _error(f"it must begin with one of {', '.join(f'{name}=[' for name in HASHES)}")

@@ -50,6 +50,7 @@ def test_blanks_and_quotes_as_in_kafka_s_own_example() -> None:
 
 BAD = [
     ("empty", "", "begin with"),
+    ("endless", f"SCRAM-SHA-256=[name=a,password={CANARY}{'x' * 9000}]", "8192 are allowed"),
     ("another mechanism", f"PLAIN=[name=a,password={CANARY}]", "SCRAM-SHA-512="),
     ("no brackets", f"SCRAM-SHA-256=name=a,password={CANARY}", "must stand"),
     ("no name", f"SCRAM-SHA-256=[password={CANARY}]", "`name`"),
