@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 
 from quorumlog.security.secret import HIDDEN
 
-# Kafka's keys of type PASSWORD, and librdkafka's for the same. DescribeConfigs tells them as sensitive, without a value.
+# Kafka's keys of type PASSWORD, and librdkafka's for the same. DescribeConfigs tells no value of them.
 SECRET_KEYS = frozenset(
     {
         "sasl.jaas.config",
