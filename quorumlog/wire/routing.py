@@ -36,12 +36,14 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.calling.socket_calls import SILENT
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(
@@ -64,7 +66,8 @@ class RoutingTransport:
     advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
     random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport.
     turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing.
-    connection_limits: of the lane's listeners; None: that of `limits`."""
+    connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
+    names; the others are plain. stranger_limits: of peers that have not logged in at those."""
 
     def __init__(
         self,
@@ -80,6 +83,8 @@ class RoutingTransport:
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
         connection_limits: ConnectionLimits | None = None,
+        protections: Mapping[str, Protection] | None = None,
+        stranger_limits: StrangerLimits | None = None,
     ) -> None:
         self._on_crash, self._by_lane = on_crash, by_lane
         self._advertised = advertised or {}
@@ -95,6 +100,8 @@ class RoutingTransport:
             turn=turn,
             features=features,
             connection_limits=connection_limits,
+            protections=protections,
+            stranger_limits=stranger_limits,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

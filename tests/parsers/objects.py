@@ -73,7 +73,19 @@ MESSAGE = "quorumlog/rpc/transport.py MAX_MESSAGE_BYTES_DEFAULT"  # socket.reque
 DECOMPRESSED = "quorumlog/records/format/compression.py DEFAULT_MAX_DECOMPRESSED_BYTES"
 INDEX = "storage/quorumlog_storage/segment/log_config.py segment_index_bytes"
 
+CERTIFICATE = "quorumlog/security/tls/peer.py MAX_CERTIFICATE_BYTES"
+RULES = "quorumlog/security/tls/mapping.py MAX_CHARACTERS"
+PEM = "quorumlog/security/tls/pem.py MAX_BYTES"
+SHORTEST_BLOCK = 40
+SHORTEST_ELEMENT = 2
+
 OBJECTS: dict[str, Objects] = {
+    "quorumlog/security/tls/pem.py read_blocks": Objects(rows(SHORTEST_BLOCK), 400, PEM),
+    "quorumlog/security/tls/distinguished_name.py read_name": Objects(rows(SHORTEST_ELEMENT), 250, CERTIFICATE),
+    "quorumlog/security/tls/mapping.py parse_rules": Objects(rows(len("RULE:a//,")), 4_000, RULES),
+    "quorumlog/security/tls/peer.py read_subject": Objects(rows(SHORTEST_ELEMENT), 250, CERTIFICATE),
+    "quorumlog/security/tls/peer.py read_alternative_names": Objects(rows(SHORTEST_ELEMENT), 250, CERTIFICATE),
+    "quorumlog/security/tls/peer.py read_not_after_ms": Objects(rows(SHORTEST_ELEMENT), 250, CERTIFICATE),
     "storage/quorumlog_storage/rules/epochs.py LeaderEpochCache.parse": Objects(lines, 160, CHECKPOINT),
     "storage/quorumlog_storage/directory/offset_files.py parse_offsets": Objects(lines, 400, CHECKPOINT),
     "storage/quorumlog_storage/files/properties.py parse_properties": Objects(lines, 400, PROPERTIES),

@@ -85,6 +85,12 @@ from quorumlog.security.sasl.scram_text import to_base64
 from quorumlog.security.sasl.token import BadToken, Claims, TokenRules, UnknownKey, read_token
 from quorumlog.security.sasl.token_request import read_token_answer, read_token_file
 from quorumlog.security.secret import Secret
+from quorumlog.security.tls.der import BadDer, read_elements, read_oid, read_one
+from quorumlog.security.tls.distinguished_name import read_name
+from quorumlog.security.tls.errors import BadTls
+from quorumlog.security.tls.mapping import BadRules, parse_rules
+from quorumlog.security.tls.peer import node_of, read_alternative_names, read_not_after_ms, read_subject
+from quorumlog.security.tls.pem import Block, read_blocks
 from quorumlog.slices import Pace, at_once
 from quorumlog_quorum.disk.metadata_log import checked_spans
 from quorumlog_quorum.metadata.features import LATEST_LEVEL
@@ -136,8 +142,10 @@ from tests.parsers.one_file import OneFile
 from tests.records.coordinator_samples import GROUP_SAMPLES, JOINT_SAMPLES, TRANSACTION_SAMPLES
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof",
-            "quorumlog/security")  # fmt: skip
+PACKAGES = (
+    "storage", "quorum", "quorumlog/records", "quorumlog/wire", "quorumlog/messages", "quorumlog/proof",
+    "quorumlog/security",
+)  # fmt: skip
 READS = re.compile(
     r"(parse|decode|read|decompress|headers$|iter_|validate|check|look_at|verify|received|values_of|take$)"
 )
@@ -386,7 +394,48 @@ CLASSIC_GROUPS = (
     ),
 )
 
+SEED_PEM = (ROOT / "tests" / "security" / "tls" / "seed.pem").read_bytes()
+CERTIFICATE = read_blocks(SEED_PEM)[1].der
+SUBJECT = next(part.whole for part in read_elements(next(read_elements(read_one(CERTIFICATE, 0x30))).content)
+               if b"alice" in part.whole)  # fmt: skip
+
+
+def _rules(data: bytes) -> Any:
+    """The first line is the rules, the rest a name."""
+    rules, _, name = data.decode("latin-1").partition("\n")
+    return parse_rules(rules).name_of(name)
+
+
 PARSERS: dict[str, Parser] = {
+    "quorumlog/security/tls/pem.py read_blocks": Parser(
+        call=read_blocks, seeds=(SEED_PEM, SEED_PEM.replace(b"\n", b" "), b""), errors=(BadTls,),
+        again=lambda blocks: b"".join(map(Block.text, blocks)),
+    ),
+    "quorumlog/security/tls/der.py read_elements": Parser(
+        call=lambda data: sum(len(one.content) for one in read_elements(data)), seeds=(CERTIFICATE, SUBJECT),
+        errors=(BadDer,), covers=("quorumlog/security/tls/der.py read_one",),
+    ),
+    "quorumlog/security/tls/der.py read_oid": Parser(
+        call=read_oid, seeds=(b"\x55\x04\x03", b"\x2a\x86\x48\x86\xf7\x0d\x01\x09\x01"), errors=(BadDer,),
+    ),
+    "quorumlog/security/tls/distinguished_name.py read_name": Parser(
+        call=read_name, seeds=(SUBJECT, b"\x30\0"), errors=(BadDer,),
+    ),
+    "quorumlog/security/tls/mapping.py parse_rules": Parser(
+        call=_rules, seeds=(
+            b"RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/L,DEFAULT\nCN=alice,OU=ServiceUsers,O=Org",
+            b"RULE:^(CN|UID)=([a-z]*)\\/.*$/$2@$9\\/x/U , DEFAULT\nUID=ab/c", b"DEFAULT\nCN=a",
+        ), errors=(BadRules,),
+    ),
+    "quorumlog/security/tls/peer.py read_subject": Parser(
+        call=lambda data: (read_subject(data), node_of(data)), seeds=(CERTIFICATE,), errors=(BadDer,),
+    ),
+    "quorumlog/security/tls/peer.py read_alternative_names": Parser(
+        call=read_alternative_names, seeds=(CERTIFICATE,), errors=(BadDer,),
+    ),
+    "quorumlog/security/tls/peer.py read_not_after_ms": Parser(
+        call=read_not_after_ms, seeds=(CERTIFICATE,), errors=(BadDer,),
+    ),
     "quorumlog/records/coordinator/decode.py decode": Parser(
         call=_internal(GROUP_TYPES), seeds=_internal_seeds(GROUP_TYPES, GROUP_SAMPLES), errors=(CorruptRecords,),
         again=_internal_bytes(GROUP_TYPES),

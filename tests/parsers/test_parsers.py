@@ -29,6 +29,7 @@ BY_FILE = (
     "quorumlog/security/sasl/jaas.py read_jaas",
     "quorumlog/security/sasl/scram_format.py read_scram_argument",
     "quorumlog/security/sasl/token.py read_token",
+    "quorumlog/security/tls/mapping.py parse_rules",
     "storage/quorumlog_storage/directory/directory.py LockedDirectory.open",
     "quorum/quorumlog_quorum/offline/lost_majority.py read_intent",
 )

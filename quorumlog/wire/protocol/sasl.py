@@ -1,11 +1,15 @@
-"""The frames by which a node proves itself on internal listeners of the lane: Kafka's SASL exchange.
+"""The frames of Kafka's SASL exchange: a node proves itself by it on internal listeners of the lane, and a client logs
+in by it at a listener with SASL.
 
-SaslHandshake names the mechanism, SCRAM-SHA-256, and begins an exchange. Two SaslAuthenticate requests carry SCRAM's
-messages (`quorumlog.proof`). A caller that is refused reads the reason in the answer, and the connection ends.
+SaslHandshake names the mechanism and begins an exchange. SaslAuthenticate requests carry the mechanism's messages; of
+nodes there are two, of SCRAM-SHA-256 (`quorumlog.proof`). A caller that is refused reads the reason in the answer, and
+the connection ends. After SaslHandshake 0 the messages are bare: a length and bytes, without headers.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
 from typing import Any
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -26,6 +30,8 @@ HANDSHAKE_KEY, AUTHENTICATE_KEY = 17, 36
 SASL_VERSIONS = {HANDSHAKE_KEY: (0, 1), AUTHENTICATE_KEY: (0, 2)}
 MECHANISM = "SCRAM-SHA-256"
 _SCHEMAS = {HANDSHAKE_KEY: "sasl_handshake", AUTHENTICATE_KEY: "sasl_authenticate"}
+_LENGTH = struct.Struct(">i")
+_FIRST_WITH_LIFETIME = 1
 _OUR_VERSION = 1  # of both APIs, in our own requests
 _CODES = frozenset(map(int, ErrorCode))
 
@@ -54,6 +60,25 @@ def answer_authenticate(fixed: RequestHeader, message: bytes) -> Frame:
 def refuse(fixed: RequestHeader, refusal: ApiError) -> Frame:
     """The answer to SaslAuthenticate."""
     return _answer(fixed, {"error_code": refusal.code, "error_message": refusal.message})
+
+
+def answer_client_handshake(fixed: RequestHeader, code: ErrorCode, mechanisms: Sequence[str]) -> Frame:
+    return _answer(fixed, {"error_code": code, "mechanisms": mechanisms})
+
+
+def answer_login(
+    fixed: RequestHeader, code: ErrorCode, error_message: str | None, auth_bytes: bytes, lifetime_ms: int
+) -> Frame:
+    """To SaslAuthenticate. lifetime_ms: for how long the client is known; 0: there is no end (KIP-368)."""
+    values: Values = {"error_code": code, "error_message": error_message, "auth_bytes": auth_bytes}
+    if fixed.version >= _FIRST_WITH_LIFETIME:
+        values["session_lifetime"] = lifetime_ms
+    return _answer(fixed, values)
+
+
+def bare(message: bytes) -> Frame:
+    """A message after SaslHandshake 0."""
+    return [_LENGTH.pack(len(message)) + message]
 
 
 def ask_handshake(correlation_id: int, mechanism: str = MECHANISM) -> Frame:
