@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from quorumlog.security.sasl.jwks import Jwks
-from quorumlog.security.sasl.mechanism import MECHANISMS, OAUTHBEARER, PLAIN, Credentials, ServerMechanism
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, Credentials, ServerMechanism
 from quorumlog.security.sasl.oauth_server import OauthServer
 from quorumlog.security.sasl.plain import PlainCache, PlainServer
 from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
 from quorumlog.security.sasl.token import TokenRules
-
-_KEY = "sasl.enabled.mechanisms"
-_KERBEROS = "GSSAPI"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +35,9 @@ class LoginParts:
     tokens: Tokens | None = None
 
 
-def check_mechanisms(names: Sequence[str], is_private: bool) -> None:
-    """is_private: the listener has TLS, or only this machine reaches it. Raises ValueError with a sentence that names
-    the key and the cure."""
-    if not names:
-        raise ValueError(f"{_KEY} is empty: a listener with SASL needs one of {', '.join(MECHANISMS)}")
-    for name in names:
-        if name == _KERBEROS:
-            raise ValueError(f"{_KEY} names {_KERBEROS}: Kerberos is not supported; use {', '.join(MECHANISMS)}")
-        if name not in MECHANISMS:
-            raise ValueError(f"{_KEY} names {name!r}; the mechanisms are {', '.join(MECHANISMS)}")
-        if name in (PLAIN, OAUTHBEARER) and not is_private:
-            cure = "make the listener SASL_SSL, or bind it to a loopback address"
-            raise ValueError(f"{_KEY} names {name}, which sends passwords or tokens in clear: {cure}")
-
-
 def mechanisms_of(names: Sequence[str], parts: LoginParts) -> Mapping[str, Callable[[], ServerMechanism]]:
-    """Each call begins a new exchange. names: checked by `check_mechanisms`, in the order in which clients are told."""
+    """Each call begins a new exchange. names: of MECHANISMS, in the order in which clients are told; with OAUTHBEARER
+    there are `tokens`."""
     return {name: _start_of(name, parts) for name in names}
 
 

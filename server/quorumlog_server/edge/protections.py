@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.rpc.transport import Identity, Listener
@@ -18,9 +17,10 @@ from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.listener_security import ListenerSecurity
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
+from quorumlog_server.edge.token_keys import TokenKeys
 
 if TYPE_CHECKING:
-    from quorumlog.security.sasl.mechanism import ServerMechanism
+    from quorumlog.security.sasl.mechanisms import Tokens
     from quorumlog.security.sasl.session import SessionRules
     from quorumlog.settings.security import LoginSettings
 
@@ -29,7 +29,12 @@ _UNKNOWN = b"quorumlog salts of users that are not known\0"
 
 
 def protections(
-    config: NodeConfig, identity: Identity, keys: ListenerKeys, users: KnownUsers, unix_ms: Callable[[], int]
+    config: NodeConfig,
+    identity: Identity,
+    keys: ListenerKeys,
+    token_keys: TokenKeys,
+    users: KnownUsers,
+    unix_ms: Callable[[], int],
 ) -> dict[str, Protection]:
     """Of the lane's listeners that are not plain, by their names."""
     found: dict[str, Protection] = {}
@@ -37,7 +42,9 @@ def protections(
     for listener in config.listeners:
         security = config.listener_security[listener.name]
         if listener.lane and (security.tls is not None or security.logins is not None):
-            found[listener.name] = _protection(listener, security, identity, keys, users, unix_ms, threads)
+            tokens = token_keys.by_listener.get(listener.name)
+            sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens)
+            found[listener.name] = _protection(listener, security, sasl, keys, users, unix_ms, threads)
     return found
 
 
@@ -56,7 +63,7 @@ class _Threads:
 def _protection(
     listener: Listener,
     security: ListenerSecurity,
-    identity: Identity,
+    sasl: SessionRules | None,
     keys: ListenerKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
@@ -70,7 +77,7 @@ def _protection(
         context=None if certificates is None else lambda: certificates.generation.context,
         principal_of=_principal_of(security),
         ends_ms_of=_ends_ms,
-        sasl=None if logins is None else _rules(logins, identity, users),
+        sasl=sasl,
         timeout_ms=security.timeout_ms,
         max_receive_bytes=MAX_RECEIVE_BYTES if logins is None else logins.max_receive_bytes,
         may_open=None if logins is None else users.caught_up.wait,
@@ -107,31 +114,21 @@ def _ends_ms(der: bytes) -> int:
     return read_not_after_ms(der)
 
 
-def _rules(logins: LoginSettings, identity: Identity, users: KnownUsers) -> SessionRules:
+def _rules(logins: LoginSettings, identity: Identity, users: KnownUsers, tokens: Tokens | None) -> SessionRules:
+    """The key of the salts of names that nobody has is the same on all nodes, so that they tell nothing."""
+    from quorumlog.security.sasl.mechanisms import LoginParts, mechanisms_of
+    from quorumlog.security.sasl.plain import PlainCache
     from quorumlog.security.sasl.session import SessionRules
 
-    unknown = hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256")
-    of_mechanism = _mechanisms(users, unknown)
+    parts = LoginParts(
+        credentials=users,
+        secure_bytes=os.urandom,
+        fake_key=hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256"),
+        plain_cache=PlainCache(os.urandom(32)),
+        tokens=tokens,
+    )
     return SessionRules(
-        mechanisms={name: of_mechanism[name] for name in logins.mechanisms},
+        mechanisms=mechanisms_of(logins.mechanisms, parts),
         max_reauth_ms=logins.max_reauth_ms,
         failed_delay_ms=logins.failed_delay_ms,
     )
-
-
-def _mechanisms(users: KnownUsers, unknown: bytes) -> Mapping[str, Callable[[], ServerMechanism]]:
-    """unknown: the key of the salts of names that nobody has; the same on all nodes, so that they tell nothing."""
-    from quorumlog.security.sasl.mechanism import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
-    from quorumlog.security.sasl.plain import PlainCache, PlainServer
-    from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
-
-    cache = PlainCache(os.urandom(32))
-
-    def scram(mechanism: str) -> ServerMechanism:
-        return ScramServer(mechanism, users, new_nonce(os.urandom(NONCE_RANDOM_BYTES)), unknown)
-
-    return {
-        SCRAM_SHA_512: partial(scram, SCRAM_SHA_512),
-        SCRAM_SHA_256: partial(scram, SCRAM_SHA_256),
-        PLAIN: lambda: PlainServer(users, cache, unknown),
-    }

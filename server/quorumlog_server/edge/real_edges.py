@@ -35,6 +35,7 @@ from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
+from quorumlog_server.edge.token_keys import read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
@@ -82,6 +83,9 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     keys = read_keys(
         {name: one.tls for name, one in config.listener_security.items() if one.tls is not None}, clock.wall_ms
     )
+    token_keys = read_token_keys(
+        {name: one.tokens for name, one in config.listener_security.items() if one.tokens is not None}, clock.wall_ms
+    )
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
@@ -97,7 +101,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
-            protections=protections(config, identity, keys, users, clock.wall_ms),
+            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms),
             stranger_limits=config.strangers,
         )
 
@@ -122,6 +126,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         own=own,
         users=users,
         listener_keys=keys,
+        token_keys=token_keys,
     )
 
 

@@ -19,7 +19,7 @@ from quorumlog.security.sasl.mechanism import (
     ClientMechanism,
     LoginError,
 )
-from quorumlog.security.sasl.mechanisms import LoginParts, Tokens, check_mechanisms, mechanisms_of
+from quorumlog.security.sasl.mechanisms import LoginParts, Tokens, mechanisms_of
 from quorumlog.security.sasl.oauth_client import OauthClient
 from quorumlog.security.sasl.plain import PlainCache, PlainClient
 from quorumlog.security.sasl.scram_client import ScramClient
@@ -122,24 +122,3 @@ def test_a_token_that_has_ended_within_the_skew_opens_no_session() -> None:
     session = SaslSession(rules())
     token = signed(claims(sub=NAME, exp=NOW_MS // 1000 - 5))
     assert login(session, OauthClient(Secret(token))) is ErrorCode.SASL_AUTHENTICATION_FAILED
-
-
-REFUSED = [
-    ((), True, "is empty"),
-    (("GSSAPI",), True, "Kerberos is not supported"),
-    (("SCRAM-SHA-512", "scram-sha-256"), True, "'scram-sha-256'"),
-    (("SCRAM-SHA-512", "PLAIN"), False, "SASL_SSL"),
-    (("OAUTHBEARER",), False, "loopback"),
-]
-
-
-@pytest.mark.parametrize(("names", "is_private", "why"), REFUSED)
-def test_what_a_listener_may_not_offer(names: tuple[str, ...], is_private: bool, why: str) -> None:
-    with pytest.raises(ValueError, match=why) as refused:
-        check_mechanisms(names, is_private)
-    assert "sasl.enabled.mechanisms" in str(refused.value)
-
-
-def test_what_a_listener_may_offer() -> None:
-    check_mechanisms(MECHANISMS, is_private=True)
-    check_mechanisms((SCRAM_SHA_512, SCRAM_SHA_256), is_private=False)
