@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quorumlog.security.redact import SECRET_KEYS, is_secret, redacted
 from quorumlog.security.secret import HIDDEN
+from quorumlog_server.config.keys import NODE_KEYS
 
 SHOWN = {"node.id", "listeners", "sasl.enabled.mechanisms", "sasl.oauthbearer.jwks.endpoint.url"}
 CASES = [
@@ -41,3 +42,8 @@ def test_a_secret_stays_hidden_whatever_the_list_says(prefix: str, key: str) -> 
 def test_no_unknown_key_shows_its_value(values: dict[str, str]) -> None:
     told = redacted(values, SHOWN)
     assert list(told) == list(values) and "canary" not in told.values()
+
+
+def test_each_key_of_a_node_that_is_secret_is_one_of_them() -> None:
+    secret = {key.name for key in NODE_KEYS.values() if key.secret}
+    assert len(secret) > 3 and all(map(is_secret, secret))

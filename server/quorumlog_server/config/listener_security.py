@@ -38,7 +38,6 @@ KEYS: Mapping[str, NodeKey] = {**TLS_KEYS, **LOGIN_KEYS}
 SERVED_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER")
 _IN_CLEAR = {"PLAIN": "passwords", "OAUTHBEARER": "tokens"}  # what a mechanism shows to whoever reads the network
 _SOURCE_KEYS = ("sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.allowed.urls")
-_SECRET_ENDS = ("sasl.jaas.config", ".password", ".client.secret", ".passphrase")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _WITHOUT_USE = ("ssl.keystore.location", "ssl.keystore.key", "ssl.client.auth", MECHANISMS)  # unless a listener has it
 
@@ -100,12 +99,6 @@ def listener_key(key: str) -> NodeKey | None:
         return None
     fitting = [name for name in KEYS if key.endswith("." + name)]
     return KEYS[max(fitting, key=len)] if fitting else None
-
-
-def is_secret(key: str) -> bool:
-    """The text of this key is shown to nobody; also of keys that have no effect here."""
-    found = KEYS.get(key) or listener_key(key)
-    return (found is not None and found.secret) or key.endswith(_SECRET_ENDS)
 
 
 def check_listener_keys(values: Mapping[str, str], listeners: Iterable[str]) -> None:
