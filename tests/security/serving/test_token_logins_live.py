@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from authority import Authority
+from aiokafka import AIOKafkaProducer
+from aiokafka.abc import AbstractTokenProvider
+from authority import Authority, client_context
 from confluent_kafka import KafkaError, Producer
 from secured_node import WAIT_S, secured_node
 
@@ -71,6 +74,36 @@ def test_a_token_is_renewed_on_its_connection(secured: Secured) -> None:
         assert writes(producer)
         producer.poll(0.5)
     assert tokens.asked >= 2
+
+
+def test_a_client_that_never_renews_is_cut_and_comes_back(secured: Secured) -> None:
+    """aiokafka does not log in again on its connection."""
+
+    class Provider(AbstractTokenProvider):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.tokens = Tokens(life_s=4)
+
+        async def token(self) -> str:
+            return self.tokens("")[0]
+
+    async def scenario() -> int:
+        provider = Provider()
+        producer = AIOKafkaProducer(
+            bootstrap_servers=secured.address, security_protocol="SASL_SSL", ssl_context=client_context(secured.ca),
+            sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=provider,
+        )  # fmt: skip
+        await producer.start()
+        try:
+            asked, until_s = provider.tokens.asked, time.monotonic() + 15
+            while provider.tokens.asked == asked:  # it asks again only for a new connection
+                assert time.monotonic() < until_s, "a token that has ended is served"
+                await producer.send_and_wait("tokens", b"hello")
+            await producer.send_and_wait("tokens", b"hello")
+            return provider.tokens.asked - asked
+        finally:
+            await producer.stop()
+
+    assert asyncio.run(scenario()) >= 1
 
 
 @pytest.mark.parametrize(
