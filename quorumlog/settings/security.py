@@ -7,8 +7,9 @@ where that wins. What a listener's TLS makes of its keys is in `quorumlog.securi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from quorumlog.settings.config_key import MAX_LONG
 from quorumlog.settings.key import NodeKey, flag, maybe, names, number, parse_list, setting, text, word
 from quorumlog.settings.types import MAX_INT
 
@@ -77,11 +78,63 @@ class ListenerTlsSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSettings:
+    """Which bearer tokens log in by OAUTHBEARER."""
+
+    jwks_url: str | None = setting(
+        maybe(
+            "sasl.oauthbearer.jwks.endpoint.url",
+            text,
+            "Where the keys that sign tokens are: https://... or file:///PATH. It must be in "
+            "sasl.oauthbearer.allowed.urls.",
+        )
+    )
+    allowed_urls: tuple[str, ...] = setting(
+        names(
+            "sasl.oauthbearer.allowed.urls",
+            "",
+            "The URLs from which keys may come, to the letter. In Kafka a property of the Java process.",
+        )
+    )
+    issuer: str | None = setting(
+        maybe("sasl.oauthbearer.expected.issuer", text, "The `iss` that a token must have; OAUTHBEARER needs it.")
+    )
+    audiences: tuple[str, ...] = setting(
+        names(
+            "sasl.oauthbearer.expected.audience",
+            "",
+            "Of these a token must have one in its `aud`; OAUTHBEARER needs it.",
+        )
+    )
+    subject_claim: str = setting(
+        word("sasl.oauthbearer.sub.claim.name", "sub", "The claim of a token that names the user.")
+    )
+    skew_s: int = setting(
+        number(
+            "sasl.oauthbearer.clock.skew.seconds",
+            30,
+            0,
+            "A token may have been issued so much later by this machine's clock.",
+            3_600,
+        )
+    )
+    refresh_ms: int = setting(
+        number(
+            "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+            3_600_000,
+            1_000,
+            "The keys that sign tokens are fetched again after this long.",
+            MAX_LONG,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LoginSettings:
     """How clients log in at a listener with SASL. Times in ms, sizes in bytes."""
 
     mechanisms: tuple[str, ...] = setting(
-        names(MECHANISMS, "SCRAM-SHA-512", "Mechanisms of logins: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN.")
+        names(MECHANISMS, "SCRAM-SHA-512", "Mechanisms of logins: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN, OAUTHBEARER.")
     )
     max_reauth_ms: int = setting(
         number(
@@ -113,6 +166,7 @@ class LoginSettings:
             600_000,
         )
     )
+    tokens: TokenSettings = field(default_factory=TokenSettings)
 
 
 OF_LISTENER = (ListenerTlsSettings, LoginSettings)

@@ -36,6 +36,8 @@ class BadJwks(Exception):
 def check_source(url: str, allowed: Sequence[str], key: str, allowed_key: str) -> None:
     """Raises ValueError with a sentence that names the settings. key: the setting of this URL, allowed_key: that of the
     list."""
+    if not url:
+        raise ValueError(f"OAUTHBEARER needs {key}: set it to the address of the keys that sign your tokens")
     parts = urlsplit(url)
     if parts.scheme not in ("https", "file"):
         raise ValueError(f"{key} must begin with https:// or file:///; {parts.scheme or 'nothing'} is not safe")
@@ -105,6 +107,9 @@ def _imported(public: dict[str, Any]) -> Key | None:
         kind = OKPKey
     else:
         return None
+    modulus = public.get("n")
+    if kind is RSAKey and not (isinstance(modulus, str) and len(modulus) * 6 >= MIN_RSA_BITS):
+        return None  # joserfc would warn of it, and go on
     try:
         key: Key = kind.import_key(public)
         numbers: Any = key.public_key  # made here, where they may turn out to be no key

@@ -18,7 +18,7 @@ from quorumlog.ids import NodeId
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
 from quorumlog.security.protocol import SecurityProtocol
-from quorumlog.security.secret import HIDDEN
+from quorumlog.security.redact import redacted
 from quorumlog.settings.broker import BrokerSettings
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.config_key import parse_text
@@ -44,7 +44,7 @@ from quorumlog_server.config.directory_paths import anchored, check_only_in_file
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of
 from quorumlog_server.config.group_keys import group_config
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
-from quorumlog_server.config.listener_security import ListenerSecurity, is_secret, protocols, securities, warnings_of
+from quorumlog_server.config.listener_security import ListenerSecurity, protocols, securities, warnings_of
 from quorumlog_server.config.listeners import (
     GRPC,
     MovedVoter,
@@ -171,7 +171,7 @@ def shown(config: NodeConfig) -> dict[str, Any]:
         elif hasattr(part, "__dataclass_fields__"):
             found |= _shown_keys(config, type(part))
         elif name == "given":
-            found[name] = {key: HIDDEN if is_secret(key) else text for key, text in value.items()}
+            found[name] = redacted(value, all_keys())
         elif name not in ("values", "listener_security"):
             found[name] = value
     return found | _shown_keys(config, RaftConfig)

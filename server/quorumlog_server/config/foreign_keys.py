@@ -47,7 +47,7 @@ _OPENSSL = (
 )
 _NODES = "Nodes prove themselves to each other by the cluster's secret, and not by SASL."
 _KERBEROS = "Kerberos is not supported."
-_TOKENS = "OAUTHBEARER is not served yet."
+_TOKENS = "A broker gets no tokens; keys that check them are named above."
 _USERS = "Users are in the metadata of the cluster, and not in files of nodes; `quorumlog user create` makes one."
 _OPENED = "A listener opens when the node's metadata has caught up."
 _METRICS = "Metrics are served at metrics.port, without reporters and windows."

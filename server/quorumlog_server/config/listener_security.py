@@ -21,20 +21,23 @@ from quorumlog.settings.security import (
     AnonymousSettings,
     ListenerTlsSettings,
     LoginSettings,
+    TokenSettings,
     with_listener,
 )
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.config.values import read_value
 
 if TYPE_CHECKING:
+    from quorumlog.security.sasl.token import TokenRules
     from quorumlog.security.tls.settings import ServerTls
 
 PROTOCOL_MAP = "listener.security.protocol.map"
 TLS_KEYS: Mapping[str, NodeKey] = {key.name: key for key in keys_of(ListenerTlsSettings)}
 LOGIN_KEYS: Mapping[str, NodeKey] = {key.name: key for key in keys_of(LoginSettings)}
 KEYS: Mapping[str, NodeKey] = {**TLS_KEYS, **LOGIN_KEYS}
-SERVED_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN")
-_SECRET_ENDS = ("sasl.jaas.config", ".password", ".client.secret", ".passphrase")
+SERVED_MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "OAUTHBEARER")
+_IN_CLEAR = {"PLAIN": "passwords", "OAUTHBEARER": "tokens"}  # what a mechanism shows to whoever reads the network
+_SOURCE_KEYS = ("sasl.oauthbearer.jwks.endpoint.url", "sasl.oauthbearer.allowed.urls")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _WITHOUT_USE = ("ssl.keystore.location", "ssl.keystore.key", "ssl.client.auth", MECHANISMS)  # unless a listener has it
 
@@ -51,6 +54,12 @@ class ListenerSecurity:
     def authenticates(self) -> bool:
         """Nobody is served without having shown who it is."""
         return self.logins is not None or (self.tls is not None and self.tls.client_auth.value == "required")
+
+    @property
+    def tokens(self) -> TokenSettings | None:
+        """None: nobody logs in by a token here."""
+        logins = self.logins
+        return logins.tokens if logins is not None and "OAUTHBEARER" in logins.mechanisms else None
 
 
 # --- protocols
@@ -90,12 +99,6 @@ def listener_key(key: str) -> NodeKey | None:
         return None
     fitting = [name for name in KEYS if key.endswith("." + name)]
     return KEYS[max(fitting, key=len)] if fitting else None
-
-
-def is_secret(key: str) -> bool:
-    """The text of this key is shown to nobody; also of keys that have no effect here."""
-    found = KEYS.get(key) or listener_key(key)
-    return (found is not None and found.secret) or key.endswith(_SECRET_ENDS)
 
 
 def check_listener_keys(values: Mapping[str, str], listeners: Iterable[str]) -> None:
@@ -196,11 +199,39 @@ def _check_logins(listener: Listener, logins: LoginSettings, given: Mapping[str,
             raise ConfigError(f"{key}: GSSAPI: Kerberos is not supported; write SCRAM-SHA-512")
         if mechanism not in SERVED_MECHANISMS:
             raise ConfigError(f"{key}: {mechanism[:40]!r} is not served; there are {', '.join(SERVED_MECHANISMS)}")
-    if "PLAIN" in logins.mechanisms and not listener.security.tls and listener.address.host not in LOOPBACK:
-        raise ConfigError(
-            f"{key}: PLAIN shows passwords to whoever reads the network, and {listener.name} at {listener.address} has "
-            f"no TLS: write {PROTOCOL_MAP}={listener.name}:SASL_SSL, or SCRAM-SHA-512 instead of PLAIN"
-        )
+    for mechanism, shown in _IN_CLEAR.items():
+        if mechanism in logins.mechanisms and not listener.security.tls and listener.address.host not in LOOPBACK:
+            raise ConfigError(
+                f"{key}: {mechanism} shows {shown} to whoever reads the network, and {listener.name} at "
+                f"{listener.address} has no TLS: write {PROTOCOL_MAP}={listener.name}:SASL_SSL, or SCRAM-SHA-512 "
+                f"instead of {mechanism}"
+            )
+    if "OAUTHBEARER" in logins.mechanisms:
+        _check_tokens(listener, logins.tokens)
+
+
+def _check_tokens(listener: Listener, tokens: TokenSettings) -> None:
+    from quorumlog.security.sasl.jwks import check_source
+    from quorumlog.security.sasl.token import check_installed
+
+    try:
+        check_installed()
+        rules_of(tokens)
+        check_source(tokens.jwks_url or "", tokens.allowed_urls, *_SOURCE_KEYS)
+    except ValueError as error:
+        raise ConfigError(f"{listener.name}: {error}") from None
+
+
+def rules_of(tokens: TokenSettings) -> TokenRules:
+    """Raises ValueError."""
+    from quorumlog.security.sasl.token import TokenRules
+
+    return TokenRules(
+        issuer=tokens.issuer or "",
+        audiences=tokens.audiences,
+        subject_claim=tokens.subject_claim,
+        skew_ms=tokens.skew_s * 1000,
+    )
 
 
 def _check_use(values: Mapping[str, str], listeners: Sequence[Listener], where: str) -> None:

@@ -16,6 +16,7 @@ from quorumlog_broker.cleaning.runner import Runner
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.own_notice import OwnNotice
+from quorumlog_server.edge.token_keys import TokenKeys
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.writer.worker import Worker
 from quorumlog_storage.writer.writer import DirectoryWriter
@@ -32,7 +33,7 @@ class Edges:
     features: what the transport announces in ApiVersions; the node sets what it reads.
     own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
     users: whom the transport asks for who logs in; the node sets what it finds.
-    listener_keys: the certificates of listeners with TLS.
+    listener_keys: the certificates of listeners with TLS. token_keys: those that sign the tokens of clients.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
@@ -51,3 +52,4 @@ class Edges:
     own: OwnNotice = field(default_factory=OwnNotice)
     users: KnownUsers = field(default_factory=KnownUsers)
     listener_keys: ListenerKeys = field(default_factory=ListenerKeys)
+    token_keys: TokenKeys = field(default_factory=TokenKeys)

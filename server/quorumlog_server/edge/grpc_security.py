@@ -11,6 +11,7 @@ from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.protections import by_message
+from quorumlog_server.edge.token_keys import TokenKeys
 
 if TYPE_CHECKING:
     from quorumlog.rpc.grpc.server_security import ServerSecurity
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
 
 
 def grpc_listeners(
-    config: NodeConfig, identity: Identity, keys: ListenerKeys, users: KnownUsers, unix_ms: Callable[[], int]
+    config: NodeConfig,
+    identity: Identity,
+    keys: ListenerKeys,
+    token_keys: TokenKeys,
+    users: KnownUsers,
+    unix_ms: Callable[[], int],
 ) -> dict[str, ServerSecurity]:
     """Of the listeners of gRPC with TLS, by their names."""
     found: dict[str, ServerSecurity] = {}
@@ -33,7 +39,8 @@ def grpc_listeners(
 
         logins = None
         if security.logins is not None:
-            mechanisms = by_message(security.logins, identity, users)
+            tokens = token_keys.by_listener.get(listener.name)
+            mechanisms = by_message(security.logins, identity, users, tokens)
             logins = Logins(mechanisms, unix_ms, security.logins.failed_delay_ms, is_open=users.caught_up.is_set)
         found[listener.name] = ServerSecurity(
             tls=security.tls, material=_newest(keys.by_listener[listener.name]), unix_ms=unix_ms, logins=logins

@@ -8,7 +8,6 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from quorumlog.proof.node_certificate import IsDenied
@@ -20,9 +19,11 @@ from quorumlog_server.config.config import NodeConfig
 from quorumlog_server.config.listener_security import ListenerSecurity
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys
+from quorumlog_server.edge.token_keys import TokenKeys
 
 if TYPE_CHECKING:
     from quorumlog.security.sasl.mechanism import ServerMechanism
+    from quorumlog.security.sasl.mechanisms import LoginParts, Tokens
     from quorumlog.security.sasl.session import SessionRules
     from quorumlog.settings.security import LoginSettings
 
@@ -36,6 +37,7 @@ def protections(
     config: NodeConfig,
     identity: Identity,
     keys: ListenerKeys,
+    token_keys: TokenKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
     is_denied: IsDenied,
@@ -46,7 +48,9 @@ def protections(
     for listener in config.listeners:
         security = config.listener_security[listener.name]
         if listener.lane and (security.tls is not None or security.logins is not None):
-            made = _protection(listener, security, identity, keys, users, unix_ms, threads)
+            tokens = token_keys.by_listener.get(listener.name)
+            sasl = None if security.logins is None else _rules(security.logins, identity, users, tokens)
+            made = _protection(listener, security, sasl, keys, users, unix_ms, threads)
             of_nodes = replace(made, node_auth=config.nodes.auth, is_denied=is_denied)
             found[listener.name] = of_nodes if listener.internal else made
     return found
@@ -67,7 +71,7 @@ class _Threads:
 def _protection(
     listener: Listener,
     security: ListenerSecurity,
-    identity: Identity,
+    sasl: SessionRules | None,
     keys: ListenerKeys,
     users: KnownUsers,
     unix_ms: Callable[[], int],
@@ -81,7 +85,7 @@ def _protection(
         context=None if certificates is None else lambda: certificates.generation.context,
         principal_of=_principal_of(security),
         ends_ms_of=_ends_ms,
-        sasl=None if logins is None else _rules(logins, identity, users),
+        sasl=sasl,
         timeout_ms=security.timeout_ms,
         max_receive_bytes=MAX_RECEIVE_BYTES if logins is None else logins.max_receive_bytes,
         may_open=None if logins is None else users.caught_up.wait,
@@ -118,45 +122,39 @@ def _ends_ms(der: bytes) -> int:
     return read_not_after_ms(der)
 
 
-def by_message(logins: LoginSettings, identity: Identity, users: KnownUsers) -> Mapping[str, MakeMechanism]:
+def by_message(
+    logins: LoginSettings, identity: Identity, users: KnownUsers, tokens: Tokens | None
+) -> Mapping[str, MakeMechanism]:
     """What a client of gRPC logs in by: one message. PLAIN is there with whatever mechanism passwords have: it goes by
     TLS, and is judged against the same credentials."""
     from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN
+    from quorumlog.security.sasl.mechanisms import mechanisms_of
 
-    of_mechanism = _mechanisms(users, _unknown(identity))
     wanted = {PLAIN if name.startswith(("PLAIN", "SCRAM")) else name for name in logins.mechanisms}
-    return {name: of_mechanism[name] for name in (PLAIN, OAUTHBEARER) if name in wanted}
+    names = [name for name in (PLAIN, OAUTHBEARER) if name in wanted]
+    return mechanisms_of(names, _parts(identity, users, tokens))
 
 
-def _unknown(identity: Identity) -> bytes:
-    """The key of the salts of names that nobody has."""
-    return hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256")
+def _parts(identity: Identity, users: KnownUsers, tokens: Tokens | None) -> LoginParts:
+    """The key of the salts of names that nobody has is the same on all nodes, so that they tell nothing."""
+    from quorumlog.security.sasl.mechanisms import LoginParts
+    from quorumlog.security.sasl.plain import PlainCache
 
-
-def _rules(logins: LoginSettings, identity: Identity, users: KnownUsers) -> SessionRules:
-    from quorumlog.security.sasl.session import SessionRules
-
-    of_mechanism = _mechanisms(users, _unknown(identity))
-    return SessionRules(
-        mechanisms={name: of_mechanism[name] for name in logins.mechanisms},
-        max_reauth_ms=logins.max_reauth_ms,
-        failed_delay_ms=logins.failed_delay_ms,
+    return LoginParts(
+        credentials=users,
+        secure_bytes=os.urandom,
+        fake_key=hmac.digest(identity.secret, _UNKNOWN + identity.cluster_id.encode(), "sha256"),
+        plain_cache=PlainCache(os.urandom(32)),
+        tokens=tokens,
     )
 
 
-def _mechanisms(users: KnownUsers, unknown: bytes) -> Mapping[str, Callable[[], ServerMechanism]]:
-    """unknown: the key of the salts of names that nobody has; the same on all nodes, so that they tell nothing."""
-    from quorumlog.security.sasl.mechanism import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512
-    from quorumlog.security.sasl.plain import PlainCache, PlainServer
-    from quorumlog.security.sasl.scram_server import NONCE_RANDOM_BYTES, ScramServer, new_nonce
+def _rules(logins: LoginSettings, identity: Identity, users: KnownUsers, tokens: Tokens | None) -> SessionRules:
+    from quorumlog.security.sasl.mechanisms import mechanisms_of
+    from quorumlog.security.sasl.session import SessionRules
 
-    cache = PlainCache(os.urandom(32))
-
-    def scram(mechanism: str) -> ServerMechanism:
-        return ScramServer(mechanism, users, new_nonce(os.urandom(NONCE_RANDOM_BYTES)), unknown)
-
-    return {
-        SCRAM_SHA_512: partial(scram, SCRAM_SHA_512),
-        SCRAM_SHA_256: partial(scram, SCRAM_SHA_256),
-        PLAIN: lambda: PlainServer(users, cache, unknown),
-    }
+    return SessionRules(
+        mechanisms=mechanisms_of(logins.mechanisms, _parts(identity, users, tokens)),
+        max_reauth_ms=logins.max_reauth_ms,
+        failed_delay_ms=logins.failed_delay_ms,
+    )

@@ -36,6 +36,7 @@ from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
+from quorumlog_server.edge.token_keys import read_token_keys
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
 from quorumlog_storage.edge.watched_disk import WatchedDisk
@@ -85,6 +86,9 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         clock.wall_ms,
         config.nodes.denied,
     )
+    token_keys = read_token_keys(
+        {name: one.tokens for name, one in config.listener_security.items() if one.tokens is not None}, clock.wall_ms
+    )
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
@@ -99,7 +103,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
                 on_crash=fail_stop,
                 options=options,
                 health=health,
-                server_security=grpc_listeners(config, identity, keys, users, clock.wall_ms),
+                server_security=grpc_listeners(config, identity, keys, token_keys, users, clock.wall_ms),
                 nodes=nodes,
             ),
             nodes=nodes,
@@ -109,7 +113,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
-            protections=protections(config, identity, keys, users, clock.wall_ms, keys.is_denied),
+            protections=protections(config, identity, keys, token_keys, users, clock.wall_ms, keys.is_denied),
             stranger_limits=config.strangers,
         )
 
@@ -134,6 +138,7 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         own=own,
         users=users,
         listener_keys=keys,
+        token_keys=token_keys,
     )
 
 

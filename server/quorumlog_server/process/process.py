@@ -116,6 +116,7 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     started(is_large=freezer.has_frozen)
     nursery.start(watchdog.run(), "loop watchdog")
     edges.listener_keys.keep_fresh(nursery)
+    edges.token_keys.keep_fresh(nursery)
     nursery.start(_tell_when_ready(node), "ready line")
     reason = await _until_stopped(stop, node)
     _log.info("stopping: %s", reason)

@@ -12,11 +12,13 @@ from quorumlog.rpc.transport import Identity
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.settings.types import PASSWORD
 from quorumlog_server.config.config import NodeConfig, from_values, load, shown
+from quorumlog_server.config.listener_security import rules_of
 from quorumlog_server.config.parts import described
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.edge.known_users import KnownUsers
 from quorumlog_server.edge.listener_keys import ListenerKeys, read_keys
 from quorumlog_server.edge.protections import protections
+from quorumlog_server.edge.token_keys import TokenKeys, read_token_keys
 
 PLAIN_ONE = "CLIENT://127.0.0.1:9092,INTERNAL://127.0.0.1:9093"
 TWO = "CLIENT://127.0.0.1:9092,SECURE://127.0.0.1:9096,INTERNAL://127.0.0.1:9093"
@@ -95,6 +97,12 @@ def test_paths_begin_at_the_folder_of_the_file_where_it_says_so() -> None:
     assert (tls.keystore_location, tls.truststore_location) == ("/etc/quorumlog/node.pem", "/etc/quorumlog/ca.pem")
 
 
+JWKS = "sasl.oauthbearer.jwks.endpoint.url"
+TOKENS = {
+    **SASL_SSL, "sasl.enabled.mechanisms": "OAUTHBEARER", JWKS: "file:///a",
+    "sasl.oauthbearer.allowed.urls": "https://b/keys,file:///a", "sasl.oauthbearer.expected.issuer": "https://issuer.test",
+    "sasl.oauthbearer.expected.audience": "quorumlog",
+}  # fmt: skip
 REFUSED = [
     ("a protocol", {MAP: "CLIENT:TLS"}, "CLIENT:TLS: write one of PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL"),
     ("a listener that is not there", {MAP: "CLEINT:SSL", KEYSTORE: "/a"}, "CLEINT:SSL: no listener has this name"),
@@ -161,6 +169,22 @@ REFUSED = [
         },
         "PLAIN shows passwords to whoever reads the network",
     ),
+    (
+        "tokens in clear",
+        {
+            **TOKENS,
+            "listeners": "CLIENT://0.0.0.0:9092,INTERNAL://127.0.0.1:9093",
+            "advertised.listeners": "CLIENT://a:9092",
+            MAP: "CLIENT:SASL_PLAINTEXT",
+        },
+        "OAUTHBEARER shows tokens to whoever reads the network",
+    ),
+    ("tokens of anybody", {**TOKENS, "sasl.oauthbearer.expected.issuer": ""}, "CLIENT: OAUTHBEARER needs sasl.oauth"),
+    ("tokens for anything", {**TOKENS, "sasl.oauthbearer.expected.audience": ""}, "sasl.oauthbearer.expected.audience"),
+    ("no keys", {**TOKENS, JWKS: ""}, f"OAUTHBEARER needs {JWKS}"),
+    ("keys over http", {**TOKENS, JWKS: "http://a/keys"}, "http is not safe"),
+    ("keys that are not listed", {**TOKENS, JWKS: "file:///etc/other"}, "is not in sasl.oauthbearer.allowed.urls: add"),
+    ("keys of another file", {**TOKENS, "listener.name.client." + JWKS: "file:///b"}, "is not in sasl.oauthbearer"),
     ("nodes by SASL", {**SASL_SSL, MAP: "CLIENT:SASL_SSL,INTERNAL:SASL_SSL"}, "nodes prove themselves"),
 ]
 
@@ -237,7 +261,7 @@ def test_a_protection_has_what_the_file_says(tmp_path: Path) -> None:
     identity = Identity(cluster_id="c", node_id=1, incarnation_id=b"i" * 16, secret=b"s" * 32)
     keys = read_keys({name: one.tls for name, one in node.listener_security.items() if one.tls}, wall_ms)
     users = KnownUsers()
-    found = protections(node, identity, keys, users, wall_ms)
+    found = protections(node, identity, keys, TokenKeys(), users, wall_ms)
     assert sorted(found) == ["CLIENT", "SECURE"]
     client, secure = found["CLIENT"], found["SECURE"]
     assert client.sasl is not None and list(client.sasl.mechanisms) == ["PLAIN", "SCRAM-SHA-256"]
@@ -245,5 +269,26 @@ def test_a_protection_has_what_the_file_says(tmp_path: Path) -> None:
     assert client.principal_of is None, "the name of the login counts"
     assert secure.sasl is None and secure.principal_of is not None and secure.may_open is None
     assert client.context is not None and client.context() is not (secure.context and secure.context())
-    plain = protections(config(), identity, ListenerKeys(), users, wall_ms)
+    plain = protections(config(), identity, ListenerKeys(), TokenKeys(), users, wall_ms)
     assert plain == {}
+
+
+def test_what_a_file_says_of_tokens() -> None:
+    more = {"sasl.oauthbearer.sub.claim.name": "azp", "sasl.oauthbearer.clock.skew.seconds": "5"}
+    tokens = config(TOKENS, more).listener_security["CLIENT"].tokens
+    assert tokens is not None and tokens.audiences == ("quorumlog",) and tokens.jwks_url == "file:///a"
+    rules = rules_of(tokens)
+    assert (rules.issuer, rules.subject_claim, rules.skew_ms) == ("https://issuer.test", "azp", 5_000)
+    assert config(SASL_SSL).listener_security["CLIENT"].tokens is None
+
+
+@pytest.mark.parametrize("content", [None, b"{}"], ids=["no file", "no keys in it"])
+def test_without_keys_of_tokens_a_node_does_not_start(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "keys.json"
+    if content is not None:
+        file.write_bytes(content)
+    url = f"file://{file}"
+    tokens = config(TOKENS, {JWKS: url, "sasl.oauthbearer.allowed.urls": url}).listener_security["CLIENT"].tokens
+    assert tokens is not None
+    with pytest.raises(ConfigError, match="CLIENT: the keys that sign tokens cannot be had from file:///"):
+        read_token_keys({"CLIENT": tokens}, wall_ms)
