@@ -54,7 +54,9 @@ class CommonOptions(SecurityOptions):
         _one_of("transport", self.transport, TRANSPORTS)
         self.check_security()
         if self.transport == "grpc" and self.security_protocol.upper() != "PLAINTEXT":
-            raise ConfigError("transport=grpc has no TLS and no login yet: remove it, or set security_protocol=PLAINTEXT")
+            raise ConfigError(
+                "transport=grpc has no TLS and no login yet: remove it, or set security_protocol=PLAINTEXT"
+            )
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, int) and not isinstance(value, bool) and field.name != "acks" and value < 0:

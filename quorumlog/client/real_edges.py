@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.security.secured import security_of
+from quorumlog.client.options import CommonOptions, parse_options
+from quorumlog.client.security.secured import caller_security, is_of_security
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.transport import Transport
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
@@ -46,6 +47,14 @@ def make_transport(kind: str = "auto", security: CallerSecurity = PLAIN_TEXT) ->
     return RoutingTransport(identity=None, by_lane=by_lane, security=security)
 
 
+def security_of(given: Mapping[str, Any]) -> CallerSecurity:
+    """Of a client's options, under any of their names. Raises ConfigError, also for files that cannot be used."""
+    names = [name for name in given if is_of_security(name)]
+    if not names:
+        return PLAIN_TEXT
+    return caller_security(parse_options(CommonOptions, {name: given[name] for name in names}, {}))
+
+
 def make_rng() -> random.Random:
     return random.Random(int.from_bytes(os.urandom(8), "big"))
 
@@ -63,8 +72,10 @@ def on_real_edges(
     given = {**(config or {}), **options}
     kind, security = given.get("transport", "auto"), security_of(given)
     if connect is not None and security is not PLAIN_TEXT:
-        raise ConfigError("connections that are kept for later readers have no TLS and no login yet: set "
-                          "security_protocol=PLAINTEXT, or do not keep them")
+        raise ConfigError(
+            "connections that are kept for later readers have no TLS and no login yet: set "
+            "security_protocol=PLAINTEXT, or do not keep them"
+        )
     transport = make_transport(kind, security) if connect is None else connect(kind)
     return make(transport, given, clock=SystemClock(), rng=make_rng())
 

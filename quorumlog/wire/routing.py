@@ -215,7 +215,9 @@ class RoutingConnection:
             return self._lane.call(request, timeout_ms)
         if self._grpc_address is None:
             if self._only_lane:
-                text = f"{type(request).__name__} is not carried by Kafka's protocol, and gRPC has no TLS and no login yet"
+                text = (
+                    f"{type(request).__name__} is not carried by Kafka's protocol, and gRPC has no TLS and no login yet"
+                )
                 return _failed(NotServed(f"{self.address}: {text}"))
             text = (
                 f"{self.address} serves {type(request).__name__} neither by the lane nor by gRPC: its node needs a "

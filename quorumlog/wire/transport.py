@@ -50,8 +50,8 @@ class WireTransport:
         connection_limits: ConnectionLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
     ) -> None:
-        """security: of a client. turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
-        connection_limits: of all listeners; None: that of `limits`."""
+        """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
+        connection_limits: of all listeners; None: that of `limits`. security: of a client."""
         self._connection_limits = connection_limits
         self._features = features
         self._turn = turn or Turn()

@@ -17,7 +17,11 @@ READ = [
     ("single quotes", f"{PLAIN} required password='a\"b';", {"password": 'a"b'}),
     ("escapes", rf'{PLAIN} required password="a\"b\\c\td\101\7";', {"password": 'a"b\\c\tdA\x07'}),
     ("octal ends", rf'{PLAIN} required password="\4567\18";', {"password": "\u00256" + "7\x018"}),
-    ("lines and comments", f"{PLAIN} required // a\n /* b */ username=\"u\"\n password = p ;\n", {"username": "u", "password": "p"}),
+    (
+        "lines and comments",
+        f'{PLAIN} required // a\n /* b */ username="u"\n password = p ;\n',
+        {"username": "u", "password": "p"},
+    ),
     ("quoted key", f'{PLAIN} required "user_ops,eu=1"="p";', {"user_ops,eu=1": "p"}),
     ("slash in quotes", f'{PLAIN} required password="a/b//c";', {"password": "a/b//c"}),
     ("nothing", f"{PLAIN} Required;", {}),

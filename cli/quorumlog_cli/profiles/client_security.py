@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -104,14 +105,20 @@ def _secret(name: str, value: object) -> str:
     if source is None:
         return str(value)
     kind, place = source
-    readers: dict[str, Callable[[str, str], str]] = {"env": _of_environment, "file": _of_secret_file, "keyring": _of_keyring}
+    readers: dict[str, Callable[[str, str], str]] = {
+        "env": _of_environment,
+        "file": _of_secret_file,
+        "keyring": _of_keyring,
+    }
     return readers[kind](name, place)
 
 
 def _of_environment(name: str, variable: str) -> str:
     value = os.environ.get(variable)
     if not value:
-        raise CliError(Exit.USAGE, f"{name}=env:{variable}: there is no variable {variable}; set it, or name another one")
+        raise CliError(
+            Exit.USAGE, f"{name}=env:{variable}: there is no variable {variable}; set it, or name another one"
+        )
     return value
 
 
@@ -123,16 +130,20 @@ def _of_secret_file(name: str, place: str) -> str:
         text = data.decode().removesuffix("\n").removesuffix("\r")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise CliError(Exit.USAGE, f"{name}=file:{place}: it cannot be read ({why}); check the path and the rights") from None
+        raise CliError(
+            Exit.USAGE, f"{name}=file:{place}: it cannot be read ({why}); check the path and the rights"
+        ) from None
     if not text or len(data) > MAX_SECRET_BYTES:
-        raise CliError(Exit.USAGE, f"{name}=file:{place}: it has no secret of 1 to {MAX_SECRET_BYTES} bytes; check the path")
+        raise CliError(
+            Exit.USAGE, f"{name}=file:{place}: it has no secret of 1 to {MAX_SECRET_BYTES} bytes; check the path"
+        )
     return text
 
 
 def _of_keyring(name: str, place: str) -> str:
     service, _, user = place.rpartition("/")
     try:
-        import keyring
+        keyring: Any = import_module("keyring")
     except ImportError:
         text = f"{name}=keyring:{place}: the package keyring is not installed; install it, or use env: or file:"
         raise CliError(Exit.PRECONDITION, text) from None

@@ -105,7 +105,12 @@ class SecurityOptions:
     def _is_set(self, prefix: str) -> str:
         """The first option of this prefix that differs from its default; "" if there is none."""
         return next(
-            (one.name for one in fields(self) if one.name.startswith(prefix) and getattr(self, one.name) != one.default), ""
+            (
+                one.name
+                for one in fields(self)
+                if one.name.startswith(prefix) and getattr(self, one.name) != one.default
+            ),
+            "",
         )
 
     def _check_tls(self) -> None:
@@ -135,12 +140,14 @@ class SecurityOptions:
             raise ConfigError("sasl_mechanism=GSSAPI (Kerberos) is not built: use SCRAM-SHA-512, PLAIN or OAUTHBEARER")
         if not mechanism:
             raise ConfigError(
-                f"security_protocol={self.protocol.value} needs sasl_mechanism: set it to one of {', '.join(MECHANISMS)}"
+                f"security_protocol={self.protocol.value} needs sasl_mechanism: set it to {', '.join(MECHANISMS)}"
             )
         if mechanism not in MECHANISMS:
             raise ConfigError(f"sasl_mechanism must be one of {', '.join(MECHANISMS)}: {mechanism!r}")
         if jaas is not None and jaas.kind != mechanism.partition("-SHA-")[0]:
-            raise ConfigError(f"sasl_jaas_config is for {jaas.kind}, but sasl_mechanism is {mechanism}: change one of both")
+            raise ConfigError(
+                f"sasl_jaas_config is for {jaas.kind}, but sasl_mechanism is {mechanism}: change one of both"
+            )
         if jaas is not None and (self.sasl_username or self.sasl_password):
             raise ConfigError("sasl_jaas_config is set beside sasl_username or sasl_password: remove one of both")
         if mechanism == "OAUTHBEARER":
@@ -182,8 +189,8 @@ class SecurityOptions:
             for name, value in (("client_id", client_id), ("client_secret", secret)):
                 if not value:
                     raise ConfigError(
-                        f"a token of {scheme} needs sasl_oauthbearer_client_credentials_{name}: set it (or clientId and "
-                        "clientSecret in sasl_jaas_config)"
+                        f"a token of {scheme} needs sasl_oauthbearer_client_credentials_{name}: set it, or clientId "
+                        "and clientSecret in sasl_jaas_config"
                     )
 
     @property
@@ -197,6 +204,7 @@ class SecurityOptions:
 TLS_NAMES = tuple(
     one.name for one in fields(SecurityOptions) if one.name.startswith("ssl_") and one.name != "ssl_key_location"
 )
+NAMES = frozenset(one.name for one in fields(SecurityOptions))
 SECRET_NAMES = frozenset(one.name for one in fields(SecurityOptions) if not one.repr)
 
 

@@ -47,7 +47,9 @@ def sentence(address: Address, security: CallerSecurity, error: Exception | None
             "trusts the authority that issued it"
         )
     if any(word in reason for word in _NO_TLS):
-        return f"{address} does not speak TLS: set security_protocol to PLAINTEXT or SASL_PLAINTEXT, or use another port"
+        return (
+            f"{address} does not speak TLS: set security_protocol to PLAINTEXT or SASL_PLAINTEXT, or use another port"
+        )
     if reason and not is_early_end(error or Exception()):
         return f"TLS with {address} failed ({reason}): check ssl_enabled_protocols and ssl_cipher_suites"
     return (

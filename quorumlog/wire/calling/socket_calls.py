@@ -10,7 +10,6 @@ socket before that time is over (KIP-368), also while there are no calls; calls 
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,8 +19,8 @@ from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.proof.scram_client import NotProven, ScramClient
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
-from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity, CredentialsUnavailable, Login
+from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.calls import expects_answer, failure
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import (
@@ -238,7 +237,9 @@ class SocketCalls(asyncio.BufferedProtocol):
         address, text = self._caller.address, str(error)
         if not self.is_lane and self._caller.security.tls is None and "a TLS alert" in text:
             wanted = "SSL or SASL_SSL" if self._caller.security.login is None else "SASL_SSL"
-            self._deny(NotAuthenticated(f"{address} speaks TLS, and this client does not: set security_protocol={wanted}"))
+            self._deny(
+                NotAuthenticated(f"{address} speaks TLS, and this client does not: set security_protocol={wanted}")
+            )
         elif not self.is_lane and self._caller.is_secure:
             self._deny(NotAuthenticated(f"{address} does not speak Kafka's protocol: {text}: is it a broker?"))
         else:

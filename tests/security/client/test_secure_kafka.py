@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +12,15 @@ from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
 from quorumlog.security.jaas import show_jaas
 from quorumlog.testing.waiting import wait_until
-from tests.security.client.secure_kafka import ODD_PASSWORD, ODD_USER, PASSWORD, REAUTH_MS, USER, SecureKafka, secure_kafka
+from tests.security.client.secure_kafka import (
+    ODD_PASSWORD,
+    ODD_USER,
+    PASSWORD,
+    REAUTH_MS,
+    USER,
+    SecureKafka,
+    secure_kafka,
+)
 
 LIMIT_S = 10.0
 
@@ -43,7 +50,12 @@ def options(kafka: SecureKafka, listener: str, given: dict[str, Any]) -> dict[st
     """With the truststore where the listener speaks TLS."""
     tls = listener in ("TLS", "MUTUAL", "SECURE", "SHORT", "WRONGHOST")
     sasl = listener in ("LOGIN", "SECURE", "SHORT")
-    names = {(True, True): "SASL_SSL", (True, False): "SSL", (False, True): "SASL_PLAINTEXT", (False, False): "PLAINTEXT"}
+    names = {
+        (True, True): "SASL_SSL",
+        (True, False): "SSL",
+        (False, True): "SASL_PLAINTEXT",
+        (False, False): "PLAINTEXT",
+    }
     trust = {"ssl_truststore_location": str(kafka.ca)} if tls else {}
     return {"security_protocol": names[tls, sasl], **trust, **given}
 
@@ -174,7 +186,9 @@ def test_producer_and_consumer_hear_of_a_refusal(kafka: SecureKafka) -> None:
     assert time.monotonic() - began_s < 2 * LIMIT_S
 
 
-@pytest.mark.parametrize("given", [password("SCRAM-SHA-256"), password("PLAIN"), TOKEN], ids=["scram", "plain", "token"])
+@pytest.mark.parametrize(
+    "given", [password("SCRAM-SHA-256"), password("PLAIN"), TOKEN], ids=["scram", "plain", "token"]
+)
 def test_a_login_is_renewed_while_nobody_polls(kafka: SecureKafka, given: dict[str, Any]) -> None:
     """The broker ends a session that was not renewed at its next request: that would cost the connection."""
     with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given)) as cluster:
