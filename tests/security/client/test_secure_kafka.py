@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
+from quorumlog.client.security.tokens import unsecured
 from quorumlog.security.jaas import show_jaas
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.terminal.errors import Exit
+from quorumlog_storage.files.properties import render_properties
 from tests.security.client.secure_kafka import (
     ODD_PASSWORD,
     ODD_USER,
@@ -186,17 +193,61 @@ def test_producer_and_consumer_hear_of_a_refusal(kafka: SecureKafka) -> None:
     assert time.monotonic() - began_s < 2 * LIMIT_S
 
 
-@pytest.mark.parametrize(
-    "given", [password("SCRAM-SHA-256"), password("PLAIN"), TOKEN], ids=["scram", "plain", "token"]
-)
+@pytest.mark.parametrize("given", [password("SCRAM-SHA-256"), password("PLAIN"), {}], ids=["scram", "plain", "token"])
 def test_a_login_is_renewed_while_nobody_polls(kafka: SecureKafka, given: dict[str, Any]) -> None:
-    """The broker ends a session that was not renewed at its next request: that would cost the connection."""
-    with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given)) as cluster:
+    """The broker ends a connection at the next request after a session's end."""
+    asked: list[float] = []
+
+    def token() -> str:
+        asked.append(time.monotonic())
+        return unsecured({"sub": USER})
+
+    tokens = {"sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token": token}
+    with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given or tokens)) as cluster:
         cluster.admin.describe_cluster()
-        link = cluster.admin._client._link
-        (lane,) = [connection._lane for connection in link._connections.values()][:1]
-        (socket,) = [one for one in (lane._ordered, *lane._pool) if one is not None][:1]
-        began_s = time.monotonic()
+        lanes = [connection._lane for connection in cluster.admin._client._link._connections.values()]
+        sockets = [one for lane in lanes for one in (lane._ordered, *lane._pool) if one is not None]
+        began, began_s = len(asked), time.monotonic()
         wait_until(lambda: time.monotonic() - began_s > 3 * REAUTH_MS / 1000, 30.0, "three lifetimes")
         cluster.admin.describe_cluster()
-        assert not socket.ended, socket.end_reason
+        assert sockets and all(one._lifetime_ms > 0 and not one.ended for one in sockets)
+        assert given or len(asked) >= 3 * began
+
+
+def test_commands_log_in(kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the file of Kafka's tools, and by a profile whose password is in the environment."""
+    line = show_jaas("SCRAM", {"username": USER, "password": PASSWORD})
+    values = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": line}
+    file = tmp_path / "client.properties"
+    file.write_bytes(render_properties({**values, "ssl.truststore.location": str(kafka.ca)}))
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text(
+        f'[profiles.managed]\nbootstrap_servers = ["{kafka.at["SECURE"]}"]\nsecurity_protocol = "SASL_SSL"\n'
+        f'[profiles.managed.sasl]\nmechanism = "SCRAM-SHA-256"\nusername = "{USER}"\npassword = "env:PW"\n'
+        f'[profiles.managed.tls]\nca = "{kafka.ca}"\n'
+    )
+    by_file = ["-b", kafka.at["SECURE"], "--command-config", str(file)]
+    quorumlog("topic", "create", "commands", "--partitions", "1", "--replication-factor", "1", *by_file)
+    quorumlog("produce", "commands", *by_file, stdin="hello\n")
+    monkeypatch.setenv("PW", PASSWORD)
+    assert "commands" in quorumlog("topic", "list", "--profile", "managed").stdout
+    assert "hello" in quorumlog("consume", "commands", "-e", "--profile", "managed").stdout
+    shown = quorumlog("profile", "show", "managed").stdout
+    assert "env:PW" in shown and PASSWORD not in shown
+    monkeypatch.setenv("PW", "wrong-one")
+    refused = quorumlog("topic", "list", "--profile", "managed", code=Exit.NOT_AUTHORISED)
+    assert "sasl_password" in refused.stderr and "wrong-one" not in refused.stderr
+
+
+def quorumlog(*arguments: str, stdin: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "quorumlog_cli", *arguments],
+        input=stdin,
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == code, done.stderr
+    return done
