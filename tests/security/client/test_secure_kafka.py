@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.terminal.errors import Exit
 from quorumlog_storage.files.properties import render_properties
 from tests.security.client.secure_kafka import (
+    LISTENERS,
     ODD_PASSWORD,
     ODD_USER,
     PASSWORD,
@@ -55,8 +57,8 @@ TOKEN = {
 
 def options(kafka: SecureKafka, listener: str, given: dict[str, Any]) -> dict[str, Any]:
     """With the truststore where the listener speaks TLS."""
-    tls = listener in ("TLS", "MUTUAL", "SECURE", "SHORT", "WRONGHOST")
-    sasl = listener in ("LOGIN", "SECURE", "SHORT")
+    kind = LISTENERS[listener]
+    tls, sasl = kind.endswith("SSL"), kind.startswith("SASL")
     names = {
         (True, True): "SASL_SSL",
         (True, False): "SSL",
@@ -214,6 +216,59 @@ def test_a_login_is_renewed_while_nobody_polls(kafka: SecureKafka, given: dict[s
         assert given or len(asked) >= 3 * began
 
 
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+
+
+def of_client(kafka: SecureKafka, name: str, secret: str, **more: Any) -> dict[str, Any]:
+    return {
+        "sasl.mechanism": "OAUTHBEARER",
+        ENDPOINT: kafka.issuer.url,
+        "sasl.oauthbearer.client.credentials.client.id": name,
+        "sasl.oauthbearer.client.credentials.client.secret": secret,
+        **more,
+    }
+
+
+def test_tokens_of_an_endpoint(kafka: SecureKafka) -> None:
+    """Kafka's switch says whether id and secret are form-encoded, as this endpoint wants it of one client (case S4)."""
+    given = of_client(kafka, "me", "client-secret")
+    goes_round(kafka, kafka.at["SIGNED"], "endpoint", options(kafka, "SIGNED", given))
+    odd = of_client(kafka, ODD_USER, ODD_PASSWORD, **{"sasl.oauthbearer.header.urlencode": "true"})
+    with Cluster(kafka.at["SIGNED"], **options(kafka, "SIGNED", odd)) as cluster:
+        assert cluster.admin.describe_cluster().cluster_id
+
+
+def test_tokens_of_a_file(kafka: SecureKafka, tmp_path: Path) -> None:
+    """A token that is over is no refusal: somebody writes a new one, and the client goes on (case S5)."""
+    file = tmp_path / "token"
+    file.write_text(kafka.issuer.token("ada", lifetime_s=-10))
+    given = {"sasl.mechanism": "OAUTHBEARER", ENDPOINT: file.as_uri()}
+    with Cluster(kafka.at["SIGNED"], **options(kafka, "SIGNED", given), default_api_timeout_ms=20_000) as cluster:
+        timer = threading.Timer(1.5, lambda: file.write_text(kafka.issuer.token("ada") + "\n"))
+        timer.start()
+        began_s = time.monotonic()
+        assert cluster.admin.describe_cluster().cluster_id
+        assert time.monotonic() - began_s > 1
+        timer.join()
+
+
+def test_a_token_of_another_audience_is_refused(kafka: SecureKafka) -> None:
+    given = {"sasl.mechanism": "OAUTHBEARER", "sasl_oauthbearer_token": lambda: kafka.issuer.token("ada", aud="other")}
+    with Cluster(kafka.at["SIGNED"], **options(kafka, "SIGNED", given)) as cluster:
+        with pytest.raises(AuthenticationFailed, match="audience"):
+            cluster.admin.describe_cluster()
+
+
+def test_an_endpoint_that_refuses_the_client_is_named(kafka: SecureKafka) -> None:
+    given = options(kafka, "SIGNED", of_client(kafka, "me", "wrong-one"))
+    with (
+        Cluster(kafka.at["SIGNED"], **given) as cluster,
+        pytest.raises(AuthenticationFailed, match="HTTP 401") as refused,
+    ):
+        cluster.admin.describe_cluster()
+    assert "client_secret" not in str(refused.value) and "wrong-one" not in str(refused.value)
+
+
 def test_commands_log_in(kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the file of Kafka's tools, and by a profile whose password is in the environment."""
     line = show_jaas("SCRAM", {"username": USER, "password": PASSWORD})
@@ -241,7 +296,7 @@ def test_commands_log_in(kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest
 
 def quorumlog(*arguments: str, stdin: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "quorumlog_cli", *arguments],
+        [sys.executable, "-c", "import sys; from quorumlog_cli.main import main; sys.exit(main())", *arguments],
         input=stdin,
         text=True,
         capture_output=True,
