@@ -56,7 +56,7 @@ class ListenerTlsSettings:
         names("ssl.enabled.protocols", "TLSv1.2,TLSv1.3", "Versions of TLS, of these two; older ones are refused.")
     )
     ciphers: tuple[str, ...] = setting(
-        names("ssl.cipher.suites", "", "Suites of TLS 1.2 by their IANA names; empty: OpenSSL's own choice.")
+        names("ssl.cipher.suites", "", "Suites of TLSv1.2 by their IANA names; empty: OpenSSL's own choice.")
     )
     mapping_rules: str = setting(
         word("ssl.principal.mapping.rules", "DEFAULT", "From the name in a client's certificate to its principal.")

@@ -18,10 +18,9 @@ TIMEOUT_MS = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protection:
-    """context: of the current generation of certificates; None: no TLS. principal_of: who shows this certificate (DER);
-    it returns None for who must not stay. None: nobody is known by a certificate. ends_ms_of: Unix time when a certificate
-    ends that `principal_of` has taken. sasl: how clients log in; None: they
-    do not.
+    """context: of the current generation of certificates; None: no TLS. sasl: how clients log in; None: they do not.
+    principal_of: who shows this certificate (DER), or None for who must not stay; absent: nobody is known by one.
+    ends_ms_of: Unix time when a certificate ends that `principal_of` has taken.
 
     may_open: the listener has its port before that returns, and accepts nobody. None: it accepts at once.
     node_auth, is_denied: of an internal listener: how nodes prove themselves, and whose certificates count no more.

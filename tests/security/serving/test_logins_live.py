@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer
 from secured_node import WAIT_S, make_user, secured_node, writes_and_reads
 
-PASSWORD = 'p"\\;,=%+ w'  # signs that some clients escape (S4)
+PASSWORD = 'p"\\;,=%+ w'  # signs that some clients escape
 USER = "ops,eu=1"
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 

@@ -142,7 +142,7 @@ def test_a_refused_certificate_is_told_by_an_alert(
         async with door(protected(context)) as listener:
             with pytest.raises(ssl.SSLError, match="alert"):
                 peer = await listener.open(client_context(authority.ca, foreign, newest))
-                await peer.reader.read()  # TLS 1.3 tells it after the client's handshake has ended
+                await peer.reader.read()  # TLSv1.3 tells it after the client's handshake has ended
             await until(lambda: listener.strangers.told["failed handshakes"] == 1)
             assert listener.contexts == [] and len(listener.strangers) == 0
 
