@@ -105,6 +105,9 @@ def _imported(public: dict[str, Any]) -> Key | None:
         kind = OKPKey
     else:
         return None
+    modulus = public.get("n")
+    if kind is RSAKey and not (isinstance(modulus, str) and len(modulus) * 6 >= MIN_RSA_BITS):
+        return None  # joserfc would warn of it, and go on
     try:
         key: Key = kind.import_key(public)
         numbers: Any = key.public_key  # made here, where they may turn out to be no key

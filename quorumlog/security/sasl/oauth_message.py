@@ -10,6 +10,7 @@ from quorumlog.security.secret import Secret
 
 MAX_MESSAGE_BYTES = 24 * 1024
 MAX_TOKEN_CHARACTERS = 16 * 1024
+MAX_PAIRS = 50  # the token and extensions
 INVALID_TOKEN = b'{"status":"invalid_token"}'  # to a client whose token is refused; it answers with END
 END = b"\x01"
 _SEPARATOR = "\x01"
@@ -66,6 +67,8 @@ def _identity(attribute: str) -> str:
 def _pairs(text: str) -> dict[str, str]:
     if not text.endswith(_SEPARATOR + _SEPARATOR):
         raise BadMessage("the message does not end with two separators")
+    if text.count(_SEPARATOR) > MAX_PAIRS + 1:
+        raise BadMessage(f"the message holds more than {MAX_PAIRS} pairs")
     pairs: dict[str, str] = {}
     for pair in text[:-2].split(_SEPARATOR):
         key, found, value = pair.partition("=")

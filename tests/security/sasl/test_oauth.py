@@ -348,6 +348,9 @@ BAD_MESSAGES = [
     b"n,a=,\x01auth=Bearer t\x01\x01",
     b"n,a=a=b,\x01auth=Bearer t\x01\x01",
     b"n,,\x01auth=Bearer \xff\x01\x01",
+    b"n,,\x01auth=Bearer t\x01"
+    + b"".join(b"%s=v\x01" % bytes([65 + n // 26, 65 + n % 26]) for n in range(50))
+    + b"\x01",
     b"n,,\x01auth=Bearer " + b"t" * 16385 + b"\x01\x01",
 ]
 
