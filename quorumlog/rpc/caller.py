@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from quorumlog.errors import ApiError
-from quorumlog.proof.peer import Peer
+from quorumlog.proof.peer import Peer, name_of, peer_of
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.clear_secret import Claim
 from quorumlog.security.principal import ANONYMOUS, Principal
@@ -20,6 +20,8 @@ Metadata = tuple[tuple[str, str | bytes], ...]
 
 CLIENT_ID = "ql-client-id-bin"
 PROOF = "ql-proof-bin"
+NODE = "ql-node-bin"  # which node calls, as its certificate has to say, too
+AUTHORIZATION = "authorization"  # a client's credentials, as in HTTP: `Basic ...` or `Bearer ...`
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +36,23 @@ class Caller:
 
 
 class Shown(NamedTuple):
-    """What came with a request. Nothing of it is verified. proof: None: there is none. claim: of older software."""
+    """What came with a request. Nothing of it is verified. proof: None: there is none. claim: of older software.
+    node: who it says it is, beside its certificate."""
 
     client_id: str
     proof: bytes | None
     claim: Claim | None = None
+    node: Peer | None = None
 
 
 def to_metadata(client_id: str, proof: bytes | None = None) -> Metadata:
     name = ((CLIENT_ID, client_id.encode("utf-8")),) if client_id else ()
     return name if proof is None else (*name, (PROOF, proof))
+
+
+def node_metadata(own: Peer) -> Metadata:
+    """Where a certificate proves it."""
+    return ((NODE, name_of(own).encode("utf-8")),)
 
 
 def host_of(peer: str) -> str:
@@ -59,10 +68,12 @@ def host_of(peer: str) -> str:
 def read_metadata(pairs: Iterable[tuple[str, str | bytes]]) -> Shown:
     """Never raises: any metadata can be read."""
     pairs = tuple(pairs)
-    client_id, proof = "", None
+    client_id, proof, node = "", None, None
     for key, value in pairs:
         if key == PROOF:
             proof = value if isinstance(value, bytes) else value.encode("utf-8")
         elif key == CLIENT_ID:
             client_id = value if isinstance(value, str) else value.decode("utf-8", errors="replace")
-    return Shown(client_id, proof, clear_secret.read_metadata(pairs) if proof is None else None)
+        elif key == NODE:
+            node = peer_of(value if isinstance(value, str) else value.decode("utf-8", errors="replace"))
+    return Shown(client_id, proof, clear_secret.read_metadata(pairs) if proof is None else None, node)

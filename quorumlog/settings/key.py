@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from quorumlog.settings.types import BOOLEAN, DOUBLE, LIST, MAX_INT, STRING, TOLD, number_type
+from quorumlog.settings.types import BOOLEAN, DOUBLE, LIST, MAX_INT, PASSWORD, STRING, TOLD, number_type
 
 _BYTES = re.compile(r"(-?\d+)\s*([kKmMgGtT]i?)?[bB]?")
 _UNIT = {"": 1, "k": 10**3, "ki": 2**10, "m": 10**6, "mi": 2**20, "g": 10**9, "gi": 2**30, "t": 10**12, "ti": 2**40}
@@ -57,7 +57,7 @@ _TYPES: Mapping[Callable[[str], Any], int] = {parse_bool: BOOLEAN, parse_float: 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeKey:
     """One key. default None: required, or absent if `optional`. Limits are inclusive, for numbers only. choices: the
-    words that are allowed; none: any."""
+    words that are allowed; none: any. secret: its text is shown to nobody."""
 
     name: str
     parse: Callable[[str], Any]
@@ -67,12 +67,15 @@ class NodeKey:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    secret: bool = False
 
 
 def type_of(key: NodeKey) -> int:
     """As DescribeConfigs tells it: Kafka's, else by how the key's text is read."""
     if key.name in TOLD:
         return TOLD[key.name]
+    if key.secret:
+        return PASSWORD
     if key.parse in (parse_int, parse_bytes):
         return number_type(key.maximum)
     return _TYPES.get(key.parse, STRING)

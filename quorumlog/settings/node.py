@@ -79,7 +79,12 @@ class ListenerSettings:
         maybe("controller.listener.names", parse_list, "Kafka's other name for the listener for calls between nodes.")
     )
     protocols: tuple[str, ...] | None = setting(
-        maybe("listener.security.protocol.map", parse_list, "NAME:PLAINTEXT for each listener; others are left alone.")
+        maybe(
+            "listener.security.protocol.map",
+            parse_list,
+            "NAME:PROTOCOL for each listener: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. A listener that is not named "
+            "has the protocol of its name, or PLAINTEXT.",
+        )
     )
 
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS = 1, 2, 3, 4, 5, 6, 7, 8
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = 1, 2, 3, 4, 5, 6, 7, 8, 9
 NAMES = {
     BOOLEAN: "boolean", STRING: "string", INT: "int", SHORT: "short", LONG: "long", DOUBLE: "double", LIST: "list",
-    CLASS: "class",
+    CLASS: "class", PASSWORD: "password",
 }  # fmt: skip
 MAX_SHORT, MAX_INT = 2**15 - 1, 2**31 - 1
 
 TOLD: Mapping[str, int] = {
     "connections.max.idle.ms": LONG,
+    "connections.max.reauth.ms": LONG,
     "group.consumer.assignors": LIST,
     "group.coordinator.rebalance.protocols": LIST,
     "leader.imbalance.check.interval.seconds": LONG,

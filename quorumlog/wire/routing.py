@@ -21,6 +21,7 @@ from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.begun_call import begin_by_task
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.transport import (
     Address,
     Cancel,
@@ -38,12 +39,14 @@ from quorumlog.rpc.transport import (
     Server,
     Transport,
 )
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.calling.socket_calls import SILENT
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, WireLimits
+from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.transport import WireTransport, log_crash
 
 BY_LANE: frozenset[type] = frozenset(
@@ -66,8 +69,10 @@ class RoutingTransport:
     advertised: the addresses that callers are told, by listener name; port 0: the port that is bound.
     random_bytes: a source of nonces that cannot be guessed, for the lane and the default gRPC transport.
     turn: of the node; None: the lane's own. features: what ApiVersions announces; None: nothing.
-    connection_limits: of the lane's listeners; None: that of `limits`.
-    security: of a client. With any, all calls go by the lane: gRPC would be without it."""
+    connection_limits: of the lane's listeners; None: that of `limits`. protections: of the lane's listeners, by their
+    names; the others are plain. stranger_limits: of peers that have not logged in at those.
+    security: of a client. With any, all calls go by the lane: gRPC would be without it. nodes: for the lane, where
+    nodes of the cluster speak TLS to each other; the gRPC transport has its own."""
 
     def __init__(
         self,
@@ -83,7 +88,10 @@ class RoutingTransport:
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
         connection_limits: ConnectionLimits | None = None,
+        protections: Mapping[str, Protection] | None = None,
+        stranger_limits: StrangerLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
         self._security = security
         self._on_crash, self._by_lane = on_crash, by_lane
@@ -100,7 +108,10 @@ class RoutingTransport:
             turn=turn,
             features=features,
             connection_limits=connection_limits,
+            protections=protections,
+            stranger_limits=stranger_limits,
             security=security,
+            nodes=nodes,
         )
 
     def connect(self, address: Address, *, internal: bool, client_id: str = "") -> RoutingConnection:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from quorumlog.nursery import OnCrash
+from quorumlog.proof.refusal_log import RefusalLog
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.calling.probe import try_connect
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, Handler, Identity, Listener, NoProof, ProbeResult
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.client import WireConnection
 from quorumlog.wire.format.framing import SCRATCH_BYTES
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.protection import Protection
 from quorumlog.wire.serving.server import Serving, WireServer, serve
+from quorumlog.wire.serving.strangers import Strangers
 
 _log = logging.getLogger(__name__)
 
@@ -48,10 +53,22 @@ class WireTransport:
         turn: Turn | None = None,
         features: FeatureNotice | None = None,
         connection_limits: ConnectionLimits | None = None,
+        protections: Mapping[str, Protection] | None = None,
+        stranger_limits: StrangerLimits | None = None,
         security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
         """turn: of the node; None: one of its own. features: what ApiVersions announces; None: nothing.
-        connection_limits: of all listeners; None: that of `limits`. security: of a client."""
+        connection_limits: of all listeners; None: that of `limits`. protections: by the names of listeners; the others
+        are plain. security: of a client. nodes: where nodes of the cluster speak TLS to each other; None: in clear."""
+        self._nodes = nodes
+        self._protections = protections or {}
+        most = stranger_limits or StrangerLimits()
+        self.strangers = {
+            internal: Strangers(most) for internal in (False, True)
+        }  # by whether the listener is internal
+        self._stranger_bytes = NodeBytes(most.max_bytes, 0)
+        self._refusals = RefusalLog()
         self._connection_limits = connection_limits
         self._features = features
         self._turn = turn or Turn()
@@ -77,6 +94,7 @@ class WireTransport:
             proof_log=self._proof_log,
             turn=self._turn,
             security=PLAIN_TEXT if internal else self._security,
+            nodes=self._nodes if internal else None,
         )
 
     async def listen(self, listener: Listener, handler: Handler) -> WireServer:
@@ -95,6 +113,10 @@ class WireTransport:
             turn=self._turn,
             features=self._features,
             connection_limits=self._connection_limits,
+            protection=self._protections.get(listener.name),
+            strangers=self.strangers[listener.internal],
+            stranger_bytes=self._stranger_bytes,
+            refusals=self._refusals,
         )
         return await serve(serving)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -39,6 +40,10 @@ LONG_FOR_A_REASON = {
     "quorumlog/wire/protocol/apis.py _group_rows": "a table of APIs",
     "storage/quorumlog_storage/cleaning/key_kernels.py look_rows": "one kernel for numba",
 }
+SECRET_KEEPERS = ("quorumlog/security/", "quorumlog/proof/")
+SECRET = re.compile(
+    r"(password|secret|salted|stored_key|server_key|client_key|proof|signature|token|mac|digest|reveal)$"
+)
 LOG_CHANGES = ("begin_epoch", "truncate_to", "truncate_fully", "advance_start", "sync")
 SET_ORDERED = ("TaskGroup", "wait", "as_completed", "gather")  # of asyncio: they iterate sets, or hide the order
 
@@ -156,6 +161,18 @@ def log_choreography(module: Module) -> Iterator[Finding]:
             yield node.lineno, f"{node.attr} of a Log: call PartitionLog"
 
 
+def compared_secrets(module: Module) -> Iterator[Finding]:
+    """`==` takes longer the more bytes agree, and tells a peer so (CVE-2021-38153): use hmac.compare_digest."""
+    if not module.path.startswith(SECRET_KEEPERS):
+        return
+    for node in module.all(ast.Compare):
+        if not isinstance(node, ast.Compare) or not any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
+            continue
+        for side in (node.left, *node.comparators):
+            if SECRET.search(_last_name(side)):
+                yield node.lineno, f"{_last_name(side)} is compared by == or !=: use hmac.compare_digest"
+
+
 def _is_partition_log(value: ast.expr) -> bool:
     return _last_name(value) in ("partition_log", "_files_of")
 
@@ -177,7 +194,7 @@ def _last_name(value: ast.expr) -> str:
 
 RULES = [
     unordered_tasks, iterated_sets, bare_excepts, long_functions, missing_docstrings, prints, address_dependent,
-    missing_future_import, log_choreography,
+    missing_future_import, log_choreography, compared_secrets,
 ]  # fmt: skip
 
 
@@ -202,6 +219,10 @@ BAD = [
     (log_choreography, "partial(_log_of(replica).truncate_to, 3)"),
     (log_choreography, "replica.partition_log.log.sync()"),
     (log_choreography, "replica.log.config = config"),
+    (compared_secrets, "right = given == self.stored_key"),
+    (compared_secrets, "right = keys.client_proof != proof"),
+    (compared_secrets, "right = hmac.digest(key, text, 'sha256') == given"),
+    (compared_secrets, "right = b'' == password.reveal()"),
 ]
 GOOD = [
     (unordered_tasks, "import asyncio\nasync def f(): await asyncio.wait_for(g(), 1)"),
@@ -212,6 +233,9 @@ GOOD = [
     (address_dependent, "key = x.id()"),
     (log_choreography, "partial(_files_of(replica).truncate_to, 3)"),
     (log_choreography, "replica.config = config"),
+    (compared_secrets, "right = len(proof) == len(stored_key)"),
+    (compared_secrets, "right = hmac.compare_digest(given, self.stored_key)"),
+    (compared_secrets, "right = password is None or key.text == ';'"),
 ]
 
 
@@ -222,6 +246,8 @@ def module_of(text: str, path: str) -> Module:
 
 
 def example_path(rule: Callable[[Module], Iterator[Finding]]) -> str:
+    if rule is compared_secrets:
+        return "quorumlog/security/example.py"
     return "broker/example.py" if rule is log_choreography else "storage/example.py"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -78,6 +79,10 @@ class OneProcess:
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+
+    def hang_up(self) -> None:
+        """SIGHUP."""
+        self._process.send_signal(signal.SIGHUP)
 
     def descriptors(self) -> int:
         return len(os.listdir(f"/proc/{self._process.pid}/fd"))

@@ -208,12 +208,15 @@ def test_a_node_that_was_rolled_back_is_shown_the_secret_and_one_that_was_upgrad
         async with old.serving(), new.serving():
             connection = GrpcTransport(ALLOWS).connect(new.address, internal=True)
             assert (await connection.call(VOTE, LONG_MS)).error_code == 0
-            proven = connection._channel
-            connection._channel = grpc.aio.insecure_channel(f"127.0.0.1:{old.address.port}")  # rolled back
+            proven = connection._channel._channel
+            connection._channel._channel = grpc.aio.insecure_channel(f"127.0.0.1:{old.address.port}")  # rolled back
             assert (await connection.call(VOTE, LONG_MS)).error_code == 0
             assert (await connection.call(VOTE, LONG_MS)).error_code == 0
             assert old.peers[-2:] == [ALLOWS.peer] * 2
-            rolled_back, connection._channel = connection._channel, proven  # upgraded; takes no secret in clear
+            rolled_back, connection._channel._channel = (
+                connection._channel._channel,
+                proven,
+            )  # upgraded; takes no secret in clear
             codes = [(await connection.call(VOTE, LONG_MS)).error_code for _ in range(2)]
             assert codes[-1] == 0, "the first call learns that the secret is refused, the second proves itself"
             assert new.peers[-1] == ALLOWS.peer

@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 from transport_worlds import identity
 
 from quorumlog.errors import ErrorCode
+from quorumlog.ids import NodeId
+from quorumlog.proof.caller_session import CallerSession
+from quorumlog.proof.scram_client import ScramClient
+from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.proof.server_sessions import StaleProof
 from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Shown
 from quorumlog.rpc.proof_log import ProofLog
+from quorumlog.rpc.serving.certified import Certified
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.gate import Gate
 from quorumlog.rpc.transport import Address, Listener
+from quorumlog.security.node_auth import NodeAuth
+from quorumlog.security.tls.peer import ClusterNode
 from tests.parts import few
 
 PATH = "/quorumlog.v1.Quorum/Vote"
@@ -35,10 +42,55 @@ def numbers() -> Callable[[int], bytes]:
     return lambda size: next(counter).to_bytes(size, "big")
 
 
-def gate(*, internal: bool = True) -> Gate:
+def gate(*, internal: bool = True, auth: NodeAuth = NodeAuth.SECRET) -> Gate:
     listener = Listener(name="I", address=Address("h", 1), internal=internal)
     dispatch = Dispatch(listener=listener, identity=identity(1), handler=no_handler, on_crash=lambda *_: None)
-    return Gate(dispatch, numbers(), ProofLog())
+    return Gate(dispatch, numbers(), ProofLog(), auth)
+
+
+def prove(one: Gate, node_id: NodeId) -> CallerSession:
+    """A session of a node that has proven that it knows the secret."""
+    own = identity(node_id)
+    scram = ScramClient(own.keys, own.peer, new_nonce(b"n" * NONCE_BYTES))
+    final = scram.final(one.prove(scram.first(), WHERE, 0))
+    return CallerSession(scram.verify(one.prove(final, WHERE, 0)))
+
+
+def certificate(node_id: NodeId, cluster_id: str = "c1") -> Certified:
+    return Certified(None, ClusterNode(cluster_id, node_id), "f" * 64, 0)
+
+
+@pytest.mark.parametrize(
+    ("auth", "shows", "certified", "claims", "served"),
+    [
+        (NodeAuth.SECRET, True, None, None, True),
+        (NodeAuth.SECRET, False, certificate(2), 2, False),
+        (NodeAuth.BOTH, True, None, None, True),
+        (NodeAuth.BOTH, True, certificate(2), None, True),
+        (NodeAuth.BOTH, True, certificate(3), None, False),
+        (NodeAuth.BOTH, True, certificate(3), 3, False),
+        (NodeAuth.BOTH, False, certificate(2), 2, True),
+        (NodeAuth.BOTH, False, certificate(2), 3, False),
+        (NodeAuth.BOTH, False, certificate(2), None, False),
+        (NodeAuth.BOTH, False, None, 2, False),
+        (NodeAuth.MTLS, True, None, None, False),
+        (NodeAuth.MTLS, True, None, 2, False),
+        (NodeAuth.MTLS, True, certificate(2), None, False),
+        (NodeAuth.MTLS, True, certificate(2), 2, True),
+        (NodeAuth.MTLS, False, certificate(2), 2, True),
+        (NodeAuth.MTLS, False, certificate(2, "c2"), 2, False),
+    ],
+)
+def test_who_is_let_in_by_what_it_shows(
+    auth: NodeAuth, shows: bool, certified: Certified | None, claims: NodeId | None, served: bool
+) -> None:
+    """shows: a proof of the secret, as node 2. claims: which node it says it is beside its certificate."""
+    one = gate(auth=auth)
+    proof = prove(one, NodeId(2)).sign(PATH, b"data") if shows else None
+    node = identity(claims).peer if claims is not None else None
+    caller = one.enter(Shown("me", proof, None, node), PATH, b"data", WHERE, 0, certified).caller
+    assert (caller.peer is not None) is served, caller.refusal
+    assert caller.peer is None or caller.peer.node_id == 2
 
 
 @settings(max_examples=few(300))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from transport_worlds import GrpcWorld, LaneWorld, SimLaneWorld, SimWorld, World, identity
+from transport_worlds import GrpcTlsWorld, GrpcWorld, LaneWorld, SimLaneWorld, SimWorld, World, identity
 
 from quorumlog.cluster_incarnation import FIRST, ClusterIncarnation
 from quorumlog.errors import ApiError, ErrorCode
@@ -55,11 +55,14 @@ REACHED_MS = 2_000  # of a call that must reach its handler before
 
 CLIENT_HOSTS = {
     GrpcWorld: "127.0.0.1",
+    GrpcTlsWorld: "127.0.0.1",
     LaneWorld: "127.0.0.1",
     SimWorld: "client",
     SimLaneWorld: "server",
 }  # the last has one host
-WORLDS: dict[str, type[World]] = {"grpc": GrpcWorld, "lane": LaneWorld, "sim": SimWorld, "sim-lane": SimLaneWorld}
+WORLDS: dict[str, type[World]] = {
+    "grpc": GrpcWorld, "grpc-tls": GrpcTlsWorld, "lane": LaneWorld, "sim": SimWorld, "sim-lane": SimLaneWorld,
+}  # fmt: skip
 
 
 @pytest.fixture(params=WORLDS.values(), ids=WORLDS)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import Any, Protocol
+
+from secured import by_name, channel_security, server_security
 
 from jepsen.sim.network.network import Network
 from jepsen.sim.network.sockets import SimSockets
@@ -16,6 +19,7 @@ from quorumlog.ids import NodeId
 from quorumlog.nursery import OnCrash
 from quorumlog.rpc.grpc.transport import GrpcTransport
 from quorumlog.rpc.transport import Address, Identity, Listener, ProbeResult, Transport
+from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog.wire.transport import WireTransport
 
@@ -73,6 +77,21 @@ class GrpcWorld:
     @staticmethod
     def carries(request: Any) -> bool:
         return True
+
+
+class GrpcTlsWorld(GrpcWorld):
+    def server(self, own: Identity | None) -> Transport:
+        return GrpcTransport(
+            own,
+            on_crash=lambda name, error: self.crashes.append((name, error)),
+            security=channel_security(),
+            server_security=by_name(server_security()),
+        )
+
+    client = server
+
+    def listener(self, *, internal: bool) -> Listener:
+        return replace(super().listener(internal=internal), security=SecurityProtocol.SSL)
 
 
 class LaneWorld(GrpcWorld):

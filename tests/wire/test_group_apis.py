@@ -344,13 +344,13 @@ def test_metadata_of_16_zeros_is_not_taken_for_a_missing_id() -> None:
 
 def test_groups_are_announced_where_they_have_handlers() -> None:
     everything = {example.key: (example.oldest, example.newest) for example in EXAMPLES}
-    announced = served_versions(None, internal=False)
+    announced = served_versions(None, authenticates=False)
     assert {key: announced[key] for key in everything} == everything
     assert not {76, 77, 78, 79, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92} & set(announced)  # share and streams groups
 
 
 def test_what_has_no_handler_is_not_announced() -> None:
     served = (admin.FindCoordinatorRequest, admin.ListGroupsRequest)
-    announced = served_versions(served, internal=False)
+    announced = served_versions(served, authenticates=False)
     assert (announced[10], announced[16]) == ((0, 6), (0, 5))
     assert not {8, 9, 11, 12, 13, 14, 15, 42, 47} & set(announced)

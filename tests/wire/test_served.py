@@ -94,7 +94,7 @@ def test_api_versions_names_what_is_served(version: int) -> None:
     api_keys = frame[4:6], frame[6 : 7 if version >= 3 else 10]
     assert api_keys[0] == b"\0\0"
     count = api_keys[1][0] - 1 if version >= 3 else int.from_bytes(api_keys[1], "big")
-    assert count == len(versions.served_versions(None, internal=False))
+    assert count == len(versions.served_versions(None, authenticates=False))
 
 
 @pytest.mark.parametrize("version", [5, 99, 32_767, -1])
@@ -114,13 +114,13 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0(version: in
 
 
 def test_apis_that_do_not_exist_yet_are_not_announced() -> None:
-    supported = versions.served_versions(None, internal=False)
+    supported = versions.served_versions(None, authenticates=False)
     quotas_and_scram = {48, 49, 50, 51}
     assert not {17, 76, *quotas_and_scram} & set(supported)
     assert supported[0] == (0, 13) and supported[18] == (0, 4)
-    assert set(sasl.SASL_VERSIONS) <= set(versions.served_versions(None, internal=True))
-    assert 3 in versions.served_versions((MetadataRequest,), internal=False)
-    assert 0 not in versions.served_versions((MetadataRequest,), internal=False)
+    assert set(sasl.SASL_VERSIONS) <= set(versions.served_versions(None, authenticates=True))
+    assert 3 in versions.served_versions((MetadataRequest,), authenticates=False)
+    assert 0 not in versions.served_versions((MetadataRequest,), authenticates=False)
 
 
 # ---- bad input: the connection is closed with one log line, no other connection is affected

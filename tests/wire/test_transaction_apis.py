@@ -231,8 +231,8 @@ def asked_for(request: Any) -> int:
 
 def test_transactions_are_announced_where_they_have_handlers() -> None:
     everything = {example.key: (example.oldest, example.newest) for example in EXAMPLES}
-    announced = served_versions(None, internal=False)
+    announced = served_versions(None, authenticates=False)
     assert {key: announced[key] for key in everything} == everything
     assert BY_KEY[22].newest == 5, "6 is that of two-phase commit"
-    served = served_versions((produce.InitProducerIdRequest,), internal=False)
+    served = served_versions((produce.InitProducerIdRequest,), authenticates=False)
     assert set(everything) & set(served) == {22}

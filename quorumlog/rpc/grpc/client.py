@@ -25,39 +25,12 @@ from quorumlog.rpc.calling.prover import Ask, Prover, TakesNoProof
 from quorumlog.rpc.calls import BY_REQUEST, OLDER, Call, expects_answer, failure
 from quorumlog.rpc.clear_secret import Pairs
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.grpc.channel import READY, Channel
+from quorumlog.rpc.grpc.channel_security import ChannelSecurity
 from quorumlog.rpc.grpc.options import GrpcOptions
 from quorumlog.rpc.grpc.stream import GrpcStream, Opened, Rpc
+from quorumlog.rpc.serving.logins import EXPIRED
 from quorumlog.rpc.transport import Address, Cancel, NotDelivered, OnEnded, OutcomeUnknown, RpcError
-
-READY = grpc.ChannelConnectivity.READY
-_HOPELESS = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
-
-
-def target_of(address: Address) -> str:
-    return f"dns:///{address}"
-
-
-async def connected(channel: grpc.aio.Channel, timeout_ms: int) -> bool:
-    """True once the channel is connected; False after a failed attempt or at the timeout.
-
-    After a failed attempt gRPC waits before the next one. During that wait this returns False at once; callers have
-    their own back-off.
-    """
-    try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            return await _next_outcome(channel)
-    except TimeoutError:
-        return False
-
-
-async def _next_outcome(channel: grpc.aio.Channel) -> bool:
-    while True:
-        state = channel.get_state(try_to_connect=True)
-        if state is READY:
-            return True
-        if state in _HOPELESS:
-            return False
-        await channel.wait_for_state_change(state)
 
 
 class GrpcConnection:
@@ -71,15 +44,17 @@ class GrpcConnection:
         on_crash: OnCrash,
         make_prover: Callable[[Ask, Nursery], Prover] | None,
         clear: Pairs | None = None,
+        security: ChannelSecurity | None = None,
     ) -> None:
-        """make_prover: for an internal connection. clear: shown to a server that takes no proof; None: never."""
+        """make_prover: for an internal connection. clear: shown to a server that takes no proof; None: never.
+        security: None: the bytes go in clear."""
         self._clear = clear
         self._shows_clear = False  # the server took no proof; until a call fails, when it may have been upgraded
         self.address = address
         self._client_id, self._options = client_id, options
         self._nursery = Nursery(on_crash)
         self._prover = make_prover(self._ask, self._nursery) if make_prover is not None else None
-        self._channel: grpc.aio.Channel | None = None
+        self._channel = Channel(address, options, security, self._nursery)
         self._streams: dict[str, GrpcStream] = {}  # by path
         self._older: set[type] = set()  # requests whose stream the peer does not know, while it is connected
         self._closing = Closing()
@@ -118,17 +93,15 @@ class GrpcConnection:
             stream.end("the connection was closed")
         if self._prover is not None:
             self._prover.close()
-        channel, self._channel = self._channel, None
-        if channel is not None:
-            await channel.close()
+        await self._channel.close()
         await self._nursery.close()
 
     async def _unary(self, call: Call, data: bytes, timeout_ms: int) -> Any:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
-        channel = self._opened()
-        if channel.get_state() is not READY:
-            await self._connect(channel, call, timeout_ms)
+        self._channel.check()
+        if self._channel.opened().get_state() is not READY:
+            await self._connect(call, timeout_ms)
         try:
             return await self._proven(call, data, deadline)
         except ApiError as refusal:
@@ -170,13 +143,14 @@ class GrpcConnection:
         remaining_s = deadline - asyncio.get_running_loop().time()
         if remaining_s <= 0 or self._closed:
             raise NotDelivered(f"{call.method.name} to {self.address}: not connected in time")
-        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(call.method.path)
-        rpc = start(data, timeout=remaining_s, metadata=self._metadata(proof))
+        metadata = (*self._metadata(proof), *await self._channel.authorization())
+        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.opened().unary_unary(call.method.path)
+        rpc = start(data, timeout=remaining_s, metadata=metadata)
         return await self._outcome(call, rpc)
 
-    async def _connect(self, channel: grpc.aio.Channel, call: Call, timeout_ms: int) -> None:
+    async def _connect(self, call: Call, timeout_ms: int) -> None:
         try:
-            ok = await connected(channel, min(timeout_ms, self._options.connect_timeout_ms))
+            ok = await self._channel.connect(min(timeout_ms, self._options.connect_timeout_ms))
         except asyncio.CancelledError:
             if _wanted():
                 raise
@@ -193,6 +167,9 @@ class GrpcConnection:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.UNAUTHENTICATED and self._prover is not None:
                 raise StaleProof(error.details()) from None
+            is_refused = error.code() is grpc.StatusCode.UNAUTHENTICATED and error.details() != EXPIRED
+            if is_refused and self._channel.is_secure:
+                raise self._channel.refused(error.details() or "") from None
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 text = f"{self.address} does not know {call.method.name}: start newer software there first"
                 raise ApiError(ErrorCode.UNSUPPORTED_VERSION, text) from None
@@ -206,7 +183,7 @@ class GrpcConnection:
         """Send a message of the proof. Whatever goes wrong, no call was sent: raises NotDelivered only."""
         if self._closed:
             raise NotDelivered(f"the connection to {self.address} is closed")
-        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._opened().unary_unary(prove_method.PATH)
+        start: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.opened().unary_unary(prove_method.PATH)
         try:
             return await start(message, timeout=timeout_ms / 1000)
         except grpc.aio.AioRpcError as error:
@@ -228,8 +205,8 @@ class GrpcConnection:
         if path not in self._streams:
 
             async def open_rpc() -> Opened | None:
-                channel = self._opened()
-                if not await connected(channel, self._options.connect_timeout_ms):
+                self._channel.check()
+                if not await self._channel.connect(self._options.connect_timeout_ms):
                     return None
                 opening, proof = None, None
                 if self._prover is not None:  # a session that is forgotten would break the stream
@@ -238,9 +215,12 @@ class GrpcConnection:
                     except TakesNoProof:
                         if self._clear is None:
                             raise
-                return Opened(channel.stream_stream(path)(metadata=self._metadata(opening)), proof)
+                metadata = (*self._metadata(opening), *await self._channel.authorization())
+                return Opened(self._channel.opened().stream_stream(path)(metadata=metadata), proof)
 
-            self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end)
+            shows_credentials = self._channel.is_secure and self._prover is None
+            on_refused = self._channel.refused if shows_credentials else None
+            self._streams[path] = GrpcStream(call, open_rpc, self._nursery, self._on_stream_end, on_refused)
         return self._streams[path]
 
     def _on_stream_end(self, stream: GrpcStream, broke: bool) -> None:
@@ -251,12 +231,6 @@ class GrpcConnection:
             self._older.add(stream.request)
         elif broke:
             self._closing.close()
-
-    def _opened(self) -> grpc.aio.Channel:
-        if self._channel is None:
-            arguments = self._options.channel_arguments()
-            self._channel = grpc.aio.insecure_channel(target_of(self.address), options=arguments)
-        return self._channel
 
 
 def _wanted() -> bool:

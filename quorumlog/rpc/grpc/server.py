@@ -5,6 +5,9 @@ connection and caller lives while a call or a stream holds it. It is closed when
 
 A call whose session is not known here is refused with UNAUTHENTICATED before it is read. A call that came before is
 refused with PERMISSION_DENIED: nobody but an attacker repeats it.
+
+A client whose certificate or credentials are not taken is told UNAUTHENTICATED and one text, after a while. When its
+credential expires, its streams end, and what a long poll has found by then is not sent.
 """
 
 from __future__ import annotations
@@ -25,12 +28,16 @@ from quorumlog.rpc import prove_method
 from quorumlog.rpc.caller import Caller, host_of, read_metadata
 from quorumlog.rpc.calls import BY_PATH, Call
 from quorumlog.rpc.grpc.options import GrpcOptions
+from quorumlog.rpc.grpc.server_security import IN_CLEAR, Admission, Admitted, ServerSecurity, server_credentials
+from quorumlog.rpc.grpc.splitter import Splitter
 from quorumlog.rpc.grpc.standard import SERVICES, HealthSource, add_health, add_reflection
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch, PeerContext
 from quorumlog.rpc.serving.gate import Gate
+from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, EXPIRED, LoggedIn, NotLoggedIn, NotOpen
 from quorumlog.rpc.serving.ordered_answers import OrderedAnswers
 from quorumlog.rpc.transport import Address, Listener
+from quorumlog.security.principal import ANONYMOUS
 
 _log = logging.getLogger(__name__)
 
@@ -40,52 +47,81 @@ ServicerContext = Any  # grpc.aio.ServicerContext of bytes
 class GrpcServer:
     """`transport.Server`."""
 
-    def __init__(self, server: grpc.aio.Server, listener: Listener) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, listener: Listener, admission: Admission, splitter: Splitter | None
+    ) -> None:
         self.listener = listener
-        self._server = server
+        self._server, self._admission, self._splitter = server, admission, splitter
 
     async def close(self) -> None:
+        if self._splitter is not None:
+            await self._splitter.close()
         await self._server.stop(grace=None)
+        self._admission.close()
 
 
 async def serve(
-    dispatch: Dispatch, gate: Gate, options: GrpcOptions, on_crash: OnCrash, health_source: HealthSource
+    dispatch: Dispatch,
+    gate: Gate,
+    options: GrpcOptions,
+    on_crash: OnCrash,
+    health_source: HealthSource,
+    security: ServerSecurity | None = None,
 ) -> GrpcServer:
-    """Listen at the address of `dispatch.listener`. Raises AddressInUse, or OSError for any other reason."""
+    """Listen at the address of `dispatch.listener`. Raises AddressInUse, or OSError for any other reason; BadTls for
+    what gRPC cannot do. security: where the listener's protocol has TLS. An internal listener with it also serves nodes
+    that come in clear as long as the gate takes proofs beside certificates."""
+    admission = Admission(dispatch.listener, security)
     server = grpc.aio.server(options=options.server_arguments())
-    service = GrpcService(dispatch, gate, on_crash)
+    service = GrpcService(dispatch, gate, on_crash, admission)
+    splits = security is not None and gate.takes_both
     for name in SERVICES:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, service.handlers(name)),))
-    if dispatch.listener.internal:
+    if gate.takes_proofs:
         handler: grpc.RpcMethodHandler[Any, Any] = grpc.unary_unary_rpc_method_handler(service.prove)
         proving = {prove_method.NAME: handler}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(prove_method.SERVICE, proving),))
     if options.health:
         add_health(server, health_source)
-    if options.reflection:
+    if options.reflection and security is None:  # who may read the schema is not asked by that service
         add_reflection(server)
-    listener = _bind(server, dispatch.listener)
-    dispatch.listener = listener
+    listener, splitter = dispatch.listener, None
+    if splits:
+        own = replace(listener, address=Address("127.0.0.1", 0))
+        splitter = Splitter(_bind(server, own, security), _bind(server, own, None), on_crash)
+        service.caller = splitter.caller
+        try:
+            port = await splitter.listen(listener.address)
+        except OSError:
+            raise why_not_bound(listener) from None
+    else:
+        port = _bind(server, listener, security)
+    dispatch.listener = replace(listener, address=Address(listener.address.host, port))
     await server.start()
-    return GrpcServer(server, listener)
+    return GrpcServer(server, dispatch.listener, admission, splitter)
 
 
-def _bind(server: grpc.aio.Server, listener: Listener) -> Listener:
+def _bind(server: grpc.aio.Server, listener: Listener, security: ServerSecurity | None) -> int:
+    """The port."""
     try:
-        everywhere = Address(listener.address.host or "::", listener.address.port)  # gRPC takes no empty host
-        port = server.add_insecure_port(str(everywhere))
+        everywhere = str(Address(listener.address.host or "::", listener.address.port))  # gRPC takes no empty host
+        if security is None:
+            port = server.add_insecure_port(everywhere)
+        else:
+            port = server.add_secure_port(everywhere, server_credentials(security))
     except RuntimeError:
         port = 0
     if port == 0:
         raise why_not_bound(listener)
-    return replace(listener, address=Address(listener.address.host, port))
+    return port
 
 
 class GrpcService:
     """The handlers of a gRPC server. Unary handlers run in gRPC's own tasks, those of a stream in a nursery."""
 
-    def __init__(self, dispatch: Dispatch, gate: Gate, on_crash: OnCrash) -> None:
-        self._dispatch, self._gate, self._on_crash = dispatch, gate, on_crash
+    def __init__(self, dispatch: Dispatch, gate: Gate, on_crash: OnCrash, admission: Admission) -> None:
+        self._dispatch, self._gate, self._on_crash, self._admission = dispatch, gate, on_crash, admission
+        self.caller: Callable[[str], str] = str  # who is behind what gRPC takes for a peer
         self._contexts: weakref.WeakValueDictionary[tuple[str, Caller], PeerContext] = weakref.WeakValueDictionary()
 
     def handlers(self, service: str) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
@@ -98,47 +134,74 @@ class GrpcService:
 
     def _unary(self, call: Call) -> Callable[[bytes, ServicerContext], Any]:
         async def handle(data: bytes, servicer_context: ServicerContext) -> bytes:
-            context, _ = await self._enter(call, data, servicer_context)
+            context, _, who = await self._enter(call, data, servicer_context)
             answer = await self._dispatch.answer(context, call, data)
             assert answer.data is not None, "only ordered calls may have no answer"
+            if self._admission.is_over(who):
+                await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, EXPIRED)
             return answer.data
 
         return handle
 
     def _ordered(self, call: Call) -> Callable[[Any, ServicerContext], Any]:
         async def handle(_: Any, servicer_context: ServicerContext) -> None:
-            context, proof = await self._enter(call, b"", servicer_context)
+            context, proof, who = await self._enter(call, b"", servicer_context)
+            ends_s = self._admission.ends_s(who, asyncio.get_running_loop().time())
             nursery = Nursery(self._on_crash)
             answers = OrderedAnswers(self._dispatch, context, call, nursery)
             try:
-                nursery.start(_read(servicer_context, proof, answers), f"{call.method.name} reader")
-                await _write(servicer_context, answers)
+                async with asyncio.timeout_at(ends_s) as lifetime:
+                    nursery.start(_read(servicer_context, proof, answers), f"{call.method.name} reader")
+                    await _write(servicer_context, answers)
+            except TimeoutError:
+                if not lifetime.expired():
+                    raise
             finally:
                 self._forget(context)
                 self._dispatch.close(context)
                 await nursery.close()
+            if lifetime.expired():
+                await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, EXPIRED)
 
         return handle
 
     async def prove(self, message: bytes, servicer_context: ServicerContext) -> bytes:
         """One message of a caller's proof."""
-        return self._gate.prove(message, servicer_context.peer(), asyncio.get_running_loop().time())
+        return self._gate.prove(message, self.caller(servicer_context.peer()), asyncio.get_running_loop().time())
 
     async def _enter(
         self, call: Call, data: bytes, servicer_context: ServicerContext
-    ) -> tuple[PeerContext, StreamProof | None]:
-        """Who calls; data: empty for a stream. Ends the call if its proof is stale or was used before."""
-        shown = read_metadata(servicer_context.invocation_metadata())
-        where, now_s = servicer_context.peer(), asyncio.get_running_loop().time()
+    ) -> tuple[PeerContext, StreamProof | None, LoggedIn]:
+        """Who calls; data: empty for a stream. Ends the call if its proof is stale or was used before, or if a client
+        does not show who it is."""
+        metadata = servicer_context.invocation_metadata()
+        is_secure = self._admission.security is not None
+        who, certificate = await self._admit(servicer_context, metadata) if is_secure else IN_CLEAR
+        shown = read_metadata(metadata)
+        where, now_s = self.caller(servicer_context.peer()), asyncio.get_running_loop().time()
         try:
-            entry = self._gate.enter(shown, call.method.path, data, where, now_s)
+            entry = self._gate.enter(shown, call.method.path, data, where, now_s, certificate)
         except StaleProof as error:
             await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
         except Replayed as error:
             await servicer_context.abort(grpc.StatusCode.PERMISSION_DENIED, error.message)
+        caller = entry.caller if who.principal == ANONYMOUS else replace(entry.caller, principal=who.principal)
         if call.has_own_context:
-            return self._dispatch.context(entry.caller, host_of(where)), entry.stream
-        return self._context(where, entry.caller), entry.stream
+            return self._dispatch.context(caller, host_of(where)), entry.stream, who
+        return self._context(where, caller), entry.stream, who
+
+    async def _admit(self, servicer_context: ServicerContext, metadata: Any) -> Admitted:
+        """Ends the call of a client that does not show who it is."""
+        try:
+            return await self._admission.admit(servicer_context, metadata)
+        except NotOpen as error:
+            await servicer_context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise AssertionError("abort raises") from None
+        except NotLoggedIn as error:
+            self._admission.refused(self.caller(servicer_context.peer()), str(error), asyncio.get_running_loop().time())
+            await asyncio.sleep(self._admission.delay_ms / 1000)
+            await servicer_context.abort(grpc.StatusCode.UNAUTHENTICATED, AUTHENTICATION_FAILED)
+            raise AssertionError("abort raises") from None
 
     def _context(self, where: str, caller: Caller) -> PeerContext:
         context = self._contexts.get((where, caller))

@@ -20,7 +20,8 @@ from quorumlog.nursery import Nursery
 from quorumlog.proof.call_proof import StreamProof
 from quorumlog.rpc.calling.ordered_calls import OrderedCall, OrderedCalls
 from quorumlog.rpc.calls import Call
-from quorumlog.rpc.transport import NotDelivered, NotServed, OutcomeUnknown, RpcError
+from quorumlog.rpc.serving.logins import EXPIRED
+from quorumlog.rpc.transport import NotAuthenticated, NotDelivered, NotServed, OutcomeUnknown, RpcError
 
 Rpc = Any  # grpc.aio.StreamStreamCall of bytes
 
@@ -46,17 +47,23 @@ class Status(NamedTuple):
 OpenRpc = Callable[[], Awaitable[Opened | None]]
 OnEnd = Callable[["GrpcStream", bool], None]  # bool: True if the stream had been open
 
-UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
+OnRefused = Callable[[str], NotAuthenticated]  # the peer does not take this client's credentials; its words
+
+UNIMPLEMENTED, UNAUTHENTICATED = grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNAUTHENTICATED
 # Before an answer: the peer has read no message. Another status may also come from what the messages did.
-_REFUSALS = (UNIMPLEMENTED, grpc.StatusCode.UNAUTHENTICATED)
+_REFUSALS = (UNIMPLEMENTED, UNAUTHENTICATED)
 _BROKEN = (grpc.RpcError, grpc.aio.UsageError, grpc.aio.InternalError, asyncio.InvalidStateError)
 
 
 class GrpcStream:
     """Lives until it breaks or its connection is closed. The connection then drops it and opens another."""
 
-    def __init__(self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd) -> None:
+    def __init__(
+        self, call: Call, open_rpc: OpenRpc, nursery: Nursery, on_end: OnEnd, on_refused: OnRefused | None = None
+    ) -> None:
+        """on_refused: of a client, which has shown credentials; a node's proof may only be stale."""
         self.calls = OrderedCalls(call)
+        self._on_refused = on_refused
         self.name, self.request, self._is_optional = call.method.name, call.method.request, call.is_optional
         self._open_rpc, self._nursery, self._on_end = open_rpc, nursery, on_end
         self._rpc: Rpc | None = None
@@ -79,6 +86,8 @@ class GrpcStream:
         except ApiError as refusal:
             reason = "the peer refuses this node"
             self.calls.refuse(refusal)
+        except NotAuthenticated as error:
+            self.calls.fail(error)
         except NotDelivered as error:
             reason = str(error)
         finally:
@@ -120,7 +129,8 @@ class GrpcStream:
 
     @property
     def _is_refused(self) -> bool:
-        return self._status is not None and self._status.code in _REFUSALS and not self._has_answered
+        status = self._status
+        return status is not None and status.code in _REFUSALS and status.details != EXPIRED and not self._has_answered
 
     @property
     def is_unknown(self) -> bool:
@@ -132,6 +142,8 @@ class GrpcStream:
         text = f"{self.name}: {reason}"
         if self.is_unknown and self._is_optional:
             return NotServed(f"{text}: its software is older than this call")
+        if self._is_refused and self._status is not None and self._status.code is UNAUTHENTICATED and self._on_refused:
+            return self._on_refused(self._status.details)
         return NotDelivered(text) if self._is_refused else OutcomeUnknown(text)
 
     def end(self, reason: str) -> None:

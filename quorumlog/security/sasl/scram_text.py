@@ -39,7 +39,7 @@ def text_within(message: bytes, max_bytes: int) -> str:
 def read_attributes(text: str, letters: str) -> list[str]:
     """The values of the attributes with these letters, which must come first and in this order. Later attributes are
     extensions, and are ignored. Raises BadMessage."""
-    parts = text.split(",")
+    parts = text.split(",", len(letters))
     if len(parts) < len(letters):
         raise BadMessage(f"a message has {len(parts)} attributes, not {len(letters)}")
     for part, letter in zip(parts, letters, strict=False):

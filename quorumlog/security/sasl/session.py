@@ -9,27 +9,31 @@ States:
     COMPLETE      the client is known; ordinary requests are carried out
     FAILED        the last answer is on its way, and the connection ends
 
-    event               INITIAL        VERSIONED     AUTHENTICATE         COMPLETE              FAILED
-    ApiVersions         VERSIONED (1)  closed        34, FAILED           ordinary              ignored
-    handshake           AUTHENTICATE   AUTHENTICATE  34, FAILED           AUTHENTICATE, or 34   ignored
-      unknown mechanism 33, FAILED     33, FAILED                         33, FAILED (2)
-    SaslAuthenticate    closed         closed        its step (3)         34                    ignored
-    bare token                                       its step (3)
-    another request     closed         closed        34, FAILED           ordinary, or closed   ignored
-                                                                          once it has expired
+    event              INITIAL            VERSIONED         AUTHENTICATE      COMPLETE           FAILED
+    ApiVersions        VERSIONED (1)      closed            illegal, FAILED   ordinary           closed
+    handshake          AUTHENTICATE       AUTHENTICATE      illegal, FAILED   AUTHENTICATE (2)   closed
+      of an unknown
+      mechanism        unknown, FAILED    unknown, FAILED                     unknown, FAILED
+    SaslAuthenticate   closed             closed            its step (3)      illegal            closed
+    bare token                                              its step (3)
+    another request    closed             closed            illegal, FAILED   ordinary (4)       closed
+
+illegal: the answer is ILLEGAL_SASL_STATE. unknown: it is UNSUPPORTED_SASL_MECHANISM, with the known ones. Either is
+sent at once, and ends the connection if the state is FAILED. closed: the connection ends without an answer.
 
 (1) Not if the answer was an error: a client that asked for a version that is not known asks again.
-(2) A handshake after COMPLETE begins a re-authentication (KIP-368) if the session has an end,
-    and if a second has passed since the last one began. Else 34, and the session goes on.
-(3) COMPLETE with the mechanism's `Done`, FAILED with its `Failed`: answer 58 with one text for every reason, which the
-    client reads after `connection.failed.authentication.delay.ms`, when the connection ends. The same at a
+(2) A re-authentication (KIP-368), if the session has an end and a second has passed since the last one began. Else
+    illegal, and the session goes on.
+(3) COMPLETE with the mechanism's `Done`, FAILED with its `Failed`: SASL_AUTHENTICATION_FAILED with one text for every
+    reason. It is sent after `connection.failed.authentication.delay.ms`, when the connection ends. The same at a
     re-authentication that names another mechanism, or that proves another principal.
+(4) Closed once the session has expired.
 
-An answer with 33 or 34 that ends the connection is sent at once. FAILED takes nothing any more: the caller reads no
-further. During a re-authentication the old principal and the old end of the session hold until it is done.
+After FAILED the caller reads no further. During a re-authentication the old principal and the old end of the session
+hold until it is done.
 
-Times: `now_ms` of sessions is monotonic; `unix_ms` is compared with the ends of credentials. Sources: Kafka's
-SaslServerAuthenticator and Selector (`maybeBeginServerReauthentication`); KIP-43, KIP-152, KIP-368.
+Sources: Kafka's SaslServerAuthenticator and KafkaChannel (`maybeBeginServerReauthentication`); KIP-43, KIP-152,
+KIP-368.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from quorumlog.nursery import Nursery, OnCrash
 from quorumlog.rpc.begun_call import already_ended
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.closing import Closing
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import (
     ORDERED,
@@ -67,9 +68,10 @@ class WireConnection:
         proof_log: ProofLog,
         turn: Turn,
         security: CallerSecurity = PLAIN_TEXT,
+        nodes: NodeSecurity | None = None,
     ) -> None:
         self.address, self._turn = address, turn
-        self._caller = Caller(address, identity, client_id, random_bytes, proof_log, security)
+        self._caller = Caller(address, identity, client_id, random_bytes, proof_log, security, nodes)
         self._limits, self._scratch = limits, scratch
         self._nursery = Nursery(on_crash)
         self._ordered: SocketCalls | None = None

@@ -22,6 +22,7 @@ from quorumlog.rpc import clear_secret
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity, CredentialsUnavailable, Login
 from quorumlog.rpc.calling.timed_call import TimedCall
 from quorumlog.rpc.calls import expects_answer, failure
+from quorumlog.rpc.node_security import NodeSecurity
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.transport import (
     ORDERED,
@@ -33,6 +34,8 @@ from quorumlog.rpc.transport import (
     OnEnded,
     OutcomeUnknown,
 )
+from quorumlog.security.node_auth import NodeAuth
+from quorumlog.security.tls.refusals import is_of_a_certificate
 from quorumlog.turn import Turn
 from quorumlog.wire.calling.login import log_in
 from quorumlog.wire.calling.login_record import LoginRecord
@@ -84,6 +87,7 @@ class Caller:
     random_bytes: Callable[[int], bytes]
     log: ProofLog
     security: CallerSecurity = PLAIN_TEXT
+    nodes: NodeSecurity | None = None  # of a node; None: it calls in clear
     record: LoginRecord = field(default_factory=LoginRecord)
 
     @property
@@ -124,6 +128,7 @@ class SocketCalls(asyncio.BufferedProtocol):
         self._full = False  # the transport takes no more now
         self._exchanging: _Exchange | None = None
         self._answered = False  # some call
+        self._shows_certificate = False  # a node's, which the peer may take for its proof
         self._renewing = False  # calls wait until the login is renewed
         self.ready = self.ended = False
         self.denied: NotAuthenticated | None = None
@@ -177,11 +182,37 @@ class SocketCalls(asyncio.BufferedProtocol):
             self._end_broken(error)
 
     async def _open(self) -> None:
-        loop, address, tls = asyncio.get_running_loop(), self._caller.address, self._caller.security.tls
-        if tls is None:
-            await loop.create_connection(lambda: self, address.host, address.port)
+        nodes, tls = self._caller.nodes, self._caller.security.tls
+        if nodes is not None:
+            await self._open_to_node(nodes)
+        elif tls is None:
+            await self._open_plain()
+        else:
+            await self._open_tls(tls)
+
+    async def _open_to_node(self, nodes: NodeSecurity) -> None:
+        """Raises NotAuthenticated for a server that is no node of this cluster."""
+        own = self._caller.identity
+        assert own is not None, "nodes call with their identity"
+        try:
+            await self._open_tls(nodes.context())
+        except (ssl.SSLError, ConnectionResetError) as error:
+            if not nodes.plain_too or (isinstance(error, ssl.SSLError) and is_of_a_certificate(error)):
+                raise
+            await self._open_plain()
             return
-        await loop.create_connection(
+        assert self._transport is not None, "it was made"
+        der = self._transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        nodes.check(self._caller.address, own, der)
+        self._shows_certificate = nodes.auth.has_certificates
+
+    async def _open_plain(self) -> None:
+        address = self._caller.address
+        await asyncio.get_running_loop().create_connection(lambda: self, address.host, address.port)
+
+    async def _open_tls(self, tls: ssl.SSLContext) -> None:
+        address = self._caller.address
+        await asyncio.get_running_loop().create_connection(
             lambda: self,
             address.host,
             address.port,
@@ -334,16 +365,31 @@ class SocketCalls(asyncio.BufferedProtocol):
         if sasl.HANDSHAKE_KEY not in self.versions:
             self.end("it asks nodes for no proof; this is not the address of an internal listener")
             return
+        nodes = self._caller.nodes
+        if nodes is not None and nodes.auth is NodeAuth.MTLS:
+            await self._show_name(own)
+            return
         scram = ScramClient(own.keys, own.peer, new_nonce(self._caller.random_bytes(NONCE_BYTES)))
         try:
             sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(sasl.ask_handshake(_INTRODUCTION_ID)))
         except ApiError as refusal:
-            if refusal.code is not ErrorCode.UNSUPPORTED_SASL_MECHANISM or not own.secret_in_clear:
+            if refusal.code is not ErrorCode.UNSUPPORTED_SASL_MECHANISM:
                 raise
-            await self._show_secret(own)
+            if self._shows_certificate:
+                await self._show_name(own)
+            elif own.secret_in_clear:
+                await self._show_secret(own)
+            else:
+                raise
             return
         answer = await self._authenticate(scram.first())
         scram.verify(await self._authenticate(scram.final(answer)))
+
+    async def _show_name(self, own: Identity) -> None:
+        """Where the certificate of this connection is the proof. Raises ApiError, Malformed."""
+        ask = sasl.ask_handshake(_INTRODUCTION_ID, sasl.EXTERNAL)
+        sasl.read_answer(sasl.HANDSHAKE_KEY, await self._exchange(ask))
+        await self._authenticate(sasl.external(own.peer))
 
     async def _show_secret(self, own: Identity) -> None:
         """To a peer of software from before there were proofs. Raises ApiError, Malformed."""

@@ -14,6 +14,11 @@ class Malformed(Exception):
     """The peer's bytes violate the protocol; its connection cannot be used any more."""
 
 
+class Foreign(Malformed):
+    """The bytes are of another protocol: whoever has sent them is at the wrong port, or speaks TLS where there is none,
+    or none where there is."""
+
+
 class Unsupported(Exception):
     """A request of an API or version that this listener does not serve."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from quorumlog.wire.format.cursor import Malformed
+from quorumlog.wire.format.cursor import Foreign, Malformed
 from quorumlog.wire.format.frame_writer import LENGTH_BYTES
 
 SCRATCH_BYTES = 64 * 1024
-_FIRST_BYTES = 64 * 1024  # first size of a large frame's buffer; it then grows fourfold,
+FIRST_BYTES = 64 * 1024  # first size of a large frame's buffer; it then grows fourfold,
 _GROWTH_BYTES = 4 * 1024 * 1024  # but at most by so much at once
 _ZEROS = memoryview(bytes(_GROWTH_BYTES))
 _LENGTH = struct.Struct(">i")
@@ -41,18 +41,19 @@ class FrameReader:
     max_frame_bytes: may be changed; it applies to frames that begin afterwards.
     scratch: shared by all readers of one loop; it is not in use between `received` and the next `buffer`.
     trusted: a large frame gets its whole buffer at once. For responses from nodes that this process has asked.
+    first_bytes: the first size of a large frame's buffer; like `max_frame_bytes`.
     """
 
     __slots__ = (
         "_begun",
         "_deliver",
         "_filled",
-        "_first_bytes",
         "_frame",
         "_head",
         "_is_announced",
         "_scratch",
         "_size",
+        "first_bytes",
         "max_frame_bytes",
     )
 
@@ -64,8 +65,9 @@ class FrameReader:
         begun: Callable[[int], None] = lambda _size: None,
         *,
         trusted: bool = False,
+        first_bytes: int = FIRST_BYTES,
     ) -> None:
-        self._first_bytes = max_frame_bytes if trusted else _FIRST_BYTES
+        self.first_bytes = max_frame_bytes if trusted else first_bytes
         self.max_frame_bytes = max_frame_bytes
         self._scratch, self._deliver, self._begun = scratch, deliver, begun
         self._head = b""  # the first one to three bytes of a length
@@ -116,7 +118,7 @@ class FrameReader:
 
     def _begin(self, size: int, start: memoryview) -> None:
         self._head = b""
-        frame = bytearray(min(size, max(self._first_bytes, len(start))))
+        frame = bytearray(min(size, max(self.first_bytes, len(start))))
         frame[: len(start)] = start
         self._frame, self._filled, self._size = frame, len(start), size
         self._is_announced = len(start) < len(frame) < size
@@ -127,7 +129,9 @@ class FrameReader:
         size: int = _LENGTH.unpack(four)[0]
         if 0 < size <= self.max_frame_bytes:
             return size
-        raise Malformed(looks_like(bytes(four)) or f"a frame of {size} bytes; 1 to {self.max_frame_bytes} are allowed")
+        if (foreign := looks_like(bytes(four))) is not None:
+            raise Foreign(foreign)
+        raise Malformed(f"a frame of {size} bytes; 1 to {self.max_frame_bytes} are allowed")
 
 
 def looks_like(start: bytes) -> str | None:

@@ -24,7 +24,7 @@ from quorumlog.wire.protocol.codec import (
     read_whole,
 )
 from quorumlog.wire.protocol.features import SOFTWARE_NAME, SOFTWARE_VERSION, Features, announced
-from quorumlog.wire.protocol.sasl import SASL_VERSIONS
+from quorumlog.wire.protocol.sasl import HANDSHAKE_KEY, SASL_VERSIONS
 
 OLDEST, NEWEST = 0, 4
 OUR_VERSION = 3  # of our own requests: the first with tags
@@ -33,11 +33,11 @@ NO_FEATURES = Features()
 Versions = Mapping[int, tuple[int, int]]  # API key -> oldest and newest version, both inclusive
 
 
-def served_versions(serves: Collection[type] | None, internal: bool) -> Versions:
-    """What a listener announces. serves: types of requests; None: all. internal: the listener authenticates, too."""
+def served_versions(serves: Collection[type] | None, authenticates: bool) -> Versions:
+    """What a listener announces. serves: types of requests; None: all. authenticates: nodes, or clients by SASL."""
     announced = {api.key: api.announced for api in APIS if serves is None or api.method.request in serves}
     announced[API_VERSIONS_KEY] = (OLDEST, NEWEST)
-    if internal:
+    if authenticates:
         announced.update(SASL_VERSIONS)
     return dict(sorted(announced.items()))
 
@@ -56,6 +56,21 @@ def answer(
     if grpc is not None and values.get("client_software_name") == SOFTWARE_NAME:
         response["grpc_address"] = str(grpc)
     return encode_values(header, _shape(fixed.version), response)
+
+
+def refusal(fixed: RequestHeader, code: ErrorCode) -> Frame | None:
+    """The answer to a request that was not read, by its header alone: its code, and nothing else. None: this API says
+    no code for the whole, or has no such version."""
+    api = BY_KEY.get(fixed.api_key)
+    if fixed.api_key == API_VERSIONS_KEY and OLDEST <= fixed.version <= NEWEST:
+        shape = _shape(fixed.version)
+    elif fixed.api_key == HANDSHAKE_KEY and fixed.version in range(SASL_VERSIONS[HANDSHAKE_KEY][1] + 1):
+        shape = response_shape("sasl_handshake", fixed.version)
+    elif api is not None and api.oldest <= fixed.version <= api.newest:
+        shape = api.response_shape(fixed.version)
+    else:
+        return None
+    return encode_values(fixed, shape, {"error_code": code}) if shape.has("error_code") else None
 
 
 def ask(correlation_id: int, client_id: str) -> Frame:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.errors import ApiError, ErrorCode
+from quorumlog.proof.node_certificate import IsDenied, check_claim, check_node
 from quorumlog.proof.peer import Peer
 from quorumlog.proof.scram_server import ScramServer
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
 from quorumlog.rpc import clear_secret
 from quorumlog.rpc.transport import Identity
+from quorumlog.security.node_auth import NodeAuth
+from quorumlog.security.tls.peer import fingerprint, node_of
+from quorumlog.wire.protocol import sasl
 
 
 class ConnectionProof:
@@ -18,10 +22,18 @@ class ConnectionProof:
     A connection has one exchange: a caller that was refused connects again.
     """
 
-    __slots__ = ("_claimed", "_own", "_peer", "_random_bytes", "_scram")
+    __slots__ = ("_auth", "_certificate", "_claimed", "_is_denied", "_own", "_peer", "_random_bytes", "_scram")
 
-    def __init__(self, own: Identity | None, random_bytes: Callable[[int], bytes]) -> None:
+    def __init__(
+        self,
+        own: Identity | None,
+        random_bytes: Callable[[int], bytes],
+        auth: NodeAuth = NodeAuth.SECRET,
+        is_denied: IsDenied = lambda _fingerprint: False,
+    ) -> None:
         self._own, self._random_bytes = own, random_bytes
+        self._auth, self._is_denied = auth, is_denied
+        self._certificate: bytes | None = None
         self._scram: ScramServer | None = None
         self._peer: Peer | None = None  # a node of older software, which has shown the secret itself
         self._claimed: Peer | None = None
@@ -42,18 +54,52 @@ class ConnectionProof:
         """The node that the caller says it is."""
         return self._scram.claimed if self._scram is not None else self._claimed
 
+    def shown(self, certificate: bytes | None) -> None:
+        """The certificate of the connection, DER, which TLS has verified."""
+        self._certificate = certificate
+
     def take(self, message: bytes) -> bytes:
         """The answer to the caller's next message. Raises ApiError; the connection ends then."""
-        if self._own is None:
+        own = self._own
+        if own is None:
             raise ApiError(ErrorCode.ILLEGAL_SASL_STATE, "this listener asks for no proof")
         if self._scram is not None:  # its second message, or one too many, which it refuses
-            return self._scram.final(message)
-        own = self._own
+            answer = self._scram.final(message)
+            self._check_beside_proof(own)
+            return answer
+        is_external, named = sasl.read_external(message)
+        if is_external:
+            return self._take_external(own, named)
+        if self._auth is NodeAuth.MTLS:
+            reason = "this node takes certificates of nodes, and no proof of the secret; set quorumlog.inter.node.auth"
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, reason)
         if clear_secret.is_plain(message):
             return self._take_plain(own, message)
         nonce = new_nonce(self._random_bytes(NONCE_BYTES))
         self._scram = ScramServer(own.keys, own.cluster_id, nonce, own.cluster_incarnation)
         return self._scram.first(message)
+
+    def _take_external(self, own: Identity, named: Peer | None) -> bytes:
+        if not self._auth.has_certificates or self._certificate is None or self._claimed is not None:
+            raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the caller shows no certificate that counts here")
+        self._claimed = named
+        self._peer = self._certified(own, self._certificate, named)
+        return b""
+
+    def _check_beside_proof(self, own: Identity) -> None:
+        """Who has proven that it knows the secret, and shows a certificate: both name one node."""
+        proven = self._scram.proven if self._scram is not None else None
+        if self._auth.has_certificates and self._certificate is not None and proven is not None:
+            try:
+                self._certified(own, self._certificate, proven.peer)
+            except ApiError:
+                self._scram, self._claimed = None, proven.peer
+                raise
+
+    def _certified(self, own: Identity, der: bytes, claim: Peer | None) -> Peer:
+        """Raises ApiError."""
+        node_id = check_node(node_of(der), fingerprint(der), own.cluster_id, self._is_denied)
+        return check_claim(claim, node_id, own.cluster_id, own.cluster_incarnation)
 
     def _take_plain(self, own: Identity, message: bytes) -> bytes:
         claim = clear_secret.read_plain(message)

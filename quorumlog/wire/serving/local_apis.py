@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorumlog.rpc.transport import Address
+from quorumlog.security.node_auth import NodeAuth
 from quorumlog.wire.format.cursor import Cursor, Unsupported
 from quorumlog.wire.format.header import API_VERSIONS_KEY, RequestHeader
 from quorumlog.wire.protocol import sasl, versions
@@ -31,9 +32,10 @@ def answer(
     internal: bool,
     features: Features = versions.NO_FEATURES,
     clear: bool = False,
+    auth: NodeAuth = NodeAuth.SECRET,
 ) -> Frame:
     """To any of LOCAL_APIS but SaslAuthenticate. cursor: behind `fixed`. Raises Malformed."""
     if fixed.api_key == API_VERSIONS_KEY:
         return versions.answer(cursor, fixed, served, grpc_address(), features)
     assert fixed.api_key == sasl.HANDSHAKE_KEY, fixed.api_key
-    return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal, clear)
+    return sasl.answer_handshake(fixed, sasl.read_request(cursor, fixed)["mechanism"], internal, clear, auth)

@@ -20,6 +20,7 @@ from itertools import chain, islice
 from quorumlog.messages.buffer import Buffer
 from quorumlog.wire.protocol.codec import Frame
 from quorumlog.wire.protocol.limits import PIECE_BYTES
+from quorumlog.wire.serving.tls_transport import TlsTransport
 
 _IOV_MAX = os.sysconf("SC_IOV_MAX")
 
@@ -227,7 +228,9 @@ class Outgoing:
 
 
 def writer_of(transport: asyncio.Transport) -> WriteNow | None:
-    """The connection's way to its socket; None: it has none of its own."""
+    """The connection's way to its socket; None: it has none of its own. Over TLS it encrypts."""
+    if isinstance(transport, TlsTransport):
+        return transport.write_now
     socket = transport.get_extra_info("socket")
     if socket is None:
         return None

@@ -27,7 +27,7 @@ from quorumlog.rpc.caller import Caller
 from quorumlog.rpc.transport import ORDERED
 from quorumlog.slices import Sliced
 from quorumlog.turn import in_turns
-from quorumlog.wire.format.cursor import Cursor, Malformed, Unsupported
+from quorumlog.wire.format.cursor import Cursor, Foreign, Malformed, Unsupported
 from quorumlog.wire.format.framing import FrameReader
 from quorumlog.wire.format.header import FIXED, RequestHeader, read_fixed
 from quorumlog.wire.protocol import sasl, versions
@@ -46,6 +46,7 @@ from quorumlog.wire.serving.connection_state import ConnectionState, Happened, P
 from quorumlog.wire.serving.local_apis import LOCAL_APIS
 from quorumlog.wire.serving.outgoing import Outgoing, writer_of
 from quorumlog.wire.serving.taskless import TasklessHandler
+from quorumlog.wire.serving.tls_transport import TlsTransport
 
 if TYPE_CHECKING:
     from quorumlog.wire.serving.server import Serving
@@ -76,12 +77,14 @@ class ServedConnection(asyncio.BufferedProtocol):
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
         self._state = ConnectionState()
+        self._node_bytes = serving.node_bytes
         max_bytes = serving.limits.first_max_frame_bytes(internal=serving.dispatch.listener.internal)
         self._reader = FrameReader(max_bytes, serving.scratch, self._on_frame, self._on_begun)
+        self._carry_out = serving.dispatch.reply
         self._answering = Answering(serving.limits)
         self._context = serving.dispatch.context(Caller(""))
         identity = serving.dispatch.identity if serving.dispatch.listener.internal else None
-        self._proof = ConnectionProof(identity, serving.random_bytes)
+        self._proof = ConnectionProof(identity, serving.random_bytes, serving.node_auth, serving.is_denied)
         self._waiting: deque[memoryview] = deque()  # whole frames that may not be begun yet
         self._transport: asyncio.Transport | None = None
         self._outgoing: Outgoing | None = None
@@ -97,6 +100,8 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
         self._context.client_host = self._peer_host
+        if isinstance(transport, TlsTransport):
+            self._proof.shown(transport.certificate)
         self._outgoing = Outgoing(
             self._transport, writer_of(self._transport), self._serving.send_turns, self._on_progress
         )
@@ -116,6 +121,8 @@ class ServedConnection(asyncio.BufferedProtocol):
             return
         try:
             self._serving.turn.run(self._reader.received, nbytes)
+        except Foreign as error:
+            self._end_foreign(str(error))
         except Malformed as error:
             self.close(str(error))
 
@@ -131,7 +138,7 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._state.step(Happened.SOCKET_LOST)
-        node_bytes = self._serving.node_bytes
+        node_bytes = self._node_bytes
         node_bytes.forget(self._pump)
         self._waiting.clear()
         if self._outgoing is not None:
@@ -168,6 +175,11 @@ class ServedConnection(asyncio.BufferedProtocol):
     def is_unproven(self) -> bool:
         """The caller must prove that it is a node, and has not done so."""
         return self._proof.is_needed
+
+    @property
+    def others_wait(self) -> bool:
+        """Peers wait for the bytes that this one may hold."""
+        return self._node_bytes.others_wait
 
     @property
     def is_receiving(self) -> bool:
@@ -229,19 +241,19 @@ class ServedConnection(asyncio.BufferedProtocol):
     def _has_room_for(self, frame: memoryview) -> bool:
         if self._answering and not self._answering.has_room(is_ordered(frame)):
             return False
-        if self._serving.node_bytes.has_room or (self._reserved_bytes and not self._reader.in_frame):
+        if self._node_bytes.has_room or (self._reserved_bytes and not self._reader.in_frame):
             return True
-        self._serving.node_bytes.wait(self._pump)
+        self._node_bytes.wait(self._pump)
         return False
 
     def _reserve(self) -> None:
         """Charge the unfinished frame, if there is room."""
         if not self._reader.in_frame:  # the transport read on in spite of the pause; the frame was charged like others
             self._wanted_bytes = 0
-        elif not self._serving.node_bytes.may_receive:
-            self._serving.node_bytes.wait_to_receive(self._pump)
+        elif not self._node_bytes.may_receive:
+            self._node_bytes.wait_to_receive(self._pump)
         else:
-            self._serving.node_bytes.receive(self._wanted_bytes)
+            self._node_bytes.receive(self._wanted_bytes)
             self._unfinished_bytes = self._wanted_bytes
             self._reserved_bytes, self._wanted_bytes = self._reserved_bytes + self._wanted_bytes, 0
 
@@ -249,12 +261,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         """The unfinished frame is whole now, or was dropped."""
         unfinished_bytes, self._unfinished_bytes = self._unfinished_bytes, 0
         if unfinished_bytes:
-            self._serving.node_bytes.received(unfinished_bytes)
+            self._node_bytes.received(unfinished_bytes)
 
     def _drop_unfinished(self) -> None:
         self._frame_ended()
         reserved_bytes, self._reserved_bytes, self._wanted_bytes = self._reserved_bytes, 0, 0
-        self._serving.node_bytes.give_back(reserved_bytes)
+        self._node_bytes.give_back(reserved_bytes)
 
     def _pause_or_resume(self) -> None:
         transport = self._transport
@@ -290,7 +302,7 @@ class ServedConnection(asyncio.BufferedProtocol):
         self._context.client_id = wire_request.header.client_id
         slot = self._begin_slot(frame, type(wire_request.request) in ORDERED)
         if isinstance(wire_request.request, FetchRequest):
-            slot.granted_bytes = self._serving.node_bytes.grant(wire_request.request.max_bytes)
+            slot.granted_bytes = self._node_bytes.grant(wire_request.request.max_bytes)
             if slot.granted_bytes != wire_request.request.max_bytes:
                 wire_request = WireRequest(
                     wire_request.api, wire_request.header, replace(wire_request.request, max_bytes=slot.granted_bytes)
@@ -311,12 +323,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         if self._reserved_bytes and not self._reader.in_frame:  # it was charged before it was whole
             new_bytes -= min(new_bytes, self._reserved_bytes)
             self._reserved_bytes -= len(frame) - new_bytes
-        self._serving.node_bytes.take(new_bytes)
+        self._node_bytes.take(new_bytes)
         return self._answering.begin(len(frame), ordered)
 
     def _return_grant(self, slot: Slot) -> None:
         granted_bytes, slot.granted_bytes = slot.granted_bytes, 0
-        self._serving.node_bytes.ungrant(granted_bytes)
+        self._node_bytes.ungrant(granted_bytes)
 
     def _answer_locally(self, cursor: Cursor, fixed: RequestHeader) -> Frame:
         """Raises Malformed."""
@@ -324,7 +336,9 @@ class ServedConnection(asyncio.BufferedProtocol):
         internal, own = serving.dispatch.listener.internal, serving.dispatch.identity
         clear = own is not None and own.secret_in_clear
         announced = serving.features.read()
-        return local_apis.answer(cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear)
+        return local_apis.answer(
+            cursor, fixed, serving.versions, serving.grpc_address, internal, announced, clear, serving.node_auth
+        )
 
     def _authenticate(self, slot: Slot, cursor: Cursor, fixed: RequestHeader) -> None:
         """One message of the caller's proof. Raises Malformed."""
@@ -365,7 +379,7 @@ class ServedConnection(asyncio.BufferedProtocol):
 
     async def _reply(self, slot: Slot, wire_request: WireRequest) -> None:
         try:
-            reply = await self._serving.dispatch.reply(self._context, wire_request.api.method, wire_request.request)
+            reply = await self._carry_out(self._context, wire_request.api.method, wire_request.request)
         finally:
             self._return_grant(slot)
         if slot.goes_on:
@@ -399,7 +413,7 @@ class ServedConnection(asyncio.BufferedProtocol):
             if last:
                 self._finish()
         if done_bytes:
-            self._serving.node_bytes.give_back(done_bytes)
+            self._node_bytes.give_back(done_bytes)
 
     def _charge_unsent(self) -> bool:
         """Charge the node with the answers that the peer has not taken yet. True: it takes answers again."""
@@ -407,9 +421,9 @@ class ServedConnection(asyncio.BufferedProtocol):
         before, self._unsent_bytes = self._unsent_bytes, now_bytes
         takes_again = self._state.unsent(now_bytes, self._serving.limits.max_unsent_bytes, self._serving.loop.time())
         if now_bytes > before:
-            self._serving.node_bytes.take(now_bytes - before)
+            self._node_bytes.take(now_bytes - before)
         elif before > now_bytes:
-            self._serving.node_bytes.give_back(before - now_bytes)
+            self._node_bytes.give_back(before - now_bytes)
         return takes_again
 
     # --- the end
@@ -427,6 +441,12 @@ class ServedConnection(asyncio.BufferedProtocol):
         listener = self._serving.dispatch.listener
         _log.warning("closed the connection of %s at %s %s: %s", self.peer, listener.name, listener.address, reason)
         self._transport.abort()
+
+    def _end_foreign(self, reason: str) -> None:
+        """The peer speaks another protocol. Probes do that each second, so not each of them has a line."""
+        if self._transport is not None and self._state.step(Happened.CLOSED_BY_US):
+            self._serving.gate.refused(self._transport, "foreign", reason)
+            self._transport.abort()
 
     def cut(self) -> None:
         """The listener closes, or the connection was idle for too long."""

@@ -6,21 +6,30 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 
 from quorumlog.nursery import Nursery, OnCrash
+from quorumlog.proof.refusal_log import RefusalLog
+from quorumlog.rpc.node_security import none_denied
 from quorumlog.rpc.proof_log import ProofLog
 from quorumlog.rpc.serving.bind import why_not_bound
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.transport import Address, AddressInUse, Listener
+from quorumlog.security.node_auth import NodeAuth
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog.wire.protocol.limits import ConnectionLimits, NodeBytes, WireLimits
 from quorumlog.wire.protocol.versions import served_versions
 from quorumlog.wire.serving.answering import Slot
+from quorumlog.wire.serving.gate import Gate
 from quorumlog.wire.serving.outgoing import SendTurns
+from quorumlog.wire.serving.protection import Protection
+from quorumlog.wire.serving.secured import SecuredConnection
 from quorumlog.wire.serving.served import ServedConnection
+from quorumlog.wire.serving.strangers import Strangers
+from quorumlog.wire.serving.tls_transport import TlsTransport
 
 _log = logging.getLogger(__name__)
 _SWEEPS_PER_LIMIT = 4
@@ -33,7 +42,9 @@ class Serving:
 
     serves: types of requests that have a handler; None: all. grpc_address: where this node serves the other APIs.
     random_bytes: a source of nonces that cannot be guessed. features: what ApiVersions announces; None: nothing.
-    connection_limits: shared by all listeners of a node; None: that of `limits`.
+    connection_limits: shared by all listeners of a node; None: that of `limits`. protection: None: the listener is
+    plain, and knows nobody. strangers, stranger_bytes: peers that have not logged in, and what they may hold together;
+    shared by all listeners of a kind. refusals: shared by all listeners of a node.
     """
 
     def __init__(
@@ -52,7 +63,17 @@ class Serving:
         turn: Turn,
         features: FeatureNotice | None = None,
         connection_limits: ConnectionLimits | None = None,
+        protection: Protection | None = None,
+        strangers: Strangers | None = None,
+        stranger_bytes: NodeBytes | None = None,
+        refusals: RefusalLog | None = None,
     ) -> None:
+        self.protection = protection
+        self.node_auth = NodeAuth.SECRET if protection is None else protection.node_auth
+        self.is_denied = none_denied if protection is None else protection.is_denied
+        known = Strangers(StrangerLimits()) if strangers is None else strangers
+        self.gate = Gate(dispatch.listener, known, refusals or RefusalLog())
+        self.stranger_bytes = stranger_bytes or node_bytes
         self.features = features or FeatureNotice()
         self.connection_limits = connection_limits or ConnectionLimits(lambda _listener: limits.max_connections)
         self.turn = turn
@@ -60,12 +81,26 @@ class Serving:
         self.dispatch, self.limits, self.node_bytes, self.scratch = dispatch, limits, node_bytes, scratch
         self.send_turns = send_turns
         self.grpc_address, self.on_crash = grpc_address, on_crash
-        self.versions = served_versions(serves, dispatch.listener.internal)
+        has_login = protection is not None and protection.sasl is not None
+        self.versions = served_versions(serves, dispatch.listener.internal or has_login)
         self.loop = asyncio.get_running_loop()
         self.nursery = Nursery(on_crash)
         self._connections: dict[ServedConnection, str] = {}  # with the address that counts for each; "": none
         self._unheard: dict[int, Slot] = {}  # whose connections are gone, by id()
         self.closed = False
+
+    def accept(self) -> asyncio.BaseProtocol:
+        """The protocol of a new connection."""
+        protection = self.protection
+        if protection is None:
+            return ServedConnection(self)
+        # A node proves itself by what it says, or by the certificate that it shows (`ConnectionProof`).
+        knows = protection.knows_clients and not self.dispatch.listener.internal
+        connection = SecuredConnection(self, protection) if knows else ServedConnection(self)
+        if protection.context is None:
+            return connection
+        timeout_s, plain_too = protection.timeout_ms / 1000, protection.node_auth is NodeAuth.BOTH
+        return TlsTransport(connection, protection.context(), self.gate, self.scratch, timeout_s, plain_too)
 
     def admit(self, connection: ServedConnection, address: str) -> str:
         """Why it may not stay, as there are too many connections; "" if it is admitted. address: of its peer."""
@@ -127,10 +162,11 @@ class Serving:
         sweep_s = min(_SWEEP_MAX_S, shortest_ms / 1000 / _SWEEPS_PER_LIMIT)
         glance_s = min(sweep_s, limits.max_stalled_while_others_wait_ms / 1000 / _SWEEPS_PER_LIMIT)
         others_wait = asyncio.Event()
-        self.node_bytes.on_others_wait(others_wait.set)
+        for held in (self.node_bytes, self.stranger_bytes):
+            held.on_others_wait(others_wait.set)
         while True:
             others_wait.clear()
-            if self.node_bytes.others_wait:
+            if self.node_bytes.others_wait or self.stranger_bytes.others_wait:
                 await asyncio.sleep(glance_s)
             else:
                 await _set_within(others_wait, sweep_s)
@@ -142,7 +178,7 @@ class Serving:
     def _judge(self, connection: ServedConnection, now_s: float) -> None:
         stalled_s = connection.stalled_since_s
         max_receiving_ms = self.limits.max_stalled_ms
-        if self.node_bytes.others_wait:
+        if connection.others_wait:
             max_receiving_ms = min(max_receiving_ms, self.limits.max_stalled_while_others_wait_ms)
         if stalled_s is not None and (now_s - stalled_s) * 1000 >= self.limits.max_stalled_ms:
             connection.close(f"it has taken no answers for {self.limits.max_stalled_ms} ms")
@@ -180,20 +216,29 @@ class WireServer:
 async def serve(serving: Serving) -> WireServer:
     """Listen at the address of the dispatch's listener. Raises AddressInUse, or OSError for any other reason."""
     listener = serving.dispatch.listener
+    may_open = None if serving.protection is None else serving.protection.may_open
     try:
         server = await serving.loop.create_server(
-            lambda: ServedConnection(serving),
+            serving.accept,
             listener.address.host or None,
             listener.address.port,
             backlog=_BACKLOG,
             reuse_address=True,
+            start_serving=may_open is None,
         )
     except OSError as error:
         raise _why(error, listener) from None
     port: int = server.sockets[0].getsockname()[1]
-    serving.dispatch.listener = replace(listener, address=Address(listener.address.host, port))
+    serving.dispatch.listener = serving.gate.listener = replace(listener, address=Address(listener.address.host, port))
     serving.nursery.start(serving.sweep(), f"sweep of {listener.name}")
+    if may_open is not None:
+        serving.nursery.start(_open(server, may_open), f"opening of {listener.name}")
     return WireServer(server, serving)
+
+
+async def _open(server: asyncio.Server, may_open: Callable[[], Awaitable[object]]) -> None:
+    await may_open()
+    await server.start_serving()
 
 
 def _why(error: OSError, listener: Listener) -> Exception:

@@ -7,7 +7,7 @@ loads no part of a node.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from quorumlog.configs.broker import DECIDED_TOGETHER, TOPIC_SYNONYMS
@@ -17,6 +17,8 @@ from quorumlog.errors import ApiError
 from quorumlog.ids import NodeId
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Address, Listener
+from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.secret import HIDDEN
 from quorumlog.settings.broker import BrokerSettings
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.config_key import parse_text
@@ -24,15 +26,17 @@ from quorumlog.settings.connections import ConnectionSettings
 from quorumlog.settings.controller import ControllerConfig
 from quorumlog.settings.disks import DiskConfig
 from quorumlog.settings.groups import GroupConfig
-from quorumlog.settings.key import NodeKey, PartSettings, keys_of, parse_bytes, parse_int, part_of
+from quorumlog.settings.key import PartSettings, keys_of, parse_bytes, parse_int, part_of
 from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, ListenerSettings, VoterSettings
+from quorumlog.settings.node_auth import NodeAuthSettings
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.security import StrangerLimits
 from quorumlog.settings.transactions import TransactionConfig, VerificationConfig
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.wire.protocol.limits import WireLimits
@@ -40,11 +44,11 @@ from quorumlog_server.config.directory_paths import anchored, check_only_in_file
 from quorumlog_server.config.foreign_keys import check_foreign, idle_of
 from quorumlog_server.config.group_keys import group_config
 from quorumlog_server.config.keys import COARSER, NODE_KEYS, SIZES, all_keys, check_known
+from quorumlog_server.config.listener_security import ListenerSecurity, is_secret, protocols, securities, warnings_of
 from quorumlog_server.config.listeners import (
     GRPC,
     MovedVoter,
     Voter,
-    check_protocols,
     internal_name,
     parse_moved,
     parse_named,
@@ -54,8 +58,10 @@ from quorumlog_server.config.listeners import (
     resolve_listeners,
     with_grpc,
 )
+from quorumlog_server.config.node_security import with_node_auth
 from quorumlog_server.config.properties import ConfigError, from_environment, parse_file
 from quorumlog_server.config.transaction_keys import transaction_config
+from quorumlog_server.config.values import read_value
 
 ROLES = ("broker", "controller")
 
@@ -87,6 +93,9 @@ class NodeConfig:
     metadata_log_dir: str
     topic_defaults: Mapping[str, str]
     listener_max_connections: Mapping[str, int]  # by the names of keys: of those listeners that have one
+    listener_security: Mapping[str, ListenerSecurity]  # by the names of listeners
+    strangers: StrangerLimits
+    nodes: NodeAuthSettings
     broker: BrokerSettings
     disks: DiskConfig
     metadata_log: SnapshotConfig
@@ -161,7 +170,9 @@ def shown(config: NodeConfig) -> dict[str, Any]:
             found[name] = value
         elif hasattr(part, "__dataclass_fields__"):
             found |= _shown_keys(config, type(part))
-        elif name != "values":
+        elif name == "given":
+            found[name] = {key: HIDDEN if is_secret(key) else text for key, text in value.items()}
+        elif name not in ("values", "listener_security"):
             found[name] = value
     return found | _shown_keys(config, RaftConfig)
 
@@ -190,11 +201,13 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
     """The typed form of flat keys. where: named in errors. Raises ConfigError."""
     check_known(values, where)
     check_foreign(values, where)
-    node = {name: _value(key, values, where) for name, key in NODE_KEYS.items()}
+    node = {name: read_value(key, values, where) for name, key in NODE_KEYS.items()}
     if node["broker.id"] not in (-1, node["node.id"]):
         raise ConfigError(f"{where}: broker.id={node['broker.id']}, but node.id={node['node.id']}; remove the former")
     roles = _roles(node["process.roles"])
     listeners, advertised = _listeners(part_of(ListenerSettings, node), broker="broker" in roles)
+    nodes = part_of(NodeAuthSettings, node)
+    security = with_node_auth(nodes, listeners, securities(values, listeners, where), node["cluster.secret.in.clear"])
     paths, voters = part_of(DirectorySettings, node), part_of(VoterSettings, node)
     log_dirs = paths.log_dirs if paths.log_dir is None or "log.dirs" in values else paths.log_dir
     config = NodeConfig(
@@ -228,29 +241,18 @@ def from_values(values: Mapping[str, str], where: str = "configuration") -> Node
         transactions_topic=part_of(TransactionsTopicConfig, node),
         verification=part_of(VerificationConfig, node),
         listener_max_connections=_of_listeners(values, where),
+        listener_security=security,
+        strangers=part_of(StrangerLimits, node),
+        nodes=nodes,
         values=node,
         given=dict(values),
-        warnings=_warnings(values, listeners, is_controller="controller" in roles),
+        warnings=(
+            *_warnings(values, listeners, is_controller="controller" in roles),
+            *warnings_of(listeners, security),
+        ),
     )
     _check(config)
     return config
-
-
-def _value(key: NodeKey, values: Mapping[str, str], where: str) -> Any:
-    text = values.get(key.name, key.default)
-    if text is None:
-        if key.optional:
-            return None
-        raise ConfigError(f"{where}: {key.name} is not set. {key.doc}")
-    try:
-        value = key.parse(text)
-    except ValueError as error:
-        raise ConfigError(f"{where}: {key.name}: {error}") from error
-    if key.minimum is not None and value < key.minimum:
-        raise ConfigError(f"{where}: {key.name}={text} is below {key.minimum}")
-    if key.maximum is not None and value > key.maximum:
-        raise ConfigError(f"{where}: {key.name}={text} is above {key.maximum}")
-    return value
 
 
 def _roles(given: tuple[str, ...]) -> tuple[str, ...]:
@@ -265,17 +267,21 @@ def _roles(given: tuple[str, ...]) -> tuple[str, ...]:
 def _listeners(said: ListenerSettings, broker: bool) -> tuple[tuple[Listener, ...], dict[str, Address]]:
     addresses = parse_named("listeners", said.listeners)
     internal = internal_name(said.of_controllers or (), said.between_brokers)
-    check_protocols(said.protocols or (), addresses)
+    secured = protocols(said.protocols or (), addresses)
     replication = said.replication.upper()
     if said.lanes is not None:
         lanes = tuple(name.upper() for name in said.lanes)
     else:
-        addresses = with_grpc(addresses, (internal, replication)) if broker else addresses
+        clients = [name for name in addresses if name not in (internal, replication)]
+        is_open = all(secured[name] is SecurityProtocol.PLAINTEXT for name in clients)
+        # Beside a listener that is protected, nobody gets an open one unasked.
+        addresses = with_grpc(addresses, (internal, replication)) if broker and is_open else addresses
         lanes = tuple(name for name in addresses if name != internal and not name.startswith(GRPC))
     given = parse_named("advertised.listeners", said.advertised or ())
     if GRPC in addresses and GRPC not in given and addresses[GRPC].port == 0:
         given = with_grpc(given, (internal, replication))
     listeners = resolve_listeners(addresses, internal, broker, replication=replication, lanes=lanes)
+    listeners = tuple(replace(one, security=secured.get(one.name, one.security)) for one in listeners)
     return listeners, resolve_advertised(listeners, given)
 
 
@@ -323,9 +329,6 @@ def _warnings(values: Mapping[str, str], listeners: tuple[Listener, ...], *, is_
         )
     if values.get("record.validation", "").strip() == "header":
         warnings.append("record.validation=header: a damaged record inside a batch is stored, and stops its readers")
-    for listener in listeners:
-        if listener.address.host not in ("127.0.0.1", "::1", "localhost"):
-            warnings.append(f"{listener.name} listens at {listener.address}: other machines reach it, unauthenticated")
     return tuple(warnings)
 
 

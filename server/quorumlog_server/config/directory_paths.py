@@ -1,4 +1,4 @@
-"""The paths of `log.dirs` and of the keys beside it, as a node's file may name them.
+"""The paths of `log.dirs`, of the keys beside it and of certificates, as a node's file may name them.
 
 A relative path begins at the working directory of the node's process, as in Kafka. In a file that says
 `paths.relative.to=file` it begins at the folder of the file, so that a folder with file and data can be moved.
@@ -11,9 +11,11 @@ from collections.abc import Mapping
 
 from quorumlog.settings.key import parse_list
 from quorumlog.settings.node import RELATIVE_TO, TO_FILE, TO_PROCESS
+from quorumlog.settings.security import LISTENER_PREFIX
 from quorumlog_server.config.properties import ConfigError
 
 _PATHS = ("log.dirs", "log.dir", "metadata.log.dir", "cordoned.log.dirs")
+_FILES = ("ssl.keystore.location", "ssl.truststore.location")  # of all listeners, or of one
 
 
 def anchored(path: str, values: Mapping[str, str]) -> dict[str, str]:
@@ -26,7 +28,14 @@ def anchored(path: str, values: Mapping[str, str]) -> dict[str, str]:
     folder = os.path.dirname(os.path.abspath(path))
     if "," in folder:
         raise ConfigError(f"{path}: {RELATIVE_TO}={TO_FILE}, but its folder has a comma, which log.dirs cannot hold")
-    return {key: _from(folder, value) if key in _PATHS else value for key, value in values.items()}
+    return {key: _anchored(folder, key, value) for key, value in values.items()}
+
+
+def _anchored(folder: str, key: str, value: str) -> str:
+    if key in _PATHS:
+        return _from(folder, value)
+    is_file = key in _FILES or (key.startswith(LISTENER_PREFIX) and key.endswith(_FILES))
+    return os.path.join(folder, value.strip()) if is_file and value.strip() else value
 
 
 def _from(folder: str, paths: str) -> str:

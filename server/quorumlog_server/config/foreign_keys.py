@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quorumlog.configs.live import key_of_listener
+from quorumlog.settings.security import LISTENER_PREFIX
 from quorumlog_server.config.properties import ConfigError
 
 
@@ -40,7 +41,15 @@ _SOCKETS = "The system chooses the sizes of a socket's buffers and queues."
 _SHARE = "There are no share groups."
 _STREAMS = "There are no groups of Kafka Streams' own protocol; Streams uses consumer groups."
 _TIERS = "Logs are kept in log.dirs alone: there is no tiered storage."
-_PLAIN = "All listeners are PLAINTEXT: there is nothing yet that would read it."
+_CLASSES = "No class is loaded: what it would do is built in, or there is no such thing."
+_OPENSSL = (
+    "TLS is OpenSSL's, which has no such choice; ssl.enabled.protocols and ssl.cipher.suites say what is allowed."
+)
+_NODES = "Nodes prove themselves to each other by the cluster's secret, and not by SASL."
+_KERBEROS = "Kerberos is not supported."
+_TOKENS = "OAUTHBEARER is not served yet."
+_USERS = "Users are in the metadata of the cluster, and not in files of nodes; `quorumlog user create` makes one."
+_OPENED = "A listener opens when the node's metadata has caught up."
 _METRICS = "Metrics are served at metrics.port, without reporters and windows."
 _WINDOWS = "Rates are kept without windows."
 _CALLS = "Calls between nodes have time-outs and pauses of their own."
@@ -63,8 +72,17 @@ _IDLE: tuple[tuple[str, str], ...] = (
     (_SOCKETS, "replica.socket.receive.buffer.bytes"),
     (_TIERS, "log.local.retention.bytes log.local.retention.ms follower.fetch.last.tiered.offset.enable"),
     (_TIERS, "remote.fetch.max.wait.ms remote.list.offsets.request.timeout.ms"),
-    (_PLAIN, "connection.failed.authentication.delay.ms connections.max.reauth.ms early.start.listeners"),
-    (_PLAIN, "principal.builder.class security.providers"),
+    (_OPENED, "early.start.listeners"),
+    (_CLASSES, "principal.builder.class security.providers ssl.engine.factory.class sasl.login.class"),
+    (
+        _CLASSES,
+        "sasl.server.callback.handler.class sasl.client.callback.handler.class sasl.login.callback.handler.class",
+    ),
+    (_OPENSSL, "ssl.keymanager.algorithm ssl.protocol ssl.provider ssl.secure.random.implementation"),
+    (_OPENSSL, "ssl.trustmanager.algorithm"),
+    (_NODES, "sasl.mechanism.controller.protocol sasl.mechanism.inter.broker.protocol"),
+    (_NODES, "ssl.endpoint.identification.algorithm"),
+    (_USERS, "sasl.jaas.config"),
     (_METRICS, "kafka.metrics.polling.interval.secs kafka.metrics.reporters metric.reporters metrics.num.samples"),
     (_METRICS, "auto.include.jmx.reporter metrics.recording.level metrics.sample.window.ms telemetry.max.bytes"),
     (_WINDOWS, "controller.quota.window.num controller.quota.window.size.seconds quota.window.num"),
@@ -99,7 +117,6 @@ ONLY: Mapping[str, Foreign] = {
     "delete.topic.enable": Foreign("Topics can always be deleted.", ("true",)),
     "remote.log.storage.system.enable": Foreign(_TIERS, ("false",)),
     "security.inter.broker.protocol": Foreign("Calls between nodes are not encrypted yet.", ("plaintext",)),
-    "ssl.client.auth": Foreign("Clients show no certificates yet.", ("none",)),
     "super.users": Foreign(_NO_RULES, ("",)),
     "unstable.api.versions.enable": Foreign(_UNSTABLE, ("false",)),
     "unstable.feature.versions.enable": Foreign(_UNSTABLE, ("false",)),
@@ -110,13 +127,13 @@ PREFIXES: Mapping[str, Foreign] = {
     "delegation.token.": Foreign("There are no delegation tokens; who asks for one is refused."),
     "group.share.": Foreign(_SHARE),
     "group.streams.": Foreign(_STREAMS),
-    "listener.name.": Foreign(_PLAIN),
     "remote.log.": Foreign(_TIERS),
     "rlmm.config.": Foreign(_TIERS),
     "rsm.config.": Foreign(_TIERS),
-    "sasl.": Foreign(_PLAIN),
+    "sasl.kerberos.": Foreign(_KERBEROS),
+    "sasl.login.": Foreign(_NODES),
+    "sasl.oauthbearer.": Foreign(_TOKENS),
     "share.coordinator.": Foreign(_SHARE),
-    "ssl.": Foreign(_PLAIN),
     "zookeeper.": Foreign("Metadata is with the controllers: there is no ZooKeeper to connect to.", ("",)),
 }
 
@@ -129,7 +146,22 @@ def foreign(key: str) -> Foreign | None:
         ONLY.get(key)
         or IDLE.get(key)
         or next((one for prefix, one in PREFIXES.items() if key.startswith(prefix)), None)
+        or _of_listener(key)
     )
+
+
+def _of_listener(key: str) -> Foreign | None:
+    """Of `listener.name.NAME.KEY`, where KEY has no effect, and of `listener.name.NAME.MECHANISM.KEY`, which Kafka has
+    for keys of SASL. A name may have points."""
+    if not key.startswith(LISTENER_PREFIX):
+        return None
+    words = key.removeprefix(LISTENER_PREFIX).split(".")
+    for start in range(1, len(words)):
+        rest = ".".join(words[start:])
+        found = IDLE.get(rest) or next((one for prefix, one in PREFIXES.items() if rest.startswith(prefix)), None)
+        if found is not None:
+            return found
+    return None
 
 
 def check_foreign(values: Mapping[str, str], where: str) -> None:

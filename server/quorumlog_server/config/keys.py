@@ -22,19 +22,27 @@ from quorumlog.settings.lifecycle import LifecycleConfig
 from quorumlog.settings.metadata_log import SnapshotConfig
 from quorumlog.settings.moves import MovesConfig
 from quorumlog.settings.node import DirectorySettings, IdentitySettings, ListenerSettings, VoterSettings
+from quorumlog.settings.node_auth import NodeAuthSettings
 from quorumlog.settings.process import ProcessSettings
 from quorumlog.settings.quorum import RaftConfig
 from quorumlog.settings.replicas import ReplicationConfig
 from quorumlog.settings.requests import HandlerLimits
+from quorumlog.settings.security import AnonymousSettings, ListenerTlsSettings, LoginSettings, StrangerLimits
 from quorumlog.wire.protocol.limits import WireLimits
 from quorumlog_server.config.foreign_keys import IDLE, ONLY, foreign
 from quorumlog_server.config.group_keys import GROUP_KEYS
+from quorumlog_server.config.listener_security import listener_key
 from quorumlog_server.config.properties import ConfigError
 from quorumlog_server.config.transaction_keys import TRANSACTION_KEYS
 
 _KEYS = (  # in the order in which DescribeConfigs answers
     *keys_of(IdentitySettings),
     *keys_of(ListenerSettings),
+    *keys_of(ListenerTlsSettings),
+    *keys_of(LoginSettings),
+    *keys_of(StrangerLimits),
+    *keys_of(AnonymousSettings),
+    *keys_of(NodeAuthSettings),
     *keys_of(VoterSettings),
     *keys_of(DirectorySettings),
     *keys_of(DiskConfig),
@@ -83,7 +91,7 @@ def check_known(values: Mapping[str, str], where: str) -> None:
     """Raises ConfigError for the first unknown key; it names the nearest known one."""
     known = all_keys()
     for key in values:
-        if key not in known and foreign(key) is None and key_of_listener(key) is None:
+        if key not in known and foreign(key) is None and key_of_listener(key) is None and listener_key(key) is None:
             nearest = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {nearest[0]}?" if nearest else "`quorumlog server config explain` lists the keys"
             raise ConfigError(f"{where}: unknown key {key}; {hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quorumlog.ids import NodeId
@@ -13,8 +13,6 @@ from quorumlog_server.config.properties import ConfigError
 
 GRPC = "GRPC"  # how the name of a listener for gRPC clients begins, where `lane.listeners` does not say which speak it
 MAX_PORT = 65_535
-PLAINTEXT = "PLAINTEXT"  # the one security protocol
-_ENCRYPTED = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")  # names that mean these protocols to Kafka, without a map
 _NAMED = re.compile(r"([A-Za-z0-9_.-]+)://(.*)")
 _MOVED = re.compile(r"([0-9]{1,9})@([^>]+)>([^>]+)")
 _ANY_ADDRESS = ("", "0.0.0.0", "::")
@@ -104,22 +102,6 @@ def internal_name(of_controllers: Sequence[str], between_brokers: str) -> str:
             f"controller.listener.names={','.join(of_controllers)}: one listener serves controllers; name it"
         )
     return (of_controllers[0] if of_controllers else between_brokers).upper()
-
-
-def check_protocols(protocols: Sequence[str], names: Iterable[str]) -> None:
-    """protocols: NAME:PROTOCOL each. Raises ConfigError where a listener would be taken for an encrypted one."""
-    by_name = {name: name for name in _ENCRYPTED}
-    for entry in protocols:
-        name, found, protocol = entry.upper().partition(":")
-        if not found:
-            raise ConfigError(f"listener.security.protocol.map: {entry!r} is not NAME:PROTOCOL")
-        by_name[name] = protocol
-    for name in names:
-        if by_name.get(name, PLAINTEXT) != PLAINTEXT:
-            raise ConfigError(
-                f"listener.security.protocol.map: {name}:{by_name[name]}: only {PLAINTEXT} is supported yet; take the "
-                f"listener away, or write {name}:{PLAINTEXT}, and whoever reaches it is served"
-            )
 
 
 def with_grpc(addresses: Mapping[str, Address], internals: Sequence[str]) -> dict[str, Address]:

@@ -91,18 +91,20 @@ def broker_config(config: NodeConfig, previous_broker_epoch: BrokerEpoch) -> Bro
 
 
 def described(config: NodeConfig) -> tuple[DescribedConfig, ...]:
-    """The values of the node's own keys, for DescribeConfigs. They contain no secret."""
+    """The values of the node's own keys, for DescribeConfigs. Those that are secret are left out."""
     rows = []
     for key in NODE_KEYS.values():
         given = config.given.get(key.name)
+        shown = None if key.secret else given if given is not None else key.default
         rows.append(
             DescribedConfig(
                 name=key.name,
-                value=given if given is not None else key.default,
+                value=shown,
                 source=DEFAULT if given is None else SET_IN_FILE,
                 read_only=True,
                 documentation=key.doc,
                 config_type=type_of(key),
+                is_sensitive=key.secret,
                 synonyms=_synonyms(key, given),
             )
         )
@@ -125,7 +127,9 @@ def _of_listener(name: str, given: str) -> DescribedConfig:
 def _synonyms(key: NodeKey, given: str | None) -> tuple[ConfigSynonym, ...]:
     layers = ((given, SET_IN_FILE), (key.default, DEFAULT))
     return tuple(
-        ConfigSynonym(name=key.name, value=value, source=source) for value, source in layers if value is not None
+        ConfigSynonym(name=key.name, value=None if key.secret else value, source=source)
+        for value, source in layers
+        if value is not None
     )
 
 

@@ -13,6 +13,8 @@ from quorumlog.rpc.transport import Identity, Transport
 from quorumlog.turn import Turn
 from quorumlog.wire.protocol.features import FeatureNotice
 from quorumlog_broker.cleaning.runner import Runner
+from quorumlog_server.edge.known_users import KnownUsers
+from quorumlog_server.edge.listener_keys import ListenerKeys
 from quorumlog_server.edge.own_notice import OwnNotice
 from quorumlog_storage.files.disk import Disk
 from quorumlog_storage.writer.worker import Worker
@@ -29,6 +31,8 @@ class Edges:
     turn: the end of a callback of the node's loop; workers and the transport run their callbacks by it.
     features: what the transport announces in ApiVersions; the node sets what it reads.
     own: settings that edges obey and that can be changed while the node runs; the node sets what it reads.
+    users: whom the transport asks for who logs in; the node sets what it finds.
+    listener_keys: the certificates of listeners with TLS.
     cleaner: called once for each of `log.cleaner.threads`; does the work of compaction.
     on_crash (name, error): ends the process at once, because an unhandled error must not leave a half-working node.
     """
@@ -45,3 +49,5 @@ class Edges:
     cleaner: Callable[[], Runner]
     features: FeatureNotice = field(default_factory=FeatureNotice)
     own: OwnNotice = field(default_factory=OwnNotice)
+    users: KnownUsers = field(default_factory=KnownUsers)
+    listener_keys: ListenerKeys = field(default_factory=ListenerKeys)

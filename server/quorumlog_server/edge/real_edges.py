@@ -30,7 +30,11 @@ from quorumlog_server.config.named_addresses import Found, NamedAddresses
 from quorumlog_server.edge.cleaner_process import CleanerProcess
 from quorumlog_server.edge.edges import Edges
 from quorumlog_server.edge.fail_stop import fail_stop
+from quorumlog_server.edge.grpc_security import grpc_listeners, node_security
+from quorumlog_server.edge.known_users import KnownUsers
+from quorumlog_server.edge.listener_keys import read_keys
 from quorumlog_server.edge.own_notice import OwnNotice
+from quorumlog_server.edge.protections import protections
 from quorumlog_server.edge.random_uuid import random_uuid
 from quorumlog_storage.edge.descriptors import connections_of, descriptor_limit, open_files_of
 from quorumlog_storage.edge.disk import RealDisk
@@ -57,7 +61,8 @@ class SystemClock:
 
 
 def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edges:
-    """Call it on the node's event loop. health: the source of grpc.health.v1."""
+    """Call it on the node's event loop. health: the source of grpc.health.v1. Raises ConfigError for certificates that
+    cannot be used."""
     loop, turn = asyncio.get_running_loop(), Turn()
     limit = descriptor_limit()
     open_files = config.disks.open_files_max or open_files_of(limit)
@@ -74,22 +79,38 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
     options = GrpcOptions(max_message_bytes=config.wire.max_frame_bytes, reflection=config.process.rpc_reflection)
     limits = replace(config.wire, max_connections=connections)
 
-    own, features = OwnNotice(), FeatureNotice()
+    own, features, users = OwnNotice(), FeatureNotice(), KnownUsers()
+    keys = read_keys(
+        {name: one.tls for name, one in config.listener_security.items() if one.tls is not None},
+        clock.wall_ms,
+        config.nodes.denied,
+    )
     worker_limits = WorkerLimits(beside_threads=lambda: own.number(RECOVERY_THREADS, config.disks.recovery_threads))
 
     limits_of_clients = connection_limits(config, of_descriptors, own, NamedAddresses(look_up, clock.now_ms))
 
     def transport(identity: Identity) -> Transport:
+        nodes = node_security(config, identity, keys)
         return RoutingTransport(
             identity,
             on_crash=fail_stop,
-            grpc=GrpcTransport(identity, on_crash=fail_stop, options=options, health=health),
+            grpc=GrpcTransport(
+                identity,
+                on_crash=fail_stop,
+                options=options,
+                health=health,
+                server_security=grpc_listeners(config, identity, keys, users, clock.wall_ms),
+                nodes=nodes,
+            ),
+            nodes=nodes,
             limits=limits,
             serves=tuple(HANDLERS),
             advertised=config.advertised,
             turn=turn,
             features=features,
             connection_limits=limits_of_clients,
+            protections=protections(config, identity, keys, users, clock.wall_ms, keys.is_denied),
+            stranger_limits=config.strangers,
         )
 
     def post(call: Callable[[], None]) -> None:
@@ -111,6 +132,8 @@ def real_edges(config: NodeConfig, health: HealthSource = always_serving) -> Edg
         cleaner=CleanerProcess,
         features=features,
         own=own,
+        users=users,
+        listener_keys=keys,
     )
 
 

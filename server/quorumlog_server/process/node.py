@@ -24,6 +24,8 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
+from quorumlog.security.sasl.credential import ScramCredential
+from quorumlog.security.sasl.stored_keys import BY_TITLE
 from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.lifecycle import LifecycleState
@@ -31,6 +33,7 @@ from quorumlog_broker.node import Broker
 from quorumlog_broker.replicas.own_settings import own_setting, own_text
 from quorumlog_quorum.controller.shell.announcer import Announcer
 from quorumlog_quorum.controller.shell.service import ControllerService
+from quorumlog_quorum.metadata.credentials import find_credential
 from quorumlog_quorum.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS, SUPPORTED, as_shown
 from quorumlog_quorum.metadata.image import finalized_levels
 from quorumlog_quorum.metadata.listener import RaftListener
@@ -75,6 +78,7 @@ class Node:
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
+        edges.users.find = self._find_user
         self.driver: Driver | None = None
         self.controller: ControllerService | None = None
         self._announcer: Announcer | None = None
@@ -359,7 +363,12 @@ class Node:
         finalized = {**finalized_levels(image), KRAFT_VERSION: self._kraft_version()}
         return Features(supported=supported, finalized=finalized, epoch=image.offset - 1)
 
+    def _find_user(self, mechanism: str, name: str) -> ScramCredential | None:
+        return find_credential(self.loader.image.access, BY_TITLE[mechanism], name)
+
     def _on_broker_state(self, state: LifecycleState) -> None:
+        if state is LifecycleState.RUNNING:
+            self.edges.users.caught_up.set()
         _log.info("broker %d is %s", self.config.node_id, state.value)
 
     def _on_directory_failed(self, life: DirectoryLife, failure: DirectoryOffline) -> None:

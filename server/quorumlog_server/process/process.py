@@ -82,9 +82,16 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], watchdog: LoopWatchdog) -> int:
     loop = asyncio.get_running_loop()
     stop_on_loop_errors(loop, fail_stop)
-    node = build(config, real_edges(config, health=lambda service: is_serving(node, service)))
+    try:
+        edges = real_edges(config, health=lambda service: is_serving(node, service))
+    except ConfigError as error:
+        _log.error("cannot start: %s", error)
+        return EXIT_USAGE
+    node = build(config, edges)
     stop = loop.create_future()
     _handle_signals(stop)
+    if edges.listener_keys.by_listener:
+        loop.add_signal_handler(signal.SIGHUP, edges.listener_keys.look_now)
     nursery = Nursery(lambda name, error: _log.error("%s failed", name, exc_info=error))
     freezer = Freezer(lambda: node.loader.partition_changes, made=lambda: node.made_by_the_start)
     node.loader.on_progress(freezer.wake)
@@ -100,11 +107,15 @@ async def _run(config: NodeConfig, build: Callable[[NodeConfig, Edges], Node], w
     except CorruptQuorumState as error:
         _log.error("cannot start: %s", error)
         return EXIT_DATA
+    except ConfigError as error:  # found only once it is known which cluster and node this is
+        _log.error("cannot start: %s", error)
+        return EXIT_USAGE
     except Exception:
         _log.exception("cannot start")
         return EXIT_FAILED
     started(is_large=freezer.has_frozen)
     nursery.start(watchdog.run(), "loop watchdog")
+    edges.listener_keys.keep_fresh(nursery)
     nursery.start(_tell_when_ready(node), "ready line")
     reason = await _until_stopped(stop, node)
     _log.info("stopping: %s", reason)

@@ -1,7 +1,8 @@
 """What Java and Apache Kafka make of names and rules: `python -m tests.security.tls.java_answers JAR...` asks them.
 
-JAR: kafka-clients and slf4j-api. It writes names.tsv (hexadecimal DER of a name, the text of `X500Principal.getName()`) and rules.tsv (rules, name, what
-`SslPrincipalMapper` maps it to; `-` where no rule fits, `!` where it takes the rules not at all). The tests read them.
+JAR: kafka-clients and slf4j-api. It writes names.tsv: the DER of a name in hexadecimal, and the text that
+`X500Principal.getName()` makes of it; and rules.tsv: rules with a name, and what `SslPrincipalMapper` maps it to,
+`-` where no rule fits, `!` where it does not take the rules. The tests read them.
 """
 
 from __future__ import annotations

@@ -258,7 +258,6 @@ def test_a_reason_holds_no_password_and_a_name_of_bounded_length() -> None:
 # --- the client
 
 
-
 def asks(iterations: object = 4096) -> str:
     return f"r={CLIENT_NONCE}{SERVER_NONCE},s={base64.b64encode(SALT).decode()},i={iterations}"
 
@@ -268,15 +267,15 @@ BAD_ANSWERS = [
     ("an error", "e=other-error"),
     ("a nonce that does not continue", asks().replace(CLIENT_NONCE, "x")),
     ("the client's nonce alone", asks().replace(SERVER_NONCE, "")),
-    ("few iterations", asks(4095),
-    ("one", asks(1),
-    ("endless iterations (CVE-2026-10143)", asks(2_000_000_000),
-    ("one too many", asks(MAX_ASKED_ITERATIONS + 1),
-    ("no number", FIRST.replace("COUNT", "4e3")),
-    ("a number by another script", FIRST.replace("COUNT", "٤٠٩٦")),
-    ("a number with an underscore", FIRST.replace("COUNT", "4_096")),
+    ("few iterations", asks(4095)),
+    ("one", asks(1)),
+    ("endless iterations (CVE-2026-10143)", asks(2_000_000_000)),
+    ("one too many", asks(MAX_ASKED_ITERATIONS + 1)),
+    ("no number", asks("4e3")),
+    ("a number by another script", asks("٤٠٩٦")),
+    ("a number with an underscore", asks("4_096")),
     ("a salt that is no base64", asks().replace("s=", "s=!")),
-    ("an extension that must be known", "m=x," + asks(),
+    ("an extension that must be known", "m=x," + asks()),
 ]
 
 
@@ -286,7 +285,7 @@ def test_a_client_proves_nothing_to_a_server_that_asks_otherwise(answer: str) ->
     with pytest.raises(LoginError):
         calling.step(answer.encode())
     with pytest.raises(LoginError, match="more than"):
-        calling.step((asks().encode())
+        calling.step(asks().encode())
 
 
 @pytest.mark.parametrize("iterations", [4096, 16384])
@@ -297,7 +296,7 @@ def test_a_client_takes_the_numbers_that_kafka_allows(iterations: int) -> None:
 @pytest.mark.parametrize("answer", [b"", b"e=invalid-proof", b"v=AAAA", b"v=", b"v=!", b"p=AAAA"])
 def test_a_server_that_does_not_prove_itself_is_found_out(answer: bytes) -> None:
     calling = client()
-    calling.step((asks().encode())
+    calling.step(asks().encode())
     with pytest.raises(LoginError):
         calling.step(answer)
 
@@ -305,7 +304,7 @@ def test_a_server_that_does_not_prove_itself_is_found_out(answer: bytes) -> None
 def test_a_server_that_accepts_everybody_is_found_out() -> None:
     """It knows the proof, and not the keys."""
     calling = client()
-    calling.step((asks().encode())
+    calling.step(asks().encode())
     with pytest.raises(LoginError, match="has not proven"):
         calling.step(b"v=" + base64.b64encode(bytes(32)))
 

@@ -1,0 +1,77 @@
+"""One TLS handshake with a server of gRPC, before a channel is opened to it: says why none would succeed.
+
+gRPC reports each refusal as a connection that is not there, also that of a certificate, and tries again for ever.
+Under TLS 1.3 a server judges the client's certificate after the client's handshake has ended well, so this waits for
+the first bytes of HTTP/2, which a server sends without being asked. Nothing secret is sent. A host that is a number is
+compared with address entries of the certificate only; gRPC is less strict there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+from quorumlog.rpc.transport import Address, NotAuthenticated, NotDelivered
+from quorumlog.security.tls.refusals import is_of_a_certificate, why_failed
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"  # RFC 9113, 3.4: with empty SETTINGS
+MAX_ENDS = 3  # without a word; one may be a server that stops
+PAUSE_S = 0.1
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+
+
+class NoTls(NotAuthenticated):
+    """The peer does not speak TLS, as far as that can be told."""
+
+
+async def shake_hands(address: Address, context: ssl.SSLContext) -> bytes:
+    """The server's certificate, DER, once it has accepted this client's. The caller limits the time.
+
+    Raises NotAuthenticated where one side refuses the other, NoTls if the peer speaks none, NotDelivered where there is
+    no connection.
+    """
+    for attempt in range(MAX_ENDS):
+        if attempt:
+            await asyncio.sleep(PAUSE_S)
+        try:
+            found = await _try(address, context)
+        except ssl.SSLError as error:
+            if not _is_end(error):
+                raise _refusal(address, error) from None
+            found = None
+        except ConnectionResetError:
+            found = None
+        except OSError as error:
+            raise NotDelivered(f"no connection to {address}: {error.strerror or error}") from None
+        if found is not None:
+            return found
+    raise NoTls(
+        f"{address} closes the connection before its first answer: it refuses this client's certificate "
+        "(ssl.keystore.location), or its listener does not speak TLS"
+    )
+
+
+async def _try(address: Address, context: ssl.SSLContext) -> bytes | None:
+    """None: the peer has closed. Raises OSError, of which an error of TLS is one."""
+    reader, writer = await asyncio.open_connection(
+        address.host, address.port, ssl=context, server_hostname=address.host
+    )
+    try:
+        writer.write(PREFACE)
+        first = await reader.read(1)
+        shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
+        der = shown.getpeercert(binary_form=True)
+        return der if first else None
+    finally:
+        writer.transport.abort()  # else it waits for the peer's end of TLS
+
+
+def _is_end(error: ssl.SSLError) -> bool:
+    return isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
+
+
+def _refusal(address: Address, error: ssl.SSLError) -> NotDelivered:
+    told = f"TLS with {address}: {why_failed(error)}"
+    if any(word in (error.reason or "") for word in _NO_TLS):
+        return NoTls(told)
+    return NotAuthenticated(told) if is_of_a_certificate(error) else NotDelivered(told)

@@ -1,0 +1,36 @@
+"""How nodes of a cluster show each other who they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorumlog.security.node_auth import NodeAuth
+from quorumlog.settings.key import maybe, setting, text, word
+
+NODE_AUTH, DENIED = "quorumlog.inter.node.auth", "quorumlog.inter.node.denied.certificates"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAuthSettings:
+    said: str = setting(
+        word(
+            NODE_AUTH,
+            NodeAuth.SECRET.value,
+            "How nodes prove to each other that they are of this cluster: secret, by cluster.secret; mtls, by "
+            "certificates with the URI quorumlog://CLUSTER/node/ID (`quorumlog tls init` writes them); both, on the "
+            "way from one to the other by two rolling restarts. Not in Kafka.",
+            tuple(one.value for one in NodeAuth),
+        )
+    )
+    denied: str | None = setting(
+        maybe(
+            DENIED,
+            text,
+            "File with the SHA-256 fingerprints of nodes' certificates that count no more, one at the beginning of "
+            "each line, as `quorumlog tls revoke` writes it. It is read again when it changes. Not in Kafka.",
+        )
+    )
+
+    @property
+    def auth(self) -> NodeAuth:
+        return NodeAuth(self.said)

@@ -1,0 +1,63 @@
+"""Whom a listener's door lets in: peers are counted from when they are accepted, and told of once where they fail.
+
+The limits of open connections (`Serving.admit`) hold for those that are through the handshake; before it a connection
+is a stranger, and so is one that has still to log in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from quorumlog.proof.refusal_log import PERIOD_S, RefusalLog
+from quorumlog.rpc.transport import Listener
+from quorumlog.wire.serving.strangers import Stranger, Strangers
+from quorumlog.wire.serving.tls_transport import TlsTransport
+
+_log = logging.getLogger(__name__)
+
+
+class Gate:
+    """Of one listener. log: shared by the listeners of a node: one line for each address and minute, for those that
+    are left out a number."""
+
+    def __init__(self, listener: Listener, strangers: Strangers, log: RefusalLog) -> None:
+        self.listener, self.strangers, self._refusals = listener, strangers, log
+
+    def came(self, stranger: Stranger, transport: asyncio.BaseTransport) -> None:
+        self.strangers.came(stranger, host_of(transport))
+
+    def left(self, stranger: Stranger) -> None:
+        self.strangers.left(stranger)
+
+    def refused(self, transport: asyncio.BaseTransport, what: str, reason: str) -> None:
+        """One who did not get in. what: for the counters. reason: for the log."""
+        self.strangers.told[what] += 1
+        left_out = self._refusals.due(host_of(transport), asyncio.get_running_loop().time())
+        if left_out is not None:
+            more = f" ({left_out} more of this address in the last {PERIOD_S:.0f} s or longer)" if left_out else ""
+            name = transport.get_extra_info("peername")
+            peer = f"{name[0]}:{name[1]}" if name else "a peer"
+            _log.warning("refused %s at %s %s: %s%s", peer, self.listener.name, self.listener.address, reason, more)
+
+    # --- `tls_transport.Handshakes`
+
+    def began(self, transport: TlsTransport) -> None:
+        self.came(transport, transport)
+
+    def succeeded(self, transport: TlsTransport) -> None:
+        self.strangers.told["handshakes"] += 1
+        self.left(transport)
+
+    def failed(self, transport: TlsTransport, reason: str) -> None:
+        """A probe that opens and closes is nobody who failed."""
+        self.left(transport)
+        if reason:
+            self.refused(transport, "failed handshakes", reason)
+        else:
+            self.strangers.told["probes"] += 1
+
+
+def host_of(transport: asyncio.BaseTransport) -> str:
+    name = transport.get_extra_info("peername")
+    return str(name[0]) if name else ""

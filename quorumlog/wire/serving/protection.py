@@ -1,0 +1,45 @@
+"""How one listener protects its connections, and how a client of it shows who it is."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from quorumlog.proof.node_certificate import IsDenied
+from quorumlog.rpc.node_security import none_denied
+from quorumlog.security.node_auth import NodeAuth
+from quorumlog.security.principal import Principal
+from quorumlog.security.sasl.session import MAX_RECEIVE_BYTES, SessionRules
+
+TIMEOUT_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protection:
+    """context: of the current generation of certificates; None: no TLS. sasl: how clients log in; None: they do not.
+    principal_of: who shows this certificate (DER), or None for who must not stay; absent: nobody is known by one.
+    ends_ms_of: Unix time when a certificate ends that `principal_of` has taken.
+
+    may_open: the listener has its port before that returns, and accepts nobody. None: it accepts at once.
+    node_auth, is_denied: of an internal listener: how nodes prove themselves, and whose certificates count no more.
+    timeout_ms: for the TLS handshake, and again for the login. max_receive_bytes: of a frame before the login.
+    unix_ms: the wall clock, which certificates and tokens go by. in_thread: runs what computes for long.
+    """
+
+    unix_ms: Callable[[], int]
+    in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
+    context: Callable[[], ssl.SSLContext] | None = None
+    principal_of: Callable[[bytes], Principal | None] | None = None
+    ends_ms_of: Callable[[bytes], int] | None = None
+    sasl: SessionRules | None = None
+    may_open: Callable[[], Awaitable[object]] | None = None
+    node_auth: NodeAuth = NodeAuth.SECRET
+    is_denied: IsDenied = none_denied
+    timeout_ms: int = TIMEOUT_MS
+    max_receive_bytes: int = MAX_RECEIVE_BYTES
+
+    @property
+    def knows_clients(self) -> bool:
+        return self.sasl is not None or self.principal_of is not None

@@ -1,0 +1,85 @@
+"""From what a node's file says of its listeners to what gRPC does at them, and between nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from quorumlog.rpc.transport import Identity
+from quorumlog_server.config.config import NodeConfig
+from quorumlog_server.config.properties import ConfigError
+from quorumlog_server.edge.known_users import KnownUsers
+from quorumlog_server.edge.listener_keys import ListenerKeys
+from quorumlog_server.edge.protections import by_message
+
+if TYPE_CHECKING:
+    from quorumlog.rpc.grpc.server_security import ServerSecurity
+    from quorumlog.rpc.node_security import NodeSecurity
+    from quorumlog.security.tls.material import Material
+    from quorumlog.security.tls.reload import Certificates
+
+
+def grpc_listeners(
+    config: NodeConfig, identity: Identity, keys: ListenerKeys, users: KnownUsers, unix_ms: Callable[[], int]
+) -> dict[str, ServerSecurity]:
+    """Of the listeners of gRPC with TLS, by their names."""
+    found: dict[str, ServerSecurity] = {}
+    for listener in config.listeners:
+        security = config.listener_security[listener.name]
+        if listener.lane or security.tls is None:
+            continue
+        from quorumlog.rpc.grpc.server_security import ServerSecurity
+        from quorumlog.rpc.serving.logins import Logins
+
+        logins = None
+        if security.logins is not None:
+            mechanisms = by_message(security.logins, identity, users)
+            logins = Logins(mechanisms, unix_ms, security.logins.failed_delay_ms, is_open=users.caught_up.is_set)
+        found[listener.name] = ServerSecurity(
+            tls=security.tls, material=_newest(keys.by_listener[listener.name]), unix_ms=unix_ms, logins=logins
+        )
+    return found
+
+
+def node_security(config: NodeConfig, identity: Identity, keys: ListenerKeys) -> NodeSecurity | None:
+    """None: nodes speak to each other in clear. Raises ConfigError if this node's own certificate does not say who it
+    is."""
+    listener = config.internal_listener
+    tls = config.listener_security[listener.name].tls
+    if tls is None:
+        return None
+    from quorumlog.rpc.node_security import NodeSecurity
+    from quorumlog.security.tls.settings import ClientTls
+
+    newest = _newest(keys.by_listener[listener.name])
+    if config.nodes.auth.has_certificates:
+        _check_own(config, identity, newest().leaf, keys.is_denied)
+    return NodeSecurity(
+        auth=config.nodes.auth,
+        tls=ClientTls(protocols=tls.protocols, ciphers=tls.ciphers, strict=tls.strict, prefix=tls.prefix),
+        material=newest,
+        is_denied=keys.is_denied,
+    )
+
+
+def _newest(certificates: Certificates) -> Callable[[], Material]:
+    return lambda: certificates.generation.material
+
+
+def _check_own(config: NodeConfig, identity: Identity, leaf: bytes, is_denied: Callable[[str], bool]) -> None:
+    from quorumlog.errors import ApiError
+    from quorumlog.proof.node_certificate import check_node
+    from quorumlog.security.tls.peer import fingerprint, node_of
+
+    name = config.internal_listener.name
+    said = config.listener_security[name].tls
+    key = said.chain_name if said is not None else name
+    try:
+        node_id = check_node(node_of(leaf), fingerprint(leaf), identity.cluster_id, is_denied)
+    except ApiError as error:
+        raise ConfigError(f"{key}: {error.message}") from None
+    if node_id != identity.node_id:
+        raise ConfigError(
+            f"{key}: the certificate is of node {node_id}, and this is node {identity.node_id}: name the file of this "
+            "node"
+        )

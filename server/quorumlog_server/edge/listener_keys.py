@@ -1,0 +1,95 @@
+"""The certificates of a node's listeners: read before a port opens, and again while the node runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from quorumlog.nursery import Nursery
+from quorumlog_server.config.properties import ConfigError
+from quorumlog_server.edge.denied_certificates import DeniedCertificates
+
+if TYPE_CHECKING:
+    from quorumlog.security.tls.reload import Certificates, Generation
+    from quorumlog.security.tls.settings import ServerTls
+
+_log = logging.getLogger("quorumlog.node")
+
+
+class ListenerKeys:
+    """by_listener: those of listeners with TLS. Two that name the same files have each its own, which change alone.
+    denied: nodes' certificates that count no more; None: there is no such list."""
+
+    def __init__(
+        self, by_listener: Mapping[str, Certificates] | None = None, denied: DeniedCertificates | None = None
+    ) -> None:
+        self.by_listener, self._denied = by_listener or {}, denied
+        self._sooner = asyncio.Event()
+
+    def look_now(self) -> None:
+        """An operator's order (SIGHUP): do not wait for the next look."""
+        self._sooner.set()
+
+    def is_denied(self, fingerprint: str) -> bool:
+        """Of a node's certificate."""
+        return self._denied is not None and fingerprint in self._denied
+
+    def keep_fresh(self, nursery: Nursery) -> None:
+        """Look at the files from time to time, until the nursery closes."""
+        if not self.by_listener:
+            return
+        from quorumlog.security.tls.reload import keep_fresh
+
+        for name, certificates in self.by_listener.items():
+            watch = keep_fresh(certificates, self._pause, asyncio.to_thread, _tell(name), _complain(name))
+            nursery.start(watch, f"certificates of {name}")
+        if self._denied is not None:
+            nursery.start(self._watch(self._denied), "denied certificates")
+
+    async def _watch(self, denied: DeniedCertificates) -> None:
+        from quorumlog.security.tls.reload import POLL_MS
+
+        told: str | None = None
+        while True:
+            await self._pause(POLL_MS)
+            if await asyncio.to_thread(denied.look):
+                _log.info("other certificates of nodes are denied now (%s)", denied.path)
+            if denied.trouble != told:
+                told = denied.trouble
+                if told is not None:
+                    _log.warning("the same certificates of nodes stay denied: %s", told)
+
+    async def _pause(self, pause_ms: int) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_ms / 1000):
+                await self._sooner.wait()
+        asyncio.get_running_loop().call_soon(self._sooner.clear)  # once all who wait have heard it
+
+
+def read_keys(settings: Mapping[str, ServerTls], wall_ms: Callable[[], int], denied: str | None = None) -> ListenerKeys:
+    """settings: by the names of listeners with TLS. denied: the file of nodes' certificates that count no more. Raises
+    ConfigError."""
+    if not settings:
+        return ListenerKeys()
+    from quorumlog.security.tls.errors import BadTls
+    from quorumlog.security.tls.files import RealFiles
+    from quorumlog.security.tls.reload import Certificates
+
+    found = {}
+    for name, tls in settings.items():
+        try:
+            found[name] = Certificates(tls, RealFiles(), wall_ms)
+        except BadTls as error:
+            raise ConfigError(f"{name}: {error}") from None
+    return ListenerKeys(found, None if denied is None else DeniedCertificates(denied, RealFiles()))
+
+
+def _tell(name: str) -> Callable[[Generation], None]:
+    return lambda found: _log.info("%s: new connections get certificate generation %d", name, found.number)
+
+
+def _complain(name: str) -> Callable[[str], None]:
+    return lambda trouble: _log.warning("%s: the certificates in use stay: %s", name, trouble)

@@ -1,0 +1,319 @@
+"""Logins on gRPC: `authorization` metadata over TLS, with the credentials of the lane."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import grpc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from secured import by_name, channel_security, material_of, pair, server_security, unix_ms
+from test_grpc_tls import CALL_MS, FETCH, PRODUCE, SOON_S, TLS, Node, connected_to, refusal, run, within
+from transport_worlds import identity
+
+from quorumlog.messages.fetch import FetchResponse
+from quorumlog.rpc.calls import BY_REQUEST
+from quorumlog.rpc.grpc.channel_security import ChannelSecurity
+from quorumlog.rpc.grpc.transport import GrpcTransport
+from quorumlog.rpc.serving.logins import AUTHENTICATION_FAILED, Logins, NotLoggedIn, basic, read_authorization
+from quorumlog.rpc.transport import Address, Context, NotAuthenticated, OutcomeUnknown
+from quorumlog.security.principal import USER, Principal
+from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.sasl.credential import ScramCredential
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, SCRAM_SHA_512, Challenge, Done, Outcome
+from quorumlog.security.sasl.plain import PlainCache, PlainServer, read_plain
+from quorumlog.security.sasl.scram_keys import HASHES, credential_of, salted_password
+from quorumlog.security.tls.settings import ClientAuth
+
+SASL = replace(TLS, security=SecurityProtocol.SASL_SSL)
+NAME, PASSWORD = "ops,eu=1", 'p"\\;,=%+ :ü'
+
+
+class Users:
+    """`Credentials`."""
+
+    def __init__(self, **passwords: str) -> None:
+        self.known: dict[str, ScramCredential] = {}
+        self.asked = 0
+        for name, password in passwords.items():
+            self.set(name, password)
+
+    def set(self, name: str, password: str) -> None:
+        salt = name.encode()[:16].ljust(16)
+        salted = salted_password(password, salt, 4_096, HASHES[SCRAM_SHA_512])
+        self.known[name] = credential_of(SCRAM_SHA_512, salted, salt, 4_096)
+
+    def scram(self, mechanism: str, name: str) -> ScramCredential | None:
+        self.asked += 1
+        return self.known.get(name) if mechanism == SCRAM_SHA_512 else None
+
+
+class Token:
+    """OAUTHBEARER for tokens NAME-MILLISECONDS: how long such a token holds."""
+
+    def step(self, message: bytes, now_ms: int) -> Outcome:
+        token = message.split(b"Bearer ")[1].rstrip(b"\x01").decode()
+        name, _, left_ms = token.partition("-")
+        if not left_ms.isdigit():
+            return Challenge(json.dumps({"status": "invalid_token"}).encode())
+        return Done(b"", Principal(USER, name), now_ms + int(left_ms))
+
+    def resume(self, result: Any, now_ms: int) -> Outcome:
+        raise AssertionError("it asks for no work")
+
+
+def logins(users: Users, delay_ms: int = 1) -> Logins:
+    cache = PlainCache(b"k" * 32)
+    return Logins({PLAIN: lambda: PlainServer(users, cache, b"f" * 32), OAUTHBEARER: Token}, unix_ms, delay_ms)
+
+
+def shows(*values: str, **more: Any) -> ChannelSecurity:
+    """The next call shows the next value; the last one from then on."""
+    left = list(values)
+
+    async def authorization() -> str:
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    return channel_security(authorization=authorization, **more)
+
+
+def sasl_node(users: Users, **more: Any) -> Node:
+    return Node(server_security(logins=logins(users), **more), SASL)
+
+
+@asynccontextmanager
+async def raw(address: Address) -> AsyncIterator[grpc.aio.Channel]:
+    credentials = grpc.ssl_channel_credentials(material_of(None).authorities)
+    async with grpc.aio.secure_channel(str(address), credentials) as channel:
+        yield channel
+
+
+def test_basic_and_bearer_are_the_users_of_the_lane() -> None:
+    async def scenario() -> None:
+        users = Users(ada="pencil", **{NAME: PASSWORD})
+        node = sasl_node(users)
+        async with node.serving() as address:
+            for value in (basic("ada", "pencil"), basic(NAME, PASSWORD), "bearer ada-60000"):
+                async with connected_to(address, shows(value)) as connection:
+                    await connection.call(FETCH, CALL_MS)
+                    await connection.call(PRODUCE, CALL_MS)
+        assert [str(one) for one in node.principals] == [*["User:ada"] * 2, *[f"User:{NAME}"] * 2, *["User:ada"] * 2]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [basic("ada", "wrong")],
+        [basic("nobody", "pencil")],
+        [basic("ada", "pencil"), basic("ada", "pencil")],
+        ["Bearer ada-x"],
+        ["Basic ???"],
+        ["Digest ada"],
+    ],
+    ids=["none", "wrong password", "unknown user", "two credentials", "bad token", "no base64", "another scheme"],
+)
+def test_every_refused_login_is_answered_alike_and_after_the_delay(values: list[str]) -> None:
+    async def scenario() -> None:
+        users = Users(ada="pencil")
+        delay_ms = 150
+        node = Node(server_security(logins=logins(users, delay_ms)), SASL)
+        async with node.serving() as address, raw(address) as channel:
+            path = BY_REQUEST[type(FETCH)].method.path
+            began_s = asyncio.get_running_loop().time()
+            with pytest.raises(grpc.aio.AioRpcError) as found:
+                call: Any = channel.unary_unary(path)
+                await call(b"", metadata=[("authorization", value) for value in values], timeout=5)
+            assert asyncio.get_running_loop().time() - began_s >= delay_ms / 1000
+            assert found.value.code() is grpc.StatusCode.UNAUTHENTICATED
+            assert found.value.details() == AUTHENTICATION_FAILED
+        assert node.principals == []
+
+    run(scenario())
+
+
+def test_our_client_is_told_what_to_check_and_does_not_ask_again_at_once() -> None:
+    async def scenario() -> None:
+        users = Users(ada="pencil")
+        async with sasl_node(users).serving() as address:
+            for request in (FETCH, PRODUCE):
+                error = await refusal(address, shows(basic("ada", "wrong"), cure="check sasl.password"), request)
+                assert type(error) is NotAuthenticated and "check sasl.password" in str(error)
+            asked = users.asked
+            async with connected_to(address, shows(basic("ada", "wrong"))) as connection:
+                for _ in range(50):
+                    with pytest.raises(NotAuthenticated):
+                        await connection.call(FETCH, CALL_MS)
+            assert users.asked == asked + 1
+            assert users.known
+
+    run(scenario())
+
+
+def test_a_password_is_computed_once_in_a_while_until_the_credential_changes() -> None:
+    async def scenario() -> None:
+        users = Users(ada="pencil")
+        node = sasl_node(users)
+        async with node.serving() as address, connected_to(address, shows(basic("ada", "pencil"))) as connection:
+            for _ in range(100):
+                await connection.call(FETCH, CALL_MS)
+            users.set("ada", "other")
+            with pytest.raises(NotAuthenticated):
+                await connection.call(FETCH, CALL_MS)
+        assert len(node.principals) == 100
+
+    run(scenario())
+
+
+def test_a_certificate_and_a_login_are_both_needed_where_both_are_asked_for() -> None:
+    async def scenario() -> None:
+        node = sasl_node(Users(ada="pencil"), auth=ClientAuth.REQUIRED)
+        async with node.serving() as address:
+            assert type(await refusal(address, shows(basic("ada", "pencil")))) is NotAuthenticated
+            assert type(await refusal(address, channel_security(pair("bob")))) is NotAuthenticated
+
+            async def authorization() -> str:
+                return basic("ada", "pencil")
+
+            both = channel_security(pair("bob"), authorization=authorization)
+            async with connected_to(address, both) as connection:
+                await connection.call(FETCH, CALL_MS)
+        assert [str(one) for one in node.principals] == ["User:ada"]  # SASL's name, not that of the certificate
+
+    run(scenario())
+
+
+class Held:
+    """A server whose handlers wait until they are let go."""
+
+    def __init__(self) -> None:
+        self.go, self.answered = asyncio.Event(), 0
+        security = server_security(logins=logins(Users()))
+        self.transport = GrpcTransport(identity(1), server_security=by_name(security))
+
+    async def handle(self, context: Context, request: Any) -> Any:
+        await self.go.wait()
+        self.answered += 1
+        return BY_REQUEST[type(request)].method.response()
+
+
+@asynccontextmanager
+async def held() -> AsyncIterator[tuple[Held, Address]]:
+    made = Held()
+    server = await made.transport.listen(SASL, made.handle)
+    try:
+        yield made, server.listener.address
+    finally:
+        await server.close()
+
+
+def test_a_stream_ends_with_its_token_and_the_next_one_has_a_new_token() -> None:
+    """NATS's CVE-2020-26892: the token's end bounds the stream; a client that has a fresh one goes on."""
+
+    async def scenario() -> None:
+        node = sasl_node(Users())
+        async with node.serving() as address, connected_to(address, shows("Bearer ada-600", "Bearer ada-60000")) as one:
+            gone = asyncio.Event()
+            one.on_closed(gone.set)
+            await one.call(PRODUCE, CALL_MS)
+            assert not gone.is_set()
+            assert await within(gone, SOON_S)
+            await one.call(PRODUCE, CALL_MS)
+        assert len(node.principals) == 2
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("wait_ms", [0, 500], ids=["in time", "after the token's end"])
+def test_a_long_poll_that_ends_after_its_token_brings_nothing(wait_ms: int) -> None:
+    """Pulsar's CVE-2023-31007."""
+
+    async def scenario() -> None:
+        async with held() as (server, address), connected_to(address, shows("Bearer ada-400")) as connection:
+            answer = asyncio.ensure_future(connection.call(FETCH, CALL_MS))
+            await asyncio.sleep(wait_ms / 1000)  # the token's own time passes
+            server.go.set()
+            if wait_ms:
+                with pytest.raises(OutcomeUnknown, match="expired"):  # its handler has run
+                    await answer
+            else:
+                assert type(await answer) is FetchResponse
+            assert server.answered == 1
+
+    run(scenario())
+
+
+def test_a_stream_whose_token_ends_before_the_first_answer_leaves_the_outcome_unknown() -> None:
+    async def scenario() -> None:
+        async with held() as (server, address), connected_to(address, shows("Bearer ada-400")) as connection:
+            with pytest.raises(OutcomeUnknown, match="expired"):
+                await connection.call(PRODUCE, CALL_MS)
+            assert server.answered == 0
+
+    run(scenario())
+
+
+def test_two_users_on_one_channel_are_two() -> None:
+    """A context is of one connection and one caller."""
+
+    async def scenario() -> None:
+        seen: list[tuple[int, str]] = []
+
+        async def note(context: Context, request: Any) -> Any:
+            seen.append((id(context), str(context.principal)))
+            return FetchResponse()
+
+        security = server_security(logins=logins(Users(ada="pencil", bob="pen")))
+        server = await GrpcTransport(identity(1), server_security=by_name(security)).listen(SASL, note)
+        async with raw(server.listener.address) as channel:
+            call: Any = channel.unary_unary(BY_REQUEST[type(FETCH)].method.path)
+            request = BY_REQUEST[type(FETCH)].codec.encode_request(FETCH)
+            for name, password in (("ada", "pencil"), ("bob", "pen"), ("ada", "pencil")):
+                await call(request, metadata=[("authorization", basic(name, password))])
+        await server.close()
+        assert [who for _, who in seen] == ["User:ada", "User:bob", "User:ada"]
+
+    run(scenario())
+
+
+SAID = (
+    "its authorization is neither Basic nor Bearer",
+    "what stands behind Bearer is no token",
+    "what stands behind Basic is not base64 of UTF-8",
+    "what stands behind Basic is not NAME:PASSWORD",
+)
+TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=40)
+
+
+@given(TEXT.filter(lambda name: ":" not in name), TEXT)
+def test_names_and_passwords_with_any_signs_come_through(name: str, password: str) -> None:
+    shown = read_authorization(basic(name, password))
+    found, secret = read_plain(shown.message)
+    assert (shown.mechanism, found, secret.reveal()) == (PLAIN, name, password)
+
+
+@given(
+    st.one_of(st.text(max_size=60), st.binary(max_size=60).map(lambda raw: "Basic " + base64.b64encode(raw).decode()))
+)
+def test_any_value_is_read_or_refused(value: str) -> None:
+    try:
+        shown = read_authorization(value)
+    except NotLoggedIn as error:
+        assert str(error) in SAID, "what a client shows is in no log"
+    else:
+        assert shown.mechanism in (PLAIN, OAUTHBEARER)
+
+
+def test_basic_takes_no_name_with_a_colon() -> None:
+    with pytest.raises(ValueError, match="has a colon"):
+        basic("a:b", "c")
+    assert read_plain(read_authorization("BASIC " + base64.b64encode(b"a:b:c").decode()).message)[0] == "a"
