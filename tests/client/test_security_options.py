@@ -13,7 +13,7 @@ from quorumlog.client.real_edges import security_of
 from quorumlog.client.security.names import OTHER_NAMES
 from quorumlog.client.security.options import NAMES
 from quorumlog.rpc.caller_security import PLAIN_TEXT
-from quorumlog.security.jaas import show_jaas
+from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.spark.read.options import NAMES as OF_READS
 from quorumlog.spark.write.options import NAMES as OF_WRITES
 
@@ -41,15 +41,15 @@ HALF: list[tuple[str, dict[str, Any], str]] = [
     ("no name", {**SCRAM, "sasl.password": SECRET}, "needs sasl_username"),
     ("no password", {**SCRAM, "sasl.username": "ada"}, "needs sasl_password"),
     ("a NUL", {**SCRAM, "sasl.username": "a\0b", "sasl.password": SECRET}, "NUL"),
-    ("two sources", {**SCRAM, **USER, JAAS: show_jaas("SCRAM", {"username": "a"})}, "remove one of both"),
+    ("two sources", {**SCRAM, **USER, JAAS: write_jaas(Module.SCRAM, {"username": "a"})}, "remove one of both"),
     (
         "JAAS of another kind",
-        {**SCRAM, JAAS: show_jaas("PLAIN", {"username": "a", "password": SECRET})},
+        {**SCRAM, JAAS: write_jaas(Module.PLAIN, {"username": "a", "password": SECRET})},
         "is for PLAIN",
     ),
-    ("JAAS without a password", {**SCRAM, JAAS: show_jaas("SCRAM", {"username": "a"})}, "password in it"),
-    ("JAAS that Java cuts", {**SCRAM, JAAS: f"x required password={SECRET}@;"}, "not known here"),
-    ("a delegation token", {**SCRAM, JAAS: show_jaas("SCRAM", {"tokenauth": "true"})}, "delegation tokens"),
+    ("JAAS without a password", {**SCRAM, JAAS: write_jaas(Module.SCRAM, {"username": "a"})}, "password in it"),
+    ("JAAS that Java cuts", {**SCRAM, JAAS: f"x required password={SECRET}@;"}, "must begin with one of"),
+    ("a delegation token", {**SCRAM, JAAS: write_jaas(Module.SCRAM, {"tokenauth": "true"})}, "delegation tokens"),
     ("no token", TOKENS, "one source of tokens"),
     ("two tokens", {**TOKENS, URL: "file:///t", "sasl_oauthbearer_token": lambda: "t"}, "one source of tokens"),
     ("a token that is a text", {**TOKENS, "sasl_oauthbearer_token": SECRET}, "must be a callable"),
@@ -93,7 +93,7 @@ def test_no_option_means_plaintext_and_no_login() -> None:
         {"security_protocol": "sasl_plaintext", "sasl_mechanism": "PLAIN", "sasl_plain_username": "ada",
          "sasl_plain_password": SECRET},
         {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN",
-         JAAS: show_jaas("PLAIN", {"username": "ada", "password": SECRET})},
+         JAAS: write_jaas(Module.PLAIN, {"username": "ada", "password": SECRET})},
     ],
     ids=["librdkafka", "kafka-python", "Java"],
 )  # fmt: skip

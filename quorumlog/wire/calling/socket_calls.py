@@ -10,6 +10,7 @@ socket before that time is over (KIP-368), also while there are no calls; calls 
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field

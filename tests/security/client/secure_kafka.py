@@ -14,7 +14,7 @@ from bench.peers.kafka_peer import KafkaPeer
 from bench.peers.kafka_tools import Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
-from quorumlog.security.jaas import show_jaas
+from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.testing.ports import HOST, PortPicker
 from tests.security.client.authority import Authority
 from tests.security.client.token_endpoint import AUDIENCE, ISSUER, Issuer, serving
@@ -128,16 +128,11 @@ def _signed(issuer: Issuer) -> dict[str, object]:
 
 
 def _logins(prefix: str) -> dict[str, str]:
-    plain = show_jaas("PLAIN", {f"user_{USER}": PASSWORD})
-    odd = f' "user_{ODD_USER}"={_in_quotes(ODD_PASSWORD)};'
-    scram = show_jaas("SCRAM", {})
+    plain = write_jaas(Module.PLAIN, {f"user_{USER}": PASSWORD, f"user_{ODD_USER}": ODD_PASSWORD})
+    scram = write_jaas(Module.SCRAM, {})
     return {
-        f"{prefix}plain.sasl.jaas.config": (plain[:-1] + odd).replace("\\", "\\\\"),  # of a properties file
+        f"{prefix}plain.sasl.jaas.config": plain.replace("\\", "\\\\"),  # of a properties file
         f"{prefix}scram-sha-256.sasl.jaas.config": scram,
         f"{prefix}scram-sha-512.sasl.jaas.config": scram,
-        f"{prefix}oauthbearer.sasl.jaas.config": show_jaas("OAUTHBEARER", {}),
+        f"{prefix}oauthbearer.sasl.jaas.config": write_jaas(Module.OAUTHBEARER, {}),
     }
-
-
-def _in_quotes(text: str) -> str:
-    return show_jaas("PLAIN", {"x": text}).partition("x=")[2][:-1]

@@ -16,7 +16,7 @@ import pytest
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
 from quorumlog.client.security.tokens import unsecured
-from quorumlog.security.jaas import show_jaas
+from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.testing.waiting import wait_until
 from quorumlog_cli.terminal.errors import Exit
 from quorumlog_storage.files.properties import render_properties
@@ -45,13 +45,13 @@ def password(mechanism: str, name: str = USER, secret: str = PASSWORD) -> dict[s
 
 
 def jaas(mechanism: str, name: str = USER, secret: str = PASSWORD) -> dict[str, Any]:
-    line = show_jaas(mechanism.partition("-SHA-")[0], {"username": name, "password": secret})
+    line = write_jaas(Module[mechanism.partition("-SHA-")[0]], {"username": name, "password": secret})
     return {"sasl.mechanism": mechanism, "sasl.jaas.config": line}
 
 
 TOKEN = {
     "sasl.mechanism": "OAUTHBEARER",
-    "sasl.jaas.config": show_jaas("OAUTHBEARER", {"unsecuredLoginStringClaim_sub": USER}),
+    "sasl.jaas.config": write_jaas(Module.OAUTHBEARER, {"unsecuredLoginStringClaim_sub": USER}),
 }
 
 
@@ -271,7 +271,7 @@ def test_an_endpoint_that_refuses_the_client_is_named(kafka: SecureKafka) -> Non
 
 def test_commands_log_in(kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the file of Kafka's tools, and by a profile whose password is in the environment."""
-    line = show_jaas("SCRAM", {"username": USER, "password": PASSWORD})
+    line = write_jaas(Module.SCRAM, {"username": USER, "password": PASSWORD})
     values = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": line}
     file = tmp_path / "client.properties"
     file.write_bytes(render_properties({**values, "ssl.truststore.location": str(kafka.ca)}))
