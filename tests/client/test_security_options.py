@@ -123,7 +123,7 @@ def test_spark_has_none_of_them_yet(names: Any) -> None:
 
 def test_a_key_may_have_a_file_of_its_own(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    from tests.security.client.authority import Authority
+    from tests.security.client.issuer_of_certificates import Authority
 
     own = Authority(tmp_path, "own")
     text = own.issue("ada").read_text()

@@ -16,7 +16,7 @@ from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
 from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.testing.ports import HOST, PortPicker
-from tests.security.client.authority import Authority
+from tests.security.client.issuer_of_certificates import Authority
 from tests.security.client.token_endpoint import AUDIENCE, ISSUER, Issuer, serving
 
 USER, PASSWORD = "alice", "a1-secret"

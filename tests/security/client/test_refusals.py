@@ -18,7 +18,7 @@ from quorumlog.rpc.transport import NotAuthenticated
 from quorumlog.wire.calling.login_record import DENIED_MS, MAX_EARLY_ENDS, LoginRecord
 from quorumlog.wire.format.header import API_VERSIONS_KEY
 from quorumlog.wire.protocol.sasl import AUTHENTICATE_KEY, HANDSHAKE_KEY
-from tests.security.client.authority import Authority
+from tests.security.client.issuer_of_certificates import Authority
 from tests.security.client.scripted_broker import METADATA, METADATA_KEY, VERSIONS, scripted_broker
 
 LIMIT_S = 10.0

@@ -76,9 +76,11 @@ def goes_round(kafka: SecureKafka, servers: str, topic: str, given: dict[str, An
         with cluster.producer() as producer:
             sent = [producer.send(topic, b"%d" % number) for number in range(200)]
             assert all(one.result(10).offset >= 0 for one in sent)
-        with cluster.consumer(topic, group=f"g-{topic}", stop="latest", enable_auto_commit=False) as consumer:
+        with cluster.consumer(topic, group=f"g-{topic}", stop="latest") as consumer:
             read = [record.value for record in consumer]
         assert sorted(read) == sorted(b"%d" % number for number in range(200))
+        with cluster.consumer(topic, group=f"g-{topic}", stop="latest") as consumer:
+            assert not list(consumer), "the offsets were not committed"
         assert {one.name for one in cluster.admin.list_topics()} >= {topic}
 
 

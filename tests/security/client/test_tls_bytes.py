@@ -11,7 +11,7 @@ import pytest
 
 from quorumlog.wire.calling.sending import send
 from quorumlog.wire.protocol.codec import Frame
-from tests.security.client.authority import Authority
+from tests.security.client.issuer_of_certificates import Authority
 
 RECORD_TYPES = range(0x14, 0x18)  # change cipher, alert, handshake, application data
 SECRET = b"a record that nobody else may read"
