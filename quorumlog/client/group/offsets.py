@@ -147,7 +147,5 @@ def _found(
                 where = f"committed offset of {name}-{one.index}, group {group_id!r}"
                 raise RequestFailed(ErrorCode(one.error_code), where)
             if one.committed_offset > NO_OFFSET:  # other clients may commit any number; a negative one is none
-                found[name, one.index] = CommittedOffset(
-                    one.committed_offset, one.committed_leader_epoch, one.metadata
-                )
+                found[name, one.index] = CommittedOffset(one.committed_offset, one.committed_leader_epoch, one.metadata)
     return found

@@ -20,7 +20,7 @@ from tests.security.client.issuer_of_certificates import Authority
 from tests.security.client.token_endpoint import AUDIENCE, ISSUER, Issuer, serving
 
 USER, PASSWORD = "alice", "a1-secret"
-ODD_USER, ODD_PASSWORD = "ops,eu=1", 'p"a\\s;s,w=o%r+d /*'  # what parsers cut (case S4)
+ODD_USER, ODD_PASSWORD = "ops,eu=1", 'p"a\\s;s,w=o%r+d /*'  # what parsers cut
 REAUTH_MS = 3_000
 LISTENERS = {
     "PLAINTEXT": "PLAINTEXT",

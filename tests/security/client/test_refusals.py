@@ -1,5 +1,5 @@
 """A client that is refused says so within seconds, does not call it a fault of the network, and has told no secret
-(case S1: under TLS 1.3 a client's certificate is judged after the client's handshake has ended well)."""
+(under TLS 1.3 a client's certificate is judged after the client's handshake has ended well)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("entries", "fits"), [one[1:] for one in ENTRIES], ids=[one[0] for one in ENTRIES])
 def test_a_number_is_matched_with_address_entries_only(tmp_path: Path, entries: Any, fits: bool) -> None:
-    """Case S2."""
+    """As RFC 9110 4.3.4 has it."""
     own = Authority(tmp_path, "own")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(own.issue("127.0.0.1", **entries))
@@ -166,7 +166,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def test_a_token_that_comes_late_is_waited_for() -> None:
-    """The endpoint is down: that is no refusal (case S5)."""
+    """The endpoint is down: that is no refusal."""
     asked = 0
 
     def token() -> str:

@@ -232,7 +232,7 @@ def of_client(kafka: SecureKafka, name: str, secret: str, **more: Any) -> dict[s
 
 
 def test_tokens_of_an_endpoint(kafka: SecureKafka) -> None:
-    """Kafka's switch says whether id and secret are form-encoded, as this endpoint wants it of one client (case S4)."""
+    """Kafka's switch says whether id and secret are form-encoded, as this endpoint wants it of one client."""
     given = of_client(kafka, "me", "client-secret")
     goes_round(kafka, kafka.at["SIGNED"], "endpoint", options(kafka, "SIGNED", given))
     odd = of_client(kafka, ODD_USER, ODD_PASSWORD, **{"sasl.oauthbearer.header.urlencode": "true"})
@@ -241,7 +241,7 @@ def test_tokens_of_an_endpoint(kafka: SecureKafka) -> None:
 
 
 def test_tokens_of_a_file(kafka: SecureKafka, tmp_path: Path) -> None:
-    """A token that is over is no refusal: somebody writes a new one, and the client goes on (case S5)."""
+    """A token that is over is no refusal: somebody writes a new one, and the client goes on."""
     file = tmp_path / "token"
     file.write_text(kafka.issuer.token("ada", lifetime_s=-10))
     given = {"sasl.mechanism": "OAUTHBEARER", ENDPOINT: file.as_uri()}
