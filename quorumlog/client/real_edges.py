@@ -13,7 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.client.security.secured import security_of
+from quorumlog.client.options import CommonOptions, parse_options
+from quorumlog.client.security.secured import caller_security, is_of_security
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity
 from quorumlog.rpc.transport import Transport
 from quorumlog.wire.routing import BY_LANE, RoutingTransport
@@ -44,6 +45,14 @@ def make_transport(kind: str = "auto", security: CallerSecurity = PLAIN_TEXT) ->
     """
     by_lane: frozenset[type] = frozenset() if kind == "grpc" else BY_LANE
     return RoutingTransport(identity=None, by_lane=by_lane, security=security)
+
+
+def security_of(given: Mapping[str, Any]) -> CallerSecurity:
+    """Of a client's options, under any of their names. Raises ConfigError, also for files that cannot be used."""
+    names = [name for name in given if is_of_security(name)]
+    if not names:
+        return PLAIN_TEXT
+    return caller_security(parse_options(CommonOptions, {name: given[name] for name in names}, {}))
 
 
 def make_rng() -> random.Random:

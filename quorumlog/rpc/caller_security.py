@@ -17,11 +17,16 @@ class CredentialsUnavailable(Exception):
 
 
 class Login(Protocol):
-    """mechanism: its name in SASL. who: for messages; never a secret."""
+    """mechanism: its name in SASL. who: for messages; never a secret. cure: what to look at if the peer refuses it."""
 
-    mechanism: str
-    who: str
-    cure: str  # which options to look at if the peer refuses it
+    @property
+    def mechanism(self) -> str: ...
+
+    @property
+    def who(self) -> str: ...
+
+    @property
+    def cure(self) -> str: ...
 
     async def begin(self) -> ClientMechanism:
         """For the next exchange. Raises CredentialsUnavailable; NotAuthenticated if there will never be any."""

@@ -22,7 +22,7 @@ PACKAGES = (
     *("tests", "proto"),
 )
 GENERATED = "rpc/pb/"
-BODIES = ("RFC", "ISO")  # who numbers texts that anybody can get
+BODIES = ("RFC", "ISO", "TLS")  # who numbers texts that anybody can get; of TLS its versions
 TERMS = ("G0", "G1", "G2")  # of Adya's thesis: names of anomalies
 KNOWN = re.compile(
     r"KIP-\d+|RFC \d+|[A-Z]+-\d{3,}|Kafka|Raft|Spark|Iceberg|protocol guide|[Dd]ecisions? \d+|docs/|\(\d{4}\)|`\w+\.py`"

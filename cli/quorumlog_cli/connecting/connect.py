@@ -13,6 +13,7 @@ import typer
 
 from quorumlog_cli.connecting.lost_quorum import is_silence
 from quorumlog_cli.local.here import read_here
+from quorumlog_cli.profiles.client_security import expanded, flattened, with_secrets
 from quorumlog_cli.profiles.profile import Asked, Profiles, Target, names_another, resolve
 from quorumlog_cli.profiles.profile_file import read_project, read_user
 from quorumlog_cli.terminal import output
@@ -32,13 +33,23 @@ ServersOption = Annotated[
 ]
 ProfileOption = Annotated[str | None, typer.Option("--profile", metavar="NAME", help="Profile of the config file.")]
 ConfigOption = Annotated[
-    list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="A client option; may be repeated.")
+    list[str] | None,
+    typer.Option(
+        "-X",
+        "--command-config",
+        metavar="KEY=VALUE|FILE",
+        help="A client option, or a file of them, as Kafka's tools take it; may be repeated.",
+    ),
 ]
 
 
 def find_target(servers: str | None, profile: str | None, options: list[str] | None) -> Target:
-    """Raises CliError, LayoutError."""
-    asked = Asked(bootstrap_servers=servers, profile=profile, options=options or ())
+    """Options under the clients' own names; a secret is still its source. Raises CliError, LayoutError."""
+    target = _find_target(Asked(bootstrap_servers=servers, profile=profile, options=expanded(options or ())))
+    return replace(target, options=flattened(target.options))
+
+
+def _find_target(asked: Asked) -> Target:
     cwd = Path.cwd()
     here = None if names_another(asked, os.environ) else read_here(cwd)
     if here is not None:  # which needs no profile, and so no file that might not be readable
@@ -86,6 +97,7 @@ def connected(target: Target, **more: object) -> Iterator[Cluster]:
 
     _reach_or_say_why(target)
     options = {"default_api_timeout_ms": API_TIMEOUT_MS, "client_id": "quorumlog-cli", **target.options, **more}
+    options = with_secrets(options)
     try:
         with Cluster(target.bootstrap_servers, **options) as cluster:
             if target.cluster_id:
@@ -162,6 +174,8 @@ def reach(target: Target) -> None:
             f"no node runs of {target.name}, which {target.origin} names",
             f"quorumlog up --data {target.data_dir} starts it; --profile or -b names another cluster",
         )
+    if str(target.options.get("security_protocol", "PLAINTEXT")).upper() != "PLAINTEXT":
+        return  # who does not log in hears little; a client that does tells a refusal within seconds
     failures = why_none_answers(parse_bootstrap(target.bootstrap_servers), CONNECT_TIMEOUT_S)
     if failures:
         raise CliError(

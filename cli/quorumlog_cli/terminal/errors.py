@@ -39,12 +39,14 @@ class CliError(Exception):
 
 _BY_CLASS = {
     "quorumlog.client.errors.NoProtocol": Exit.PRECONDITION,
+    "quorumlog.client.errors.AuthenticationFailed": Exit.NOT_AUTHORISED,
     "quorumlog.client.errors.Unavailable": Exit.UNREACHABLE,
     "quorumlog.client.errors.WrongCluster": Exit.UNREACHABLE,
     "quorumlog.client.errors.DeliveryTimeout": Exit.TIMED_OUT,
     "quorumlog.client.errors.ConfigError": Exit.USAGE,
     "quorumlog.client.errors.RecordTooLarge": Exit.USAGE,
     "quorumlog.client.errors.BufferExhausted": Exit.TIMED_OUT,
+    "quorumlog.rpc.transport.NotAuthenticated": Exit.NOT_AUTHORISED,
     "quorumlog.rpc.transport.NotServed": Exit.PRECONDITION,
     "quorumlog.rpc.transport.NotDelivered": Exit.UNREACHABLE,
     "quorumlog.rpc.transport.OutcomeUnknown": Exit.TIMED_OUT,

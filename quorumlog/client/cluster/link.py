@@ -160,7 +160,8 @@ class Link:
         without it, the request timeout. avoid: brokers that are asked last. first: one that is asked first.
 
         Raises AuthenticationFailed if nodes of a round refused this client, and none answered; WrongCluster if nodes of
-        another cluster answered in a round, and none of the one that is meant; NoProtocol if no address of a round serves such a request; Unavailable when the time is over.
+        another cluster answered in a round, and none of the one that is meant; NoProtocol if no address of a round
+        serves such a request; Unavailable when the time is over.
         """
         deadline_ms = self.clock.now_ms() + (timeout_ms or self.options.default_api_timeout_ms)
         attempt = 0

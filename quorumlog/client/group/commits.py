@@ -113,12 +113,14 @@ class Commits:
         response: OffsetCommitResponse = await self._coordinator.once(self._request(left, member_id, generation))
         check(response)
         errors: list[RequestFailed] = []
+        names = {committed.topic_id: name for (name, _), committed in left.items()}
         for topic in response.topics:
+            name = topic.name or names.get(topic.topic_id, "")  # Kafka's version 10 names topics by their ids only
             for one in topic.partitions:
                 if one.error_code == ErrorCode.NONE:
-                    left.pop((topic.name, one.index), None)
+                    left.pop((name, one.index), None)
                 else:
-                    where = f"{topic.name}-{one.index}"
+                    where = f"{name}-{one.index}"
                     errors.append(self._refusal(ErrorCode(one.error_code), where, member_id, generation))
         if errors:
             raise min(errors, key=lambda error: error.code.retriable)

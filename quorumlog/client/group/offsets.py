@@ -132,18 +132,20 @@ async def _ask(
     (found,) = response.groups
     if found.error_code != ErrorCode.NONE:
         raise RequestFailed(ErrorCode(found.error_code), f"offsets of group {group_id!r}")
-    return _found(found.topics, group_id)
+    return _found(found.topics, group_id, {topic.topic_id: topic.name for topic in topics or ()})
 
 
-def _found(topics: Iterable[OffsetFetchTopicResult], group_id: str) -> dict[TopicPartition, CommittedOffset]:
+def _found(
+    topics: Iterable[OffsetFetchTopicResult], group_id: str, names: Mapping[Uuid, str]
+) -> dict[TopicPartition, CommittedOffset]:
+    """names: by id, of the topics that were asked for: Kafka's version 10 tells ids only."""
     found = {}
     for topic in topics:
+        name = topic.name or names.get(topic.topic_id, "")
         for one in topic.partitions:
             if one.error_code != ErrorCode.NONE:
-                where = f"committed offset of {topic.name}-{one.index}, group {group_id!r}"
+                where = f"committed offset of {name}-{one.index}, group {group_id!r}"
                 raise RequestFailed(ErrorCode(one.error_code), where)
             if one.committed_offset > NO_OFFSET:  # other clients may commit any number; a negative one is none
-                found[topic.name, one.index] = CommittedOffset(
-                    one.committed_offset, one.committed_leader_epoch, one.metadata
-                )
+                found[name, one.index] = CommittedOffset(one.committed_offset, one.committed_leader_epoch, one.metadata)
     return found

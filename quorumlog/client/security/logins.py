@@ -6,40 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from quorumlog.proof.scram_text import NONCE_BYTES, new_nonce
-from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, ClientMechanism, LoginError
+from quorumlog.security.sasl.mechanism import OAUTHBEARER, PLAIN, ClientMechanism
+from quorumlog.security.sasl.oauth_client import OauthClient
+from quorumlog.security.sasl.plain import PlainClient
 from quorumlog.security.sasl.scram_client import ScramClient
 from quorumlog.security.secret import Secret
-
-_SEPARATOR = "\x01"  # RFC 7628, 3.1; also the client's last word after a refusal
-
-
-class PlainClient:
-    """RFC 4616. name, password: without NUL."""
-
-    def __init__(self, name: str, password: Secret) -> None:
-        self.name, self._message = PLAIN, f"\0{name}\0{password.reveal()}".encode()
-
-    def first(self) -> bytes:
-        return self._message
-
-    def step(self, message: bytes) -> bytes | None:
-        if message:
-            raise LoginError("the server answers PLAIN with a message, which has none")
-        return None
-
-
-class TokenClient:
-    """RFC 7628, KIP-255. token: of visible ASCII characters."""
-
-    def __init__(self, token: str) -> None:
-        self.name, self._token = OAUTHBEARER, token
-
-    def first(self) -> bytes:
-        return f"n,,{_SEPARATOR}auth=Bearer {self._token}{_SEPARATOR}{_SEPARATOR}".encode()
-
-    def step(self, message: bytes) -> bytes | None:
-        """A message is the server's reason for its refusal, which it completes once the client has said so."""
-        return _SEPARATOR.encode() if message else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +47,4 @@ class TokenLogin:
         return f"the token of {self.whence}"
 
     async def begin(self) -> ClientMechanism:
-        return TokenClient(await self.source())
+        return OauthClient(Secret(await self.source()))

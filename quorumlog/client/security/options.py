@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from quorumlog.client.errors import ConfigError
-from quorumlog.security.jaas import JaasEntry, read_jaas
 from quorumlog.security.protocol import SecurityProtocol
+from quorumlog.security.sasl.jaas import JaasEntry, JaasError, read_jaas
 from quorumlog.security.tls.errors import BadTls
 from quorumlog.security.tls.settings import PROTOCOLS, ClientTls, client_tls
 
@@ -58,24 +58,28 @@ class SecurityOptions:
             return None
         try:
             return read_jaas(self.sasl_jaas_config)
-        except ValueError as error:
+        except JaasError as error:
             raise ConfigError(str(error)) from None
+
+    def of_jaas(self, name: str) -> str:
+        """An option of the JAAS line; "" if it has none."""
+        value = self.jaas.options.get(name) if self.jaas is not None else None
+        return value.reveal() if value is not None else ""
 
     @property
     def user(self) -> tuple[str, str]:
         """Name and password, from the options or the JAAS line."""
         if self.jaas is not None:
-            return self.jaas.options.get("username", ""), self.jaas.options.get("password", "")
+            return self.of_jaas("username"), self.of_jaas("password")
         return self.sasl_username, self.sasl_password
 
     @property
     def client_credentials(self) -> tuple[str, str, str]:
         """Id, secret and scope for the token's endpoint."""
-        jaas = self.jaas.options if self.jaas is not None else {}
         return (
-            self.sasl_oauthbearer_client_credentials_client_id or jaas.get("clientId", ""),
-            self.sasl_oauthbearer_client_credentials_client_secret or jaas.get("clientSecret", ""),
-            self.sasl_oauthbearer_scope or jaas.get("scope", ""),
+            self.sasl_oauthbearer_client_credentials_client_id or self.of_jaas("clientId"),
+            self.sasl_oauthbearer_client_credentials_client_secret or self.of_jaas("clientSecret"),
+            self.sasl_oauthbearer_scope or self.of_jaas("scope"),
         )
 
     def check_security(self) -> None:
@@ -140,13 +144,13 @@ class SecurityOptions:
             raise ConfigError("sasl_mechanism=GSSAPI (Kerberos) is not built: use SCRAM-SHA-512, PLAIN or OAUTHBEARER")
         if not mechanism:
             raise ConfigError(
-                f"security_protocol={self.protocol.value} needs sasl_mechanism: set it to one of {', '.join(MECHANISMS)}"
+                f"security_protocol={self.protocol.value} needs sasl_mechanism: set it to {', '.join(MECHANISMS)}"
             )
         if mechanism not in MECHANISMS:
             raise ConfigError(f"sasl_mechanism must be one of {', '.join(MECHANISMS)}: {mechanism!r}")
-        if jaas is not None and jaas.kind != mechanism.partition("-SHA-")[0]:
+        if jaas is not None and jaas.module.name != mechanism.partition("-SHA-")[0]:
             raise ConfigError(
-                f"sasl_jaas_config is for {jaas.kind}, but sasl_mechanism is {mechanism}: change one of both"
+                f"sasl_jaas_config is for {jaas.module.name}, but sasl_mechanism is {mechanism}: change one of both"
             )
         if jaas is not None and (self.sasl_username or self.sasl_password):
             raise ConfigError("sasl_jaas_config is set beside sasl_username or sasl_password: remove one of both")
@@ -156,7 +160,7 @@ class SecurityOptions:
             self._check_password()
 
     def _check_password(self) -> None:
-        if self.jaas is not None and self.jaas.options.get("tokenauth", "false").lower() == "true":
+        if self.of_jaas("tokenauth").lower() == "true":
             raise ConfigError("sasl_jaas_config asks for delegation tokens, which are not built: use a user's password")
         name, password = self.user
         where = ("username", "password") if self.jaas is None else ("username in it", "password in it")
@@ -189,8 +193,8 @@ class SecurityOptions:
             for name, value in (("client_id", client_id), ("client_secret", secret)):
                 if not value:
                     raise ConfigError(
-                        f"a token of {scheme} needs sasl_oauthbearer_client_credentials_{name}: set it (or clientId and "
-                        "clientSecret in sasl_jaas_config)"
+                        f"a token of {scheme} needs sasl_oauthbearer_client_credentials_{name}: set it, or clientId "
+                        "and clientSecret in sasl_jaas_config"
                     )
 
     @property
@@ -198,12 +202,13 @@ class SecurityOptions:
         """Of a token without a signature, as Kafka makes it in development (KIP-255), by claim."""
         prefix = "unsecuredLoginStringClaim_"
         options = self.jaas.options if self.jaas is not None else {}
-        return {name.removeprefix(prefix): value for name, value in options.items() if name.startswith(prefix)}
+        return {name.removeprefix(prefix): one.reveal() for name, one in options.items() if name.startswith(prefix)}
 
 
 TLS_NAMES = tuple(
     one.name for one in fields(SecurityOptions) if one.name.startswith("ssl_") and one.name != "ssl_key_location"
 )
+NAMES = frozenset(one.name for one in fields(SecurityOptions))
 SECRET_NAMES = frozenset(one.name for one in fields(SecurityOptions) if not one.repr)
 
 

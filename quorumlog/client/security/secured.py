@@ -4,35 +4,21 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Mapping
-from dataclasses import fields
 from functools import partial
-from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.security import tokens
 from quorumlog.client.security.logins import PasswordLogin, TokenLogin
 from quorumlog.client.security.names import canonical
-from quorumlog.client.security.options import SecurityOptions
+from quorumlog.client.security.options import NAMES, SecurityOptions
 from quorumlog.rpc.caller_security import PLAIN_TEXT, CallerSecurity, Login
 from quorumlog.security.sasl.mechanism import OAUTHBEARER
 from quorumlog.security.secret import Secret
 
-_NAMES = frozenset(one.name for one in fields(SecurityOptions))
-
 
 def is_of_security(name: str) -> bool:
     """An option of security, under any of its names."""
-    return canonical(name) in _NAMES
-
-
-def security_of(given: Mapping[str, Any]) -> CallerSecurity:
-    """Of a client's options, those of security among them. Raises ConfigError, also for files that cannot be used."""
-    if not any(map(is_of_security, given)):
-        return PLAIN_TEXT
-    from quorumlog.client.options import CommonOptions, parse_options
-
-    return caller_security(parse_options(CommonOptions, {n: v for n, v in given.items() if is_of_security(n)}, {}))
+    return canonical(name) in NAMES
 
 
 def caller_security(options: SecurityOptions) -> CallerSecurity:

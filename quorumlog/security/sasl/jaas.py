@@ -58,7 +58,7 @@ class Module(Enum):
 _OPTIONS = {
     Module.PLAIN: ("username", "password", "user_"),
     Module.SCRAM: ("username", "password", "tokenauth"),
-    Module.OAUTHBEARER: ("clientId", "clientSecret", "scope", "extension_"),
+    Module.OAUTHBEARER: ("clientId", "clientSecret", "scope", "extension_", "unsecuredLoginStringClaim_"),
 }
 
 

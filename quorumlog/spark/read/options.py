@@ -20,6 +20,8 @@ from typing import Any
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.offsets import EARLIEST, LATEST
 from quorumlog.client.options import MAX_PREFETCH_CHUNKS, ConsumerOptions, parse_options
+from quorumlog.client.security.names import OF_SPARK, OTHER_NAMES
+from quorumlog.client.security.options import NAMES as OF_SECURITY
 from quorumlog.spark.read.places import Place, TimePlace, parse_assign, parse_place, parse_time, parse_times
 
 PREFIXES = ("kafka.", "quorumlog.")
@@ -223,6 +225,7 @@ _NOT_YOURS = {
     "enable_auto_commit": "a batch read commits no offsets",
     "interceptor_classes": "they are Java classes",
     "transport": "set transport",
+    **dict.fromkeys((*OF_SECURITY, *OTHER_NAMES), OF_SPARK),
     "stream_chunks": "set transport",
     "prefetch_chunks": "set prefetch",
 }
@@ -232,7 +235,7 @@ FILES_HINT = (
 )
 NAMES = OptionNames(
     own=_OWN,
-    client=tuple(field.name for field in fields(ConsumerOptions)),
+    client=tuple(field.name for field in fields(ConsumerOptions) if field.name not in OF_SECURITY),
     not_yours=_NOT_YOURS,
     aliases={"kafka.isolation.level": "isolationLevel", "kafka.group.id": "groupIdPrefix"},
     refused={name.lower(): f"is not supported yet; supported: {', '.join(_OWN)}" for name in _NOT_YET},

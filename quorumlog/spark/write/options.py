@@ -8,6 +8,8 @@ from typing import Any
 
 from quorumlog.client.errors import ConfigError
 from quorumlog.client.options import ACKS, ProducerOptions, parse_options
+from quorumlog.client.security.names import OF_SPARK, OTHER_NAMES
+from quorumlog.client.security.options import NAMES as OF_SECURITY
 from quorumlog.errors import ApiError
 from quorumlog.spark.read.options import OptionNames, one_of, parse_duration_ms
 from quorumlog.topic_name import validate_topic_name
@@ -46,10 +48,11 @@ _NOT_YOURS = {
     "transactional_id": "Spark's tasks would fence each other; delivery names the guarantee",
     "transaction_timeout_ms": "set transactionTimeout",
     "transport": "set transport",
+    **dict.fromkeys((*OF_SECURITY, *OTHER_NAMES), OF_SPARK),
 }
 NAMES = OptionNames(
     own=_OWN,
-    client=tuple(field.name for field in fields(ProducerOptions)),
+    client=tuple(field.name for field in fields(ProducerOptions) if field.name not in OF_SECURITY),
     not_yours=_NOT_YOURS,
     refused={
         **{name.lower(): "is of reads, and this is a write" for name in _OF_READS},

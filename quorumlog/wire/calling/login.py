@@ -48,7 +48,7 @@ async def log_in(login: Login, address: Address, versions: Versions, exchange: E
         except LoginError as error:
             raise NotAuthenticated(f"the login at {address} by {login.mechanism} has failed: {error}") from None
         if message is None:
-            return max(answer.get("session_lifetime_ms", 0), 0)
+            return max(int(answer.get("session_lifetime", 0)), 0)
     raise Malformed(f"the exchange of {login.mechanism} takes more than {MAX_ROUNDS} rounds")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from quorumlog.rpc.transport import Listener
+from quorumlog.security.node_auth import NodeAuth
 from quorumlog.security.protocol import SecurityProtocol
 from quorumlog.settings.node_auth import DENIED, NODE_AUTH, NodeAuthSettings
 from quorumlog_server.config.listener_security import PROTOCOL_MAP, ListenerSecurity
@@ -21,6 +22,9 @@ def with_node_auth(
     secret_in_clear: bool,
 ) -> dict[str, ListenerSecurity]:
     """The same; internal listeners ask for certificates where nodes show them. Raises ConfigError."""
+    words = [one.value for one in NodeAuth]
+    if said.said not in words:
+        raise ConfigError(f"{NODE_AUTH}={said.said}: must be one of {', '.join(words)}")
     internal = [one for one in listeners if one.internal]
     for one in internal:
         _check_listener(said, one, security[one.name])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -13,12 +14,13 @@ from bench.peers.kafka_peer import KafkaPeer
 from bench.peers.kafka_tools import Unavailable, get_kafka
 from differential.sides import SETTINGS, SMALL_HEAP
 from quorumlog.client.blocking import Cluster
-from quorumlog.security.jaas import show_jaas
+from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.testing.ports import HOST, PortPicker
-from tests.security.client.authority import Authority
+from tests.security.client.issuer_of_certificates import Authority
+from tests.security.client.token_endpoint import AUDIENCE, ISSUER, Issuer, serving
 
 USER, PASSWORD = "alice", "a1-secret"
-ODD_USER, ODD_PASSWORD = "ops,eu=1", 'p"a\\s;s,w=o%r+d /*'  # what parsers cut (case S4)
+ODD_USER, ODD_PASSWORD = "ops,eu=1", 'p"a\\s;s,w=o%r+d /*'  # what parsers cut
 REAUTH_MS = 3_000
 LISTENERS = {
     "PLAINTEXT": "PLAINTEXT",
@@ -27,6 +29,7 @@ LISTENERS = {
     "LOGIN": "SASL_PLAINTEXT",
     "SECURE": "SASL_SSL",
     "SHORT": "SASL_SSL",  # logins of REAUTH_MS
+    "SIGNED": "SASL_SSL",  # tokens of `Issuer` only
     "WRONGHOST": "SSL",  # whose certificate names another host
 }
 MECHANISMS = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER"
@@ -43,6 +46,7 @@ class SecureKafka:
     foreign_pem: Path
     foreign_ca: Path
     plain: Cluster
+    issuer: Issuer
 
 
 @contextmanager
@@ -56,16 +60,20 @@ def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
     own, foreign = Authority(folder, "authority"), Authority(folder, "foreign")
     broker = own.issue("broker", hosts=("localhost",), addresses=(HOST,))
     elsewhere = own.issue("elsewhere", hosts=("elsewhere.example", HOST))  # a name that looks like the address
+    issuer = Issuer(folder / "jwks.json", {"me": "client-secret", quote_plus(ODD_USER): quote_plus(ODD_PASSWORD)})
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={issuer.jwks.as_uri()}"
     picker = PortPicker()
     numbers = [port for row in picker.pick(2) for port in row.all]
     at = {name: f"{HOST}:{port}" for name, port in zip(LISTENERS, numbers, strict=False)}
-    changes = {**SETTINGS, **_listeners(at, numbers[len(LISTENERS)], own, broker, elsewhere)}
+    changes = {**SETTINGS, **_listeners(at, numbers[len(LISTENERS)], own, broker, elsewhere), **_signed(issuer)}
     users = [f"SCRAM-SHA-{size}=[name={USER},password={PASSWORD}]" for size in (256, 512)]
     scram = [word for user in users for word in ("--add-scram", user)]
-    peer = KafkaPeer(kafka, folder / "kafka", nodes=1, changes=changes, options=SMALL_HEAP, format_options=scram)
+    peer = KafkaPeer(
+        kafka, folder / "kafka", nodes=1, changes=changes, options=(*SMALL_HEAP, allowed), format_options=scram
+    )
     try:
         peer.start()
-        with Cluster(at["PLAINTEXT"], default_api_timeout_ms=120_000) as plain:
+        with Cluster(at["PLAINTEXT"], default_api_timeout_ms=120_000) as plain, serving(issuer):
             plain.admin.describe_cluster()
             yield SecureKafka(
                 at,
@@ -75,6 +83,7 @@ def secure_kafka(folder: Path) -> Iterator[SecureKafka]:
                 foreign.issue("stranger"),
                 foreign.path,
                 plain,
+                issuer,
             )
     finally:
         peer.close()
@@ -106,17 +115,24 @@ def _listeners(at: Mapping[str, str], port: int, own: Authority, broker: Path, e
     return values
 
 
-def _logins(prefix: str) -> dict[str, str]:
-    plain = show_jaas("PLAIN", {f"user_{USER}": PASSWORD})
-    odd = f' "user_{ODD_USER}"={_in_quotes(ODD_PASSWORD)};'
-    scram = show_jaas("SCRAM", {})
+def _signed(issuer: Issuer) -> dict[str, object]:
+    prefix = "listener.name.signed."
+    handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
     return {
-        f"{prefix}plain.sasl.jaas.config": (plain[:-1] + odd).replace("\\", "\\\\"),  # of a properties file
-        f"{prefix}scram-sha-256.sasl.jaas.config": scram,
-        f"{prefix}scram-sha-512.sasl.jaas.config": scram,
-        f"{prefix}oauthbearer.sasl.jaas.config": show_jaas("OAUTHBEARER", {}),
+        f"{prefix}oauthbearer.sasl.server.callback.handler.class": handler,
+        f"{prefix}sasl.oauthbearer.jwks.endpoint.url": issuer.jwks.as_uri(),
+        f"{prefix}sasl.oauthbearer.expected.issuer": ISSUER,
+        f"{prefix}sasl.oauthbearer.expected.audience": AUDIENCE,
+        f"{prefix}sasl.enabled.mechanisms": "OAUTHBEARER",
     }
 
 
-def _in_quotes(text: str) -> str:
-    return show_jaas("PLAIN", {"x": text}).partition("x=")[2][:-1]
+def _logins(prefix: str) -> dict[str, str]:
+    plain = write_jaas(Module.PLAIN, {f"user_{USER}": PASSWORD, f"user_{ODD_USER}": ODD_PASSWORD})
+    scram = write_jaas(Module.SCRAM, {})
+    return {
+        f"{prefix}plain.sasl.jaas.config": plain.replace("\\", "\\\\"),  # of a properties file
+        f"{prefix}scram-sha-256.sasl.jaas.config": scram,
+        f"{prefix}scram-sha-512.sasl.jaas.config": scram,
+        f"{prefix}oauthbearer.sasl.jaas.config": write_jaas(Module.OAUTHBEARER, {}),
+    }

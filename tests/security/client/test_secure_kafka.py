@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +15,13 @@ import pytest
 
 from quorumlog.client.blocking import Cluster
 from quorumlog.client.errors import AuthenticationFailed, QuorumlogError
-from quorumlog.security.jaas import show_jaas
+from quorumlog.client.security.tokens import unsecured
+from quorumlog.security.sasl.jaas import Module, write_jaas
 from quorumlog.testing.waiting import wait_until
+from quorumlog_cli.terminal.errors import Exit
+from quorumlog_storage.files.properties import render_properties
 from tests.security.client.secure_kafka import (
+    LISTENERS,
     ODD_PASSWORD,
     ODD_USER,
     PASSWORD,
@@ -37,20 +45,20 @@ def password(mechanism: str, name: str = USER, secret: str = PASSWORD) -> dict[s
 
 
 def jaas(mechanism: str, name: str = USER, secret: str = PASSWORD) -> dict[str, Any]:
-    line = show_jaas(mechanism.partition("-SHA-")[0], {"username": name, "password": secret})
+    line = write_jaas(Module[mechanism.partition("-SHA-")[0]], {"username": name, "password": secret})
     return {"sasl.mechanism": mechanism, "sasl.jaas.config": line}
 
 
 TOKEN = {
     "sasl.mechanism": "OAUTHBEARER",
-    "sasl.jaas.config": show_jaas("OAUTHBEARER", {"unsecuredLoginStringClaim_sub": USER}),
+    "sasl.jaas.config": write_jaas(Module.OAUTHBEARER, {"unsecuredLoginStringClaim_sub": USER}),
 }
 
 
 def options(kafka: SecureKafka, listener: str, given: dict[str, Any]) -> dict[str, Any]:
     """With the truststore where the listener speaks TLS."""
-    tls = listener in ("TLS", "MUTUAL", "SECURE", "SHORT", "WRONGHOST")
-    sasl = listener in ("LOGIN", "SECURE", "SHORT")
+    kind = LISTENERS[listener]
+    tls, sasl = kind.endswith("SSL"), kind.startswith("SASL")
     names = {
         (True, True): "SASL_SSL",
         (True, False): "SSL",
@@ -62,7 +70,7 @@ def options(kafka: SecureKafka, listener: str, given: dict[str, Any]) -> dict[st
 
 
 def goes_round(kafka: SecureKafka, servers: str, topic: str, given: dict[str, Any]) -> None:
-    """A topic is made, written, read by a member of a group, and its offsets committed."""
+    """A topic is made, written, and read by a member of a group."""
     with Cluster(servers, **given) as cluster:
         cluster.admin.create_topic(topic, partitions=2, replication=1)
         with cluster.producer() as producer:
@@ -70,9 +78,10 @@ def goes_round(kafka: SecureKafka, servers: str, topic: str, given: dict[str, An
             assert all(one.result(10).offset >= 0 for one in sent)
         with cluster.consumer(topic, group=f"g-{topic}", stop="latest") as consumer:
             read = [record.value for record in consumer]
-            consumer.commit()
         assert sorted(read) == sorted(b"%d" % number for number in range(200))
-        assert {name for name in cluster.admin.list_topics()} >= {topic}
+        with cluster.consumer(topic, group=f"g-{topic}", stop="latest") as consumer:
+            assert not list(consumer), "the offsets were not committed"
+        assert {one.name for one in cluster.admin.list_topics()} >= {topic}
 
 
 ROUND = [
@@ -188,17 +197,114 @@ def test_producer_and_consumer_hear_of_a_refusal(kafka: SecureKafka) -> None:
     assert time.monotonic() - began_s < 2 * LIMIT_S
 
 
-@pytest.mark.parametrize(
-    "given", [password("SCRAM-SHA-256"), password("PLAIN"), TOKEN], ids=["scram", "plain", "token"]
-)
+@pytest.mark.parametrize("given", [password("SCRAM-SHA-256"), password("PLAIN"), {}], ids=["scram", "plain", "token"])
 def test_a_login_is_renewed_while_nobody_polls(kafka: SecureKafka, given: dict[str, Any]) -> None:
-    """The broker ends a session that was not renewed at its next request: that would cost the connection."""
-    with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given)) as cluster:
+    """The broker ends a connection at the next request after a session's end."""
+    asked: list[float] = []
+
+    def token() -> str:
+        asked.append(time.monotonic())
+        return unsecured({"sub": USER})
+
+    tokens = {"sasl_mechanism": "OAUTHBEARER", "sasl_oauthbearer_token": token}
+    with Cluster(kafka.at["SHORT"], **options(kafka, "SHORT", given or tokens)) as cluster:
         cluster.admin.describe_cluster()
-        link = cluster.admin._client._link
-        (lane,) = [connection._lane for connection in link._connections.values()][:1]
-        (socket,) = [one for one in (lane._ordered, *lane._pool) if one is not None][:1]
-        began_s = time.monotonic()
+        lanes = [connection._lane for connection in cluster.admin._client._link._connections.values()]
+        sockets = [one for lane in lanes for one in (lane._ordered, *lane._pool) if one is not None]
+        began, began_s = len(asked), time.monotonic()
         wait_until(lambda: time.monotonic() - began_s > 3 * REAUTH_MS / 1000, 30.0, "three lifetimes")
         cluster.admin.describe_cluster()
-        assert not socket.ended, socket.end_reason
+        assert sockets and all(one._lifetime_ms > 0 and not one.ended for one in sockets)
+        assert given or len(asked) >= 3 * began
+
+
+ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+
+
+def of_client(kafka: SecureKafka, name: str, secret: str, **more: Any) -> dict[str, Any]:
+    return {
+        "sasl.mechanism": "OAUTHBEARER",
+        ENDPOINT: kafka.issuer.url,
+        "sasl.oauthbearer.client.credentials.client.id": name,
+        "sasl.oauthbearer.client.credentials.client.secret": secret,
+        **more,
+    }
+
+
+def test_tokens_of_an_endpoint(kafka: SecureKafka) -> None:
+    """Kafka's switch says whether id and secret are form-encoded, as this endpoint wants it of one client."""
+    given = of_client(kafka, "me", "client-secret")
+    goes_round(kafka, kafka.at["SIGNED"], "endpoint", options(kafka, "SIGNED", given))
+    odd = of_client(kafka, ODD_USER, ODD_PASSWORD, **{"sasl.oauthbearer.header.urlencode": "true"})
+    with Cluster(kafka.at["SIGNED"], **options(kafka, "SIGNED", odd)) as cluster:
+        assert cluster.admin.describe_cluster().cluster_id
+
+
+def test_tokens_of_a_file(kafka: SecureKafka, tmp_path: Path) -> None:
+    """A token that is over is no refusal: somebody writes a new one, and the client goes on."""
+    file = tmp_path / "token"
+    file.write_text(kafka.issuer.token("ada", lifetime_s=-10))
+    given = {"sasl.mechanism": "OAUTHBEARER", ENDPOINT: file.as_uri()}
+    with Cluster(kafka.at["SIGNED"], **options(kafka, "SIGNED", given), default_api_timeout_ms=20_000) as cluster:
+        timer = threading.Timer(1.5, lambda: file.write_text(kafka.issuer.token("ada") + "\n"))
+        timer.start()
+        began_s = time.monotonic()
+        assert cluster.admin.describe_cluster().cluster_id
+        assert time.monotonic() - began_s > 1
+        timer.join()
+
+
+def test_a_token_of_another_audience_is_refused(kafka: SecureKafka) -> None:
+    given = {"sasl.mechanism": "OAUTHBEARER", "sasl_oauthbearer_token": lambda: kafka.issuer.token("ada", aud="other")}
+    with Cluster(kafka.at["SIGNED"], **options(kafka, "SIGNED", given)) as cluster:
+        with pytest.raises(AuthenticationFailed, match="audience"):
+            cluster.admin.describe_cluster()
+
+
+def test_an_endpoint_that_refuses_the_client_is_named(kafka: SecureKafka) -> None:
+    given = options(kafka, "SIGNED", of_client(kafka, "me", "wrong-one"))
+    with (
+        Cluster(kafka.at["SIGNED"], **given) as cluster,
+        pytest.raises(AuthenticationFailed, match="HTTP 401") as refused,
+    ):
+        cluster.admin.describe_cluster()
+    assert "client_secret" not in str(refused.value) and "wrong-one" not in str(refused.value)
+
+
+def test_commands_log_in(kafka: SecureKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the file of Kafka's tools, and by a profile whose password is in the environment."""
+    line = write_jaas(Module.SCRAM, {"username": USER, "password": PASSWORD})
+    values = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": line}
+    file = tmp_path / "client.properties"
+    file.write_bytes(render_properties({**values, "ssl.truststore.location": str(kafka.ca)}))
+    monkeypatch.setenv("QUORUMLOG_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text(
+        f'[profiles.managed]\nbootstrap_servers = ["{kafka.at["SECURE"]}"]\nsecurity_protocol = "SASL_SSL"\n'
+        f'[profiles.managed.sasl]\nmechanism = "SCRAM-SHA-256"\nusername = "{USER}"\npassword = "env:PW"\n'
+        f'[profiles.managed.tls]\nca = "{kafka.ca}"\n'
+    )
+    by_file = ["-b", kafka.at["SECURE"], "--command-config", str(file)]
+    quorumlog("topic", "create", "commands", "--partitions", "1", "--replication-factor", "1", *by_file)
+    quorumlog("produce", "commands", *by_file, stdin="hello\n")
+    monkeypatch.setenv("PW", PASSWORD)
+    assert "commands" in quorumlog("topic", "list", "--profile", "managed").stdout
+    assert "hello" in quorumlog("consume", "commands", "-e", "--profile", "managed").stdout
+    shown = quorumlog("profile", "show", "managed").stdout
+    assert "env:PW" in shown and PASSWORD not in shown
+    monkeypatch.setenv("PW", "wrong-one")
+    refused = quorumlog("topic", "list", "--profile", "managed", code=Exit.NOT_AUTHORISED)
+    assert "sasl_password" in refused.stderr and "wrong-one" not in refused.stderr
+
+
+def quorumlog(*arguments: str, stdin: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from quorumlog_cli.main import main; sys.exit(main())", *arguments],
+        input=stdin,
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == code, done.stderr
+    return done

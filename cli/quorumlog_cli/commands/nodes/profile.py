@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from quorumlog_cli.connecting.connect import common_options, connected, find_target
+from quorumlog_cli.connecting.connect import ConfigOption, common_options, connected, find_target
 from quorumlog_cli.local.here import read_here
+from quorumlog_cli.profiles.client_security import expanded, flattened, hidden, refuse_secrets
 from quorumlog_cli.profiles.profile import Profiles, Target, parse_options
 from quorumlog_cli.profiles.profile_file import (
     is_legal_name,
@@ -56,7 +57,7 @@ def show(
         "bootstrap_servers": target.bootstrap_servers,
         "cluster_id": target.cluster_id or None,
         "from": target.origin,
-        "options": target.options,
+        "options": hidden(target.options),
         "data_dir": str(target.data_dir) if target.data_dir else None,
         "file": str(user_file(os.environ)),
     }
@@ -78,7 +79,7 @@ def use(name: NameArgument, output_format: OutputOption = Format.TABLE) -> None:
 def create(
     name: NameArgument,
     servers: Annotated[str, typer.Option("--bootstrap-servers", "--bootstrap-server", "-b", metavar="HOST:PORT,…")],
-    options: Annotated[list[str] | None, typer.Option("-X", metavar="KEY=VALUE", help="Options of the client.")] = None,
+    options: ConfigOption = None,
     output_format: OutputOption = Format.TABLE,
 ) -> None:
     """Add or replace a profile, and make it the current one.
@@ -89,7 +90,8 @@ def create(
     if not is_legal_name(name):
         raise CliError(Exit.USAGE, f"{name!r} is not a legal profile name: use letters, digits, - and _ only")
     path = user_file(os.environ)
-    given = parse_options(options or ())
+    given = flattened(parse_options(expanded(options or ())))
+    refuse_secrets(given)
     values: dict[str, Any] = {"bootstrap_servers": servers.split(","), **given}
     if "cluster_id" not in values and (cluster_id := _ask_cluster_id(servers, given)):
         values["cluster_id"] = cluster_id
@@ -118,14 +120,14 @@ UNKNOWN_CLUSTER = "no broker answered, so that it means any cluster there: creat
 ASK_TIMEOUT_MS = 3_000
 
 
-def _ask_cluster_id(servers: str, options: dict[str, str]) -> str:
+def _ask_cluster_id(servers: str, options: dict[str, Any]) -> str:
     """Empty if no broker answers."""
     from quorumlog.client.errors import QuorumlogError
     from quorumlog.rpc.transport import RpcError
 
-    target = Target(bootstrap_servers=servers, origin="--bootstrap-servers")
+    target = Target(bootstrap_servers=servers, origin="--bootstrap-servers", options=common_options(options))
     try:
-        with connected(target, **{**common_options(options), "default_api_timeout_ms": ASK_TIMEOUT_MS}) as cluster:
+        with connected(target, default_api_timeout_ms=ASK_TIMEOUT_MS) as cluster:
             return cluster.admin.describe_cluster().cluster_id
     except (CliError, QuorumlogError, RpcError, TimeoutError):
         return ""

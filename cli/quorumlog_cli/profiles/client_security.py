@@ -1,0 +1,154 @@
+"""Options of security as the command line and profiles give them: tables, files of Kafka's tools, and secrets.
+
+A profile may have tables, `[profiles.NAME.sasl]` and `[profiles.NAME.tls]`, or flat options. A secret is named by where
+it is: `env:NAME`, `file:PATH` or `keyring:SERVICE/USER`. It is read when a command connects, and never shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from quorumlog_cli.terminal.errors import CliError, Exit
+
+HIDDEN = "[hidden]"
+_OF_TLS = {
+    "ca": "ssl_truststore_location",
+    "keystore": "ssl_keystore_location",
+    "certificate": "ssl_keystore_location",
+    "key": "ssl_key_location",
+    "key_password": "ssl_key_password",
+}
+_SOURCES = ("env", "file", "keyring")
+MAX_SECRET_BYTES = 64 * 1024
+
+
+def expanded(options: Sequence[str]) -> list[str]:
+    """Of -X and --command-config: the file of a value without `=`, in its place. Raises CliError."""
+    return [one for text in options for one in ([text] if "=" in text else _of_file(Path(text)))]
+
+
+def _of_file(path: Path) -> list[str]:
+    from quorumlog_storage.files.properties import BadProperties, parse_properties
+
+    try:
+        values = parse_properties(str(path), path.read_bytes())
+    except OSError as error:
+        text = f"--command-config {path}: it cannot be read ({error.strerror}); give a file, or -X KEY=VALUE"
+        raise CliError(Exit.USAGE, text) from error
+    except BadProperties as error:
+        raise CliError(Exit.DATA_INVALID, str(error)) from error
+    return [f"{key}={value}" for key, value in values.items()]
+
+
+def flattened(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Without tables, under the clients' own names. Raises CliError."""
+    from quorumlog.client.security.names import canonical
+
+    flat: dict[str, Any] = {}
+    for name, value in options.items():
+        if not isinstance(value, Mapping):
+            flat[canonical(name)] = value
+        elif name in ("sasl", "tls"):
+            for key, inner in value.items():
+                flat[_in_table(name, str(key))] = inner
+        else:
+            raise CliError(Exit.USAGE, f"a profile has no table {name!r}; it may have sasl and tls")
+    return flat
+
+
+def _in_table(table: str, key: str) -> str:
+    from quorumlog.client.security.names import canonical
+
+    if table == "tls" and key in _OF_TLS:
+        return _OF_TLS[key]
+    return canonical(f"{'ssl' if table == 'tls' else 'sasl'}_{key}")
+
+
+def with_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
+    """With each secret in the place of its source. Raises CliError, which names the option and never a value."""
+    from quorumlog.client.security.options import SECRET_NAMES
+
+    return {name: _secret(name, value) if name in SECRET_NAMES else value for name, value in options.items()}
+
+
+def hidden(options: Mapping[str, Any]) -> dict[str, Any]:
+    """To be shown: a secret's source, or HIDDEN for one that stands there itself."""
+    from quorumlog.client.security.options import SECRET_NAMES
+
+    return {
+        name: HIDDEN if name in SECRET_NAMES and value and _source(value) is None else value
+        for name, value in options.items()
+    }
+
+
+def refuse_secrets(options: Mapping[str, Any]) -> None:
+    """Of a profile that is written. Raises CliError."""
+    for name, value in hidden(options).items():
+        if value == HIDDEN:
+            raise CliError(
+                Exit.USAGE,
+                f"a profile keeps no secret in clear: give {name}=env:NAME, file:PATH or keyring:SERVICE/USER",
+            )
+
+
+def _source(value: object) -> tuple[str, str] | None:
+    kind, found, place = str(value).partition(":")
+    return (kind, place) if found and kind in _SOURCES and place else None
+
+
+def _secret(name: str, value: object) -> str:
+    source = _source(value)
+    if source is None:
+        return str(value)
+    kind, place = source
+    readers: dict[str, Callable[[str, str], str]] = {
+        "env": _of_environment,
+        "file": _of_secret_file,
+        "keyring": _of_keyring,
+    }
+    return readers[kind](name, place)
+
+
+def _of_environment(name: str, variable: str) -> str:
+    value = os.environ.get(variable)
+    if not value:
+        raise CliError(
+            Exit.USAGE, f"{name}=env:{variable}: there is no variable {variable}; set it, or name another one"
+        )
+    return value
+
+
+def _of_secret_file(name: str, place: str) -> str:
+    path = Path(place).expanduser()
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_SECRET_BYTES + 1)
+        text = data.decode().removesuffix("\n").removesuffix("\r")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise CliError(
+            Exit.USAGE, f"{name}=file:{place}: it cannot be read ({why}); check the path and the rights"
+        ) from None
+    if not text or len(data) > MAX_SECRET_BYTES:
+        raise CliError(
+            Exit.USAGE, f"{name}=file:{place}: it has no secret of 1 to {MAX_SECRET_BYTES} bytes; check the path"
+        )
+    return text
+
+
+def _of_keyring(name: str, place: str) -> str:
+    service, _, user = place.rpartition("/")
+    try:
+        keyring: Any = import_module("keyring")
+    except ImportError:
+        text = f"{name}=keyring:{place}: the package keyring is not installed; install it, or use env: or file:"
+        raise CliError(Exit.PRECONDITION, text) from None
+    value = keyring.get_password(service, user) if service and user else None
+    if not value:
+        text = f"{name}=keyring:{place}: there is no such entry; `keyring set SERVICE USER` makes one"
+        raise CliError(Exit.USAGE, text)
+    return str(value)
