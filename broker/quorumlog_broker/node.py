@@ -22,7 +22,11 @@ from quorumlog.messages.controller import DamagedPartition, RegisterBrokerReques
 from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
-from quorumlog.rpc.transport import Context, Transport
+from quorumlog.rpc.transport import Context, Handler, Transport
+from quorumlog.security.audit import AuditLog
+from quorumlog.security.required.asker import Rules
+from quorumlog.security.required.guard import Guard
+from quorumlog.security.required.table import check_rows
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.groups import GroupConfig
 from quorumlog.settings.lifecycle import LifecycleConfig
@@ -34,6 +38,7 @@ from quorumlog.slices import Sliced
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
+from quorumlog_broker.api.known_topics import KnownTopics
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
 from quorumlog_broker.api.services import Services
@@ -110,12 +115,15 @@ class Broker:
         kraft_version: Callable[[], int] = int,
         make_cleaner: Callable[[], Runner] | None = None,
         reopen: Reopen | None = None,
+        rules: Rules | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
+        rules: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
         """
+        check_rows(HANDLERS)
         turn = turn or Turn()
         directories = list(directories)  # a directory that comes back takes the place of the earlier one
         self._node_id = node_id
@@ -142,20 +150,15 @@ class Broker:
         )
         self._register(on_state)
         suspected_leaders = SuspectedLeaders()
-        prober = LeaderProber(
-            suspected_leaders,
-            image=lambda: subscription.image,
-            internal_listener=config.internal_listener,
-            transport=transport,
-            clock=clock,
-            nursery=nursery,
-        )
+        prober = self._leader_prober(suspected_leaders, transport)
         self._hold_records(transport, rng, turn, prober, make_cleaner)
         self._look_after_directories(rng, reopen or _no_return)
         self._coordinate(transport, rng, turn)
         self.data_plane.upcoming.newest = lambda: subscription.image
         self.chunk_streams = ChunkStreams()
         self._services = self._make_services(suspected_leaders)
+        self._audit_log = None if rules is None else AuditLog(clock)
+        self.handle_client = self._guarded(rules)
 
     def _register(self, on_state: Callable[[LifecycleState], None]) -> None:
         """With the controller, and stay so."""
@@ -176,6 +179,17 @@ class Broker:
             on_registered=self._on_registered,
             on_state=on_state,
             on_fatal=self._on_fatal,
+        )
+
+    def _leader_prober(self, suspected_leaders: SuspectedLeaders, transport: Transport) -> LeaderProber:
+        subscription = self._subscription
+        return LeaderProber(
+            suspected_leaders,
+            image=lambda: subscription.image,
+            internal_listener=self._config.internal_listener,
+            transport=transport,
+            clock=self._clock,
+            nursery=self._nursery,
         )
 
     def _hold_records(
@@ -334,14 +348,23 @@ class Broker:
         in_order = await self.data_plane.close()
         await self.transactions.close()
         await self.channel.close()
+        if self._audit_log is not None:
+            self._audit_log.close()
         return in_order
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
-        """Answer one request of a client or of another broker; None: no response is sent. Raises ApiError."""
+        """Answer one request, without a look at rights; None: no response is sent. Raises ApiError."""
         handler = HANDLERS.get(type(request))
         if handler is None:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
         return handler(self._services, context, request)
+
+    def _guarded(self, rules: Rules | None) -> Handler:
+        """`handle` for clients, who may do only what the access rules let them; without rules the same."""
+        if rules is None or self._audit_log is None:
+            return self.handle
+        topics = KnownTopics(self._subscription, self._config.auto_create_topics)
+        return Guard(self.handle, rules, topics, self._audit_log)
 
     def _new_producer_id(self) -> int | None:
         found = self._producer_ids.take_now()

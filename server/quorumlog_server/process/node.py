@@ -24,6 +24,7 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
+from quorumlog.security.required.asker import Rules
 from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.lifecycle import LifecycleState
@@ -63,10 +64,18 @@ class Node:
 
     broker_class: type[Broker] = Broker  # a benchmark's brokers open no logs
 
-    def __init__(self, config: NodeConfig, edges: Edges, supported: tuple[FeatureRange, ...] = SUPPORTED) -> None:
-        """supported: the levels of features that this node's software supports; a simulation has older software."""
+    def __init__(
+        self,
+        config: NodeConfig,
+        edges: Edges,
+        supported: tuple[FeatureRange, ...] = SUPPORTED,
+        rules: Rules | None = None,
+    ) -> None:
+        """supported: the levels of features that this node's software supports; a simulation has older software.
+        rules: what clients may do; None: everything."""
         self.config = config
         self.supported = supported
+        self._rules = rules
         self.edges = edges
         self.incarnation_id: Uuid = edges.new_uuid()
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
@@ -296,6 +305,7 @@ class Node:
             own_controller=self._own_controller(directories),
             make_cleaner=self.edges.cleaner,
             reopen=workers.open_again,
+            rules=self._rules,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:
@@ -337,7 +347,7 @@ class Node:
 
     def _handle_client(self, context: Context, request: Any) -> Awaitable[Any]:
         assert self.broker is not None
-        return self.broker.handle(context, request)
+        return self.broker.handle_client(context, request)
 
     def _endpoints(self) -> list[Endpoint]:
         """Every listener's advertised address, with the actual port."""
@@ -387,6 +397,8 @@ class Node:
         directories.close(in_order, max(epoch, directories.previous_broker_epoch))
 
 
-def build_node(config: NodeConfig, edges: Edges, supported: tuple[FeatureRange, ...] = SUPPORTED) -> Node:
+def build_node(
+    config: NodeConfig, edges: Edges, supported: tuple[FeatureRange, ...] = SUPPORTED, rules: Rules | None = None
+) -> Node:
     """A node that is not started yet; nothing is opened."""
-    return Node(config, edges, supported)
+    return Node(config, edges, supported, rules)
