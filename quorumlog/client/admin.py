@@ -26,6 +26,7 @@ from quorumlog.client.administration.partitions import (
     elect_leaders,
     list_partition_reassignments,
 )
+from quorumlog.client.administration.quotas import Filter, QuotaChange, QuotaOutcome, alter_quotas, describe_quotas
 from quorumlog.client.administration.ranges import RangeQuery, describe_ranges
 from quorumlog.client.administration.transactions import (
     FENCING_TIMEOUT_MS,
@@ -40,6 +41,7 @@ from quorumlog.client.administration.transactions import (
     transaction_outcome,
     transaction_topics,
 )
+from quorumlog.client.administration.users import Change, Iterations, UserOutcome, alter_users, describe_users
 from quorumlog.client.cluster.link import check
 from quorumlog.client.cluster.linked import Linked
 from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
@@ -133,6 +135,7 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog.security.quota.entity import Entity
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
@@ -166,6 +169,7 @@ class AsyncAdmin(Linked):
     ) -> None:
         super().__init__(transport, config, clock=clock, rng=rng, **options)
         self._settings = ConfigBatches(self._send_settings)
+        self._rng = rng
 
     async def create_topic(
         self,
@@ -616,6 +620,41 @@ class AsyncAdmin(Linked):
         ELIGIBLE_LEADERS_NOT_AVAILABLE: none can lead. Raises RequestFailed, Unavailable.
         """
         return await elect_leaders(self._link, election, partitions)
+
+    # --- users and quotas ---
+
+    async def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, Iterations]:
+        """The SCRAM credentials of these users, or of all if None: mechanism and iterations. A user without one is left
+        out. Raises RequestFailed, Unavailable.
+        """
+        return await describe_users(self._link, users)
+
+    async def alter_user_scram_credentials(self, changes: Iterable[Change]) -> dict[Change, UserOutcome]:
+        """Set passwords and delete credentials. What is sent of a password is as good as it is: use TLS.
+
+        UNACCEPTABLE_CREDENTIAL: also on a connection that others can read. RESOURCE_NOT_FOUND: there is nothing to
+        delete. Raises RequestFailed, Unavailable.
+        """
+        return await alter_users(self._link, changes, self._rng.randbytes)
+
+    async def describe_client_quotas(
+        self, wanted: Filter | None = None, *, strict: bool = False
+    ) -> dict[Entity, dict[str, float]]:
+        """The quotas of the entities that fit: values by key.
+
+        wanted: by `user`, `client-id` or `ip`: a name; None: the default; ANY_NAME: both. None of them: every entity.
+        strict: only entities with no other types. Raises RequestFailed, Unavailable.
+        """
+        return await describe_quotas(self._link, wanted or {}, strict)
+
+    async def alter_client_quotas(
+        self, changes: Iterable[QuotaChange], *, validate_only: bool = False
+    ) -> dict[Entity, QuotaOutcome]:
+        """Set and remove quotas. INVALID_REQUEST says what no quota can be.
+
+        Raises BadQuota for an entity that there cannot be; RequestFailed, Unavailable.
+        """
+        return await alter_quotas(self._link, changes, validate_only)
 
     # --- consumer groups ---
 

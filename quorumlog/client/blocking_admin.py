@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from quorumlog.client.administration.hanging import HangingTransaction
     from quorumlog.client.administration.import_topic import Source
     from quorumlog.client.administration.partitions import PartitionOutcome, Reassignment
+    from quorumlog.client.administration.quotas import Filter, QuotaChange, QuotaOutcome
     from quorumlog.client.administration.ranges import RangeQuery
     from quorumlog.client.administration.transactions import (
         OpenProducer,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         TransactionListing,
         TransactionPlace,
     )
+    from quorumlog.client.administration.users import Change, Iterations, UserOutcome
     from quorumlog.client.cluster.metadata_cache import LeaderPlace, TopicLife
     from quorumlog.client.group.offsets import CommittedOffset
     from quorumlog.client.offsets import FoundOffset
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
     from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
     from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
+    from quorumlog.security.quota.entity import Entity
 
 
 class Admin(Blocking):
@@ -359,6 +362,41 @@ class Admin(Blocking):
         return self._thread.run(
             self._client.elect_leaders(election, list(partitions) if partitions is not None else None)
         )
+
+    def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, Iterations]:
+        """The SCRAM credentials of these users, or of all if None: mechanism and iterations. A user without one is left
+        out. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(
+            self._client.describe_user_scram_credentials(list(users) if users is not None else None)
+        )
+
+    def alter_user_scram_credentials(self, changes: Iterable[Change]) -> dict[Change, UserOutcome]:
+        """Set passwords and delete credentials. What is sent of a password is as good as it is: use TLS.
+
+        UNACCEPTABLE_CREDENTIAL: also on a connection that others can read. RESOURCE_NOT_FOUND: there is nothing to
+        delete. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.alter_user_scram_credentials(list(changes)))
+
+    def describe_client_quotas(
+        self, wanted: Filter | None = None, *, strict: bool = False
+    ) -> dict[Entity, dict[str, float]]:
+        """The quotas of the entities that fit: values by key.
+
+        wanted: by `user`, `client-id` or `ip`: a name; None: the default; ANY_NAME: both. None of them: every entity.
+        strict: only entities with no other types. Raises RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.describe_client_quotas(wanted, strict=strict))
+
+    def alter_client_quotas(
+        self, changes: Iterable[QuotaChange], *, validate_only: bool = False
+    ) -> dict[Entity, QuotaOutcome]:
+        """Set and remove quotas. INVALID_REQUEST says what no quota can be.
+
+        Raises BadQuota for an entity that there cannot be; RequestFailed, Unavailable.
+        """
+        return self._thread.run(self._client.alter_client_quotas(list(changes), validate_only=validate_only))
 
     def list_groups(self, *, states: Sequence[str] = (), types: Sequence[str] = ()) -> list[ListedGroup]:
         """The groups of all brokers, by name. states, types: only these, in any case (Stable...; classic, consumer).

@@ -78,3 +78,14 @@ class FeatureRange:
     name: str
     min_level: int
     max_level: int
+
+
+@message(frozen=True, slots=True, kw_only=True)
+class QuotaEntity:
+    """A part of what a quota is for. An absent name: the default of this type.
+
+    entity_type: user, client-id, ip.
+    """
+
+    entity_type: str
+    entity_name: str | None = None

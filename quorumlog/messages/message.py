@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 __all__ = ["message"]
 
+SECRET_FIELDS = frozenset({"salted_password", "stored_key", "server_key"})  # of any message; never printed
+
 if TYPE_CHECKING:
     from dataclasses import dataclass as message
 else:
@@ -43,5 +45,8 @@ else:
         return hash(self.__class__._values(self))
 
     def _repr(self):
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(f"{name}={_shown(self, name)}" for name in self.__slots__)
         return f"{self.__class__.__qualname__}({fields})"
+
+    def _shown(message, name):
+        return "[hidden]" if name in SECRET_FIELDS else repr(getattr(message, name))

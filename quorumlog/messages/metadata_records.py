@@ -10,7 +10,7 @@ Written by `./dev proto` from proto/quorumlog/v1/metadata_records.proto; edit th
 
 from __future__ import annotations
 
-from quorumlog.messages.common import Endpoint, FeatureRange
+from quorumlog.messages.common import Endpoint, FeatureRange, QuotaEntity
 from quorumlog.messages.message import message
 
 
@@ -147,7 +147,7 @@ class DelegationTokenRecord:
 
 @message(frozen=True, slots=True, kw_only=True)
 class UserScramCredentialRecord:
-    """Type 11, from metadata.version 5 on. Kept, and not used yet, as types 14, 18, 19 and 22.
+    """Type 11, from metadata.version 5 on.
 
     mechanism: 1: SCRAM-SHA-256; 2: SCRAM-SHA-512.
     """
@@ -166,17 +166,6 @@ class FeatureLevelRecord:
 
     name: str
     level: int
-
-
-@message(frozen=True, slots=True, kw_only=True)
-class QuotaEntity:
-    """A part of what a quota is for. An absent name: the default of this type.
-
-    entity_type: user, client-id, ip.
-    """
-
-    entity_type: str
-    entity_name: str | None = None
 
 
 @message(frozen=True, slots=True, kw_only=True)

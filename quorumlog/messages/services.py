@@ -71,6 +71,12 @@ from quorumlog.messages.controller import (
     RegisterControllerRequest,
     RegisterControllerResponse,
 )
+from quorumlog.messages.credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     DescribeRangesResponse,
@@ -150,6 +156,12 @@ from quorumlog.messages.quorum import (
     UpdateRaftVoterResponse,
     VoteRequest,
     VoteResponse,
+)
+from quorumlog.messages.quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
 )
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -628,6 +640,42 @@ METHODS: tuple[Method, ...] = (
         name="DeleteAcls",
         request=DeleteAclsRequest,
         response=DeleteAclsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeUserScramCredentials",
+        request=DescribeUserScramCredentialsRequest,
+        response=DescribeUserScramCredentialsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="AlterUserScramCredentials",
+        request=AlterUserScramCredentialsRequest,
+        response=AlterUserScramCredentialsResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="DescribeClientQuotas",
+        request=DescribeClientQuotasRequest,
+        response=DescribeClientQuotasResponse,
+        client_streaming=False,
+        server_streaming=False,
+        doc="",
+    ),
+    Method(
+        service="quorumlog.v1.Broker",
+        name="AlterClientQuotas",
+        request=AlterClientQuotasRequest,
+        response=AlterClientQuotasResponse,
         client_streaming=False,
         server_streaming=False,
         doc="",

@@ -111,6 +111,10 @@ class Context(Protocol):
     peer: Peer | None  # the node that calls an internal listener; it has proven itself
     principal: Principal  # who calls: a node that has proven itself, who has logged in, or ANONYMOUS
 
+    @property
+    def private(self) -> bool:
+        """Nobody between the two can read what they send: it is encrypted, or does not leave the machine."""
+
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Call back once when the connection is gone; at once if it is gone already."""
 

@@ -265,6 +265,7 @@ class FakeContext:
     client_host: str = "10.0.0.9"
     peer: Identity | None = None
     principal: Principal = ANONYMOUS
+    private: bool = False
 
     def on_closed(self, callback: Callable[[], None]) -> None:
         """Never closed."""

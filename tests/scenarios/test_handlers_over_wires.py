@@ -51,10 +51,24 @@ from quorumlog.messages.cluster import (
     DescribeConfigsRequest,
     MetadataRequest,
 )
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, QuotaEntity
+from quorumlog.messages.credentials import (
+    AlterUserScramCredentialsRequest,
+    DescribeUserScramCredentialsRequest,
+    ScramDeletion,
+    ScramUpsertion,
+    ScramUserName,
+)
 from quorumlog.messages.fetch import FetchRequest, ListOffsetsRequest, OffsetForLeaderEpochRequest, ReplicaState
 from quorumlog.messages.produce import InitProducerIdRequest, ProduceRequest
 from quorumlog.messages.quorum import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
+from quorumlog.messages.quotas import (
+    AlterClientQuotasRequest,
+    DescribeClientQuotasRequest,
+    QuotaAlteration,
+    QuotaComponent,
+    QuotaOp,
+)
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectionTopic,
@@ -168,6 +182,19 @@ def elect(wire: Wire, topic: str = "", kind: int = 0) -> ElectLeadersRequest:
 AT_LATEST = FeatureUpdate(name=METADATA_VERSION, level=LATEST_LEVEL)
 
 Ask = Callable[[Wire], Any]
+
+
+def set_password(name: str, iterations: int = 4096) -> AlterUserScramCredentialsRequest:
+    one = ScramUpsertion(name=name, mechanism=2, iterations=iterations, salt=b"salt", salted_password=bytes(64))
+    return AlterUserScramCredentialsRequest(upsertions=(one,))
+
+
+def set_quota(user: str, value: float = 1024.0) -> AlterClientQuotasRequest:
+    entity = (QuotaEntity(entity_type="user", entity_name=user), QuotaEntity(entity_type="client-id"))
+    change = QuotaAlteration(entity=entity, ops=(QuotaOp(key="producer_byte_rate", value=value),))
+    return AlterClientQuotasRequest(entries=(change,))
+
+
 SUCCEEDS: dict[type, Ask] = {
     ProduceRequest: produce,
     FetchRequest: fetch,
@@ -182,6 +209,9 @@ SUCCEEDS: dict[type, Ask] = {
     OffsetForLeaderEpochRequest: epoch_end,
     DescribeConfigsRequest: lambda wire: asking.configs(wire.topic),
     DescribeFeaturesRequest: lambda _: DescribeFeaturesRequest(),
+    DescribeUserScramCredentialsRequest: lambda _: DescribeUserScramCredentialsRequest(),
+    AlterClientQuotasRequest: lambda wire: set_quota(wire.topic),
+    DescribeClientQuotasRequest: lambda _: DescribeClientQuotasRequest(),
     AlterReplicaLogDirsRequest: lambda wire: AlterReplicaLogDirsRequest(
         dirs=(
             AlterReplicaLogDir(
@@ -228,6 +258,7 @@ OF_ACLS: dict[type, Any] = {
 def test_every_api_of_the_lane_is_tried() -> None:
     """Changes of the voters are refused here, because the set of this cluster is static; so is what `REFUSED` has."""
     own = {AddRaftVoterRequest, RemoveRaftVoterRequest, UnregisterBrokerRequest, *OF_ACLS}
+    own.add(AlterUserScramCredentialsRequest)  # test_a_salted_password_is_taken_from_the_same_machine
     assert set(BY_REQUEST) == {*SUCCEEDS, *OF_GROUPS, *OF_TRANSACTIONS, *own}
 
 
@@ -248,6 +279,22 @@ def test_valid_requests_succeed(wire: Wire, ask: Ask) -> None:
     response = wire.call(request)
     assert type(response) is BY_REQUEST[type(request)].method.response
     assert errors_in(response) == []
+
+
+def test_a_salted_password_is_taken_from_the_same_machine(wire: Wire) -> None:
+    """In the simulation the client is on another machine, and the listener is a plain one."""
+    name = f"user-{wire.topic}"
+    describe = DescribeUserScramCredentialsRequest(users=(ScramUserName(name=name),))
+    if isinstance(wire.at, SimNode):
+        assert errors_in(wire.call(set_password(name))) == [E.UNACCEPTABLE_CREDENTIAL]
+        assert errors_in(wire.call(describe)) == [E.RESOURCE_NOT_FOUND]
+        return
+    assert errors_in(wire.call(set_password(name))) == []
+    (found,) = wire.call(describe).results
+    assert [(one.mechanism, one.iterations) for one in found.credential_infos] == [(2, 4096)]
+    delete = AlterUserScramCredentialsRequest(deletions=(ScramDeletion(name=name, mechanism=2),))
+    assert errors_in(wire.call(delete)) == []
+    assert errors_in(wire.call(describe)) == [E.RESOURCE_NOT_FOUND]
 
 
 def test_a_change_is_visible_when_it_is_answered(wire: Wire) -> None:
@@ -349,6 +396,23 @@ REFUSED: list[tuple[str, Ask, ErrorCode]] = [
     ("DescribeAcls", lambda _: OF_ACLS[DescribeAclsRequest], E.SECURITY_DISABLED),
     ("CreateAcls", lambda _: OF_ACLS[CreateAclsRequest], E.SECURITY_DISABLED),
     ("DeleteAcls", lambda _: OF_ACLS[DeleteAclsRequest], E.SECURITY_DISABLED),
+    ("AlterUserScram: in clear, or iterations", lambda _: set_password("a", 1), E.UNACCEPTABLE_CREDENTIAL),
+    (
+        "AlterUserScram: nothing to delete",
+        lambda _: AlterUserScramCredentialsRequest(deletions=(ScramDeletion(name="nobody", mechanism=1),)),
+        E.RESOURCE_NOT_FOUND,
+    ),
+    (
+        "DescribeUserScram: unknown",
+        lambda _: DescribeUserScramCredentialsRequest(users=(ScramUserName(name="nobody"),)),
+        E.RESOURCE_NOT_FOUND,
+    ),
+    ("AlterClientQuotas: value", lambda wire: set_quota(wire.topic, -1), E.INVALID_REQUEST),
+    (
+        "DescribeClientQuotas: type",
+        lambda _: DescribeClientQuotasRequest(components=(QuotaComponent(entity_type="group", match_type=2),)),
+        E.UNSUPPORTED_VERSION,
+    ),
     ("Reassign: no broker", lambda wire: reassign(wire, ()), E.INVALID_REPLICA_ASSIGNMENT),
     ("Reassign: unknown broker", lambda wire: reassign(wire, (1, 7)), E.INVALID_REPLICA_ASSIGNMENT),
     ("Reassign: nothing to cancel", lambda wire: reassign(wire, (), cancel=True), E.NO_REASSIGNMENT_IN_PROGRESS),

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from quorumlog.ids import ZERO_UUID
-from quorumlog.messages import admin, brokers, cluster, common, fetch, produce, quorum, reassignments
+from quorumlog.messages import (
+    admin,
+    brokers,
+    cluster,
+    common,
+    credentials,
+    fetch,
+    produce,
+    quorum,
+    quotas,
+    reassignments,
+)
 from quorumlog.wire.format.cursor import Cursor
 from quorumlog.wire.format.frame_writer import LENGTH_BYTES
 from quorumlog.wire.format.header import RequestHeader, read_fixed
@@ -23,6 +34,8 @@ RESOURCE = cluster.ConfigResource(resource_type=2, resource_name="a", names=("x"
 ANY_TOPIC = brokers.DescribeAclsRequest(
     resource_type_filter=2, resource_name_filter=None, principal_filter="User:x", operation=1, permission_type=1
 )
+
+DEFAULT_CLIENT = common.QuotaEntity(entity_type="client-id")
 
 REQUESTS: list[Any] = [
     produce.ProduceRequest(
@@ -129,6 +142,33 @@ REQUESTS: list[Any] = [
         )
     ),
     brokers.DeleteAclsRequest(filters=(ANY_TOPIC,)),
+    credentials.DescribeUserScramCredentialsRequest(),
+    credentials.DescribeUserScramCredentialsRequest(users=(credentials.ScramUserName(name="ops,eu=1"),)),
+    credentials.AlterUserScramCredentialsRequest(
+        deletions=(credentials.ScramDeletion(name="a", mechanism=1),),
+        upsertions=(
+            credentials.ScramUpsertion(name="b", mechanism=2, iterations=4096, salt=b"s\0", salted_password=b"p" * 64),
+        ),
+    ),
+    quotas.DescribeClientQuotasRequest(
+        components=(
+            quotas.QuotaComponent(entity_type="user", match_type=0, match="<default>"),
+            quotas.QuotaComponent(entity_type="client-id", match_type=1),
+        ),
+        strict=True,
+    ),
+    quotas.AlterClientQuotasRequest(
+        entries=(
+            quotas.QuotaAlteration(
+                entity=(common.QuotaEntity(entity_type="user", entity_name="a"), DEFAULT_CLIENT),
+                ops=(
+                    quotas.QuotaOp(key="producer_byte_rate", value=1.5e300),
+                    quotas.QuotaOp(key="x", remove=True),
+                ),
+            ),
+        ),
+        validate_only=True,
+    ),
 ]
 NAMES = [f"{number}-{type(request).__name__}" for number, request in enumerate(REQUESTS)]
 BY_EXAMPLE = (
@@ -236,6 +276,40 @@ def test_a_description_of_the_quorum_survives() -> None:
     )
     request = quorum.DescribeQuorumRequest()
     assert answer(through(BY_REQUEST[type(request)], request, 2), response) == response
+
+
+@pytest.mark.parametrize(
+    ("request_", "response"),
+    [
+        (
+            quotas.DescribeClientQuotasRequest(),
+            quotas.DescribeClientQuotasResponse(
+                entries=(
+                    quotas.DescribedQuota(
+                        entity=(DEFAULT_CLIENT, common.QuotaEntity(entity_type="user", entity_name="<default>")),
+                        values=(quotas.QuotaValue(key="request_percentage", value=0.1),),
+                    ),
+                )
+            ),
+        ),
+        (
+            credentials.DescribeUserScramCredentialsRequest(),
+            credentials.DescribeUserScramCredentialsResponse(
+                results=(
+                    credentials.DescribedScramUser(
+                        user="a", credential_infos=(credentials.ScramCredentialInfo(mechanism=2, iterations=8192),)
+                    ),
+                    credentials.DescribedScramUser(user="b", error_code=91, error_message="no"),
+                )
+            ),
+        ),
+    ],
+    ids=["quotas", "credentials"],
+)
+def test_descriptions_of_quotas_and_credentials_survive(request_: Any, response: Any) -> None:
+    api = BY_REQUEST[type(request_)]
+    for version in range(api.oldest, api.newest + 1):
+        assert answer(through(api, request_, version), response) == response
 
 
 def test_a_topic_without_an_id_has_the_zero_id_on_the_wire() -> None:

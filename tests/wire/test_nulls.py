@@ -16,6 +16,7 @@ import pytest
 
 from quorumlog.messages.admin import CreatePartitionsRequest, DescribeLogDirsRequest, PartitionsOfTopic
 from quorumlog.messages.cluster import ConfigResource, DescribeConfigsRequest, MetadataRequest
+from quorumlog.messages.credentials import DescribeUserScramCredentialsRequest
 from quorumlog.messages.groups import ConsumerGroupHeartbeatRequest, OffsetFetchGroup, OffsetFetchRequest
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -43,6 +44,7 @@ NOTHING_NAMED: dict[tuple[str, str], Any] = {
     ("alter_partition_reassignments", "topics.partitions.replicas"): AlterPartitionReassignmentsRequest(
         topics=(CANCELLED,)
     ),
+    ("describe_user_scram_credentials", "users"): DescribeUserScramCredentialsRequest(),
     ("list_partition_reassignments", "topics"): ListPartitionReassignmentsRequest(all_topics=True),
 }
 

@@ -1,9 +1,9 @@
-"""Access rules, SCRAM credentials, client quotas and delegation tokens in the metadata: kept, and not enforced yet.
+"""Access rules, SCRAM credentials, client quotas and delegation tokens in the metadata.
 
-They are in log, image and snapshot from metadata.version 5 on, tokens from 6 on, so that a later version can enforce
-them without another format. No request writes them. Each entry is the record that made it, by a key of its own; the
-record that takes an entry away is of another type, except for quotas. Source: KIP-631; Kafka's AclControlManager,
-ScramControlManager, ClientQuotaControlManager and DelegationTokenControlManager.
+They are in log, image and snapshot from metadata.version 5 on, tokens from 6 on. No request writes tokens. Each entry
+is the record that made it, by a key of its own; the record that takes an entry away is of another type, except for
+quotas. Source: KIP-631; Kafka's AclControlManager, ScramControlManager, ClientQuotaControlManager and
+DelegationTokenControlManager.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from struct import pack
 from immutables import Map
 
 from quorumlog.ids import UUID_BYTES
+from quorumlog.messages.common import QuotaEntity
 from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
     ClientQuotaRecord,
     DelegationTokenRecord,
-    QuotaEntity,
     RemoveAccessControlEntryRecord,
     RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,

@@ -13,6 +13,7 @@ from quorumlog.messages.common import (
     EpochEndOffset,
     FeatureRange,
     NodeEndpoint,
+    QuotaEntity,
     SnapshotId,
 )
 from quorumlog.rpc.convert.parsing import parse
@@ -178,3 +179,26 @@ def encode_FeatureRange(m: FeatureRange) -> bytes:
 
 def decode_FeatureRange(data: Buffer) -> FeatureRange:
     return read_FeatureRange(parse(pb.FeatureRange, data))
+
+
+def fill_QuotaEntity(m: QuotaEntity, p: pb.QuotaEntity) -> None:
+    p.entity_type = m.entity_type
+    if m.entity_name is not None:
+        p.entity_name = m.entity_name
+
+
+def read_QuotaEntity(p: pb.QuotaEntity) -> QuotaEntity:
+    return QuotaEntity(
+        entity_type=p.entity_type,
+        entity_name=p.entity_name if p.HasField("entity_name") else None,
+    )
+
+
+def encode_QuotaEntity(m: QuotaEntity) -> bytes:
+    p = pb.QuotaEntity()
+    fill_QuotaEntity(m, p)
+    return p.SerializeToString()
+
+
+def decode_QuotaEntity(data: Buffer) -> QuotaEntity:
+    return read_QuotaEntity(parse(pb.QuotaEntity, data))

@@ -25,7 +25,6 @@ from quorumlog.messages.metadata_records import (
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
-    QuotaEntity,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
@@ -38,7 +37,14 @@ from quorumlog.messages.metadata_records import (
     UnregisterControllerRecord,
     UserScramCredentialRecord,
 )
-from quorumlog.rpc.convert.common import fill_Endpoint, fill_FeatureRange, read_Endpoint, read_FeatureRange
+from quorumlog.rpc.convert.common import (
+    fill_Endpoint,
+    fill_FeatureRange,
+    fill_QuotaEntity,
+    read_Endpoint,
+    read_FeatureRange,
+    read_QuotaEntity,
+)
 from quorumlog.rpc.convert.parsing import parse
 from quorumlog.rpc.convert.record_type import RecordType
 from quorumlog.rpc.pb import metadata_records_pb2 as pb
@@ -400,29 +406,6 @@ def encode_FeatureLevelRecord(m: FeatureLevelRecord) -> bytes:
 
 def decode_FeatureLevelRecord(data: Buffer) -> FeatureLevelRecord:
     return read_FeatureLevelRecord(parse(pb.FeatureLevelRecord, data))
-
-
-def fill_QuotaEntity(m: QuotaEntity, p: pb.QuotaEntity) -> None:
-    p.entity_type = m.entity_type
-    if m.entity_name is not None:
-        p.entity_name = m.entity_name
-
-
-def read_QuotaEntity(p: pb.QuotaEntity) -> QuotaEntity:
-    return QuotaEntity(
-        entity_type=p.entity_type,
-        entity_name=p.entity_name if p.HasField("entity_name") else None,
-    )
-
-
-def encode_QuotaEntity(m: QuotaEntity) -> bytes:
-    p = pb.QuotaEntity()
-    fill_QuotaEntity(m, p)
-    return p.SerializeToString()
-
-
-def decode_QuotaEntity(data: Buffer) -> QuotaEntity:
-    return read_QuotaEntity(parse(pb.QuotaEntity, data))
 
 
 def fill_ClientQuotaRecord(m: ClientQuotaRecord, p: pb.ClientQuotaRecord) -> None:

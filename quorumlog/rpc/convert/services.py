@@ -42,6 +42,7 @@ from quorumlog.messages.controller import (
     RegisterBrokerRequest,
     RegisterControllerRequest,
 )
+from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     FetchChunkRequest,
@@ -83,6 +84,7 @@ from quorumlog.messages.quorum import (
     UpdateRaftVoterRequest,
     VoteRequest,
 )
+from quorumlog.messages.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -222,6 +224,16 @@ from quorumlog.rpc.convert.controller import (
     encode_RegisterBrokerResponse,
     encode_RegisterControllerRequest,
     encode_RegisterControllerResponse,
+)
+from quorumlog.rpc.convert.credentials import (
+    decode_AlterUserScramCredentialsRequest,
+    decode_AlterUserScramCredentialsResponse,
+    decode_DescribeUserScramCredentialsRequest,
+    decode_DescribeUserScramCredentialsResponse,
+    encode_AlterUserScramCredentialsRequest,
+    encode_AlterUserScramCredentialsResponse,
+    encode_DescribeUserScramCredentialsRequest,
+    encode_DescribeUserScramCredentialsResponse,
 )
 from quorumlog.rpc.convert.fetch import (
     decode_DescribeRangesRequest,
@@ -378,6 +390,16 @@ from quorumlog.rpc.convert.quorum import (
     encode_UpdateRaftVoterResponse,
     encode_VoteRequest,
     encode_VoteResponse,
+)
+from quorumlog.rpc.convert.quotas import (
+    decode_AlterClientQuotasRequest,
+    decode_AlterClientQuotasResponse,
+    decode_DescribeClientQuotasRequest,
+    decode_DescribeClientQuotasResponse,
+    encode_AlterClientQuotasRequest,
+    encode_AlterClientQuotasResponse,
+    encode_DescribeClientQuotasRequest,
+    encode_DescribeClientQuotasResponse,
 )
 from quorumlog.rpc.convert.reassignments import (
     decode_AlterPartitionReassignmentsRequest,
@@ -662,6 +684,30 @@ CODECS: dict[type, Codec] = {
     ),
     DeleteAclsRequest: Codec(
         encode_DeleteAclsRequest, decode_DeleteAclsRequest, encode_DeleteAclsResponse, decode_DeleteAclsResponse
+    ),
+    DescribeUserScramCredentialsRequest: Codec(
+        encode_DescribeUserScramCredentialsRequest,
+        decode_DescribeUserScramCredentialsRequest,
+        encode_DescribeUserScramCredentialsResponse,
+        decode_DescribeUserScramCredentialsResponse,
+    ),
+    AlterUserScramCredentialsRequest: Codec(
+        encode_AlterUserScramCredentialsRequest,
+        decode_AlterUserScramCredentialsRequest,
+        encode_AlterUserScramCredentialsResponse,
+        decode_AlterUserScramCredentialsResponse,
+    ),
+    DescribeClientQuotasRequest: Codec(
+        encode_DescribeClientQuotasRequest,
+        decode_DescribeClientQuotasRequest,
+        encode_DescribeClientQuotasResponse,
+        decode_DescribeClientQuotasResponse,
+    ),
+    AlterClientQuotasRequest: Codec(
+        encode_AlterClientQuotasRequest,
+        decode_AlterClientQuotasRequest,
+        encode_AlterClientQuotasResponse,
+        decode_AlterClientQuotasResponse,
     ),
     ExplainCompactionRequest: Codec(
         encode_ExplainCompactionRequest,

@@ -414,7 +414,7 @@ Global___DelegationTokenRecord: _TypeAlias = DelegationTokenRecord  # noqa: Y015
 
 @_typing.final
 class UserScramCredentialRecord(_message.Message):
-    """Type 11, from metadata.version 5 on. Kept, and not used yet, as types 14, 18, 19 and 22."""
+    """Type 11, from metadata.version 5 on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -474,33 +474,6 @@ class FeatureLevelRecord(_message.Message):
 Global___FeatureLevelRecord: _TypeAlias = FeatureLevelRecord  # noqa: Y015
 
 @_typing.final
-class QuotaEntity(_message.Message):
-    """A part of what a quota is for. An absent name: the default of this type."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    ENTITY_TYPE_FIELD_NUMBER: _builtins.int
-    ENTITY_NAME_FIELD_NUMBER: _builtins.int
-    entity_type: _builtins.str
-    """user, client-id, ip."""
-    entity_name: _builtins.str
-    def __init__(
-        self,
-        *,
-        entity_type: _builtins.str = ...,
-        entity_name: _builtins.str | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_entity_name", b"_entity_name", "entity_name", b"entity_name"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_entity_name", b"_entity_name", "entity_name", b"entity_name", "entity_type", b"entity_type"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__entity_name: _TypeAlias = _typing.Literal["entity_name"]  # noqa: Y015
-    _WhichOneofArgType__entity_name: _TypeAlias = _typing.Literal["_entity_name", b"_entity_name"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__entity_name) -> _WhichOneofReturnType__entity_name | None: ...
-
-Global___QuotaEntity: _TypeAlias = QuotaEntity  # noqa: Y015
-
-@_typing.final
 class ClientQuotaRecord(_message.Message):
     """Type 14, from metadata.version 5 on."""
 
@@ -516,11 +489,11 @@ class ClientQuotaRecord(_message.Message):
     remove: _builtins.bool
     """default: False"""
     @_builtins.property
-    def entity(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuotaEntity]: ...
+    def entity(self) -> _containers.RepeatedCompositeFieldContainer[_common_pb2.QuotaEntity]: ...
     def __init__(
         self,
         *,
-        entity: _abc.Iterable[Global___QuotaEntity] | None = ...,
+        entity: _abc.Iterable[_common_pb2.QuotaEntity] | None = ...,
         key: _builtins.str = ...,
         value: _builtins.float = ...,
         remove: _builtins.bool = ...,

@@ -13,6 +13,7 @@ such limit.
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import IPv6Address, ip_address
 from typing import Any, NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
@@ -79,6 +80,19 @@ class PeerContext(Closing):
         self.refusal = refuse_caller(listener, caller)
         self.peer = caller.peer if listener.internal else None
         self.principal = caller.principal if self.peer is None else node_principal(self.peer.node_id)
+
+    @property
+    def private(self) -> bool:
+        return self.listener.security.tls or _is_this_machine(self.client_host)
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:  # unknown
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 class Dispatch:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from quorumlog.messages import admin, brokers, cluster, fetch, groups, produce, reassignments, transactions
+from quorumlog.messages import (
+    admin,
+    brokers,
+    cluster,
+    credentials,
+    fetch,
+    groups,
+    produce,
+    quotas,
+    reassignments,
+    transactions,
+)
 from quorumlog.wire.convert.admin import refuse_coordinator
 from quorumlog.wire.convert.cluster import refuse_delete_topics, refuse_metadata
 from quorumlog.wire.convert.consumer_groups import refuse_consumer_describe
@@ -96,6 +107,23 @@ def _delete_acls(request: brokers.DeleteAclsRequest, code: int, message: str) ->
     return brokers.DeleteAclsResponse(filter_results=(result,) * len(request.filters))
 
 
+def _alter_scram(
+    request: credentials.AlterUserScramCredentialsRequest, code: int, message: str
+) -> credentials.AlterUserScramCredentialsResponse:
+    names = sorted({one.name for one in request.deletions} | {one.name for one in request.upsertions})
+    results = [credentials.AlteredScramUser(user=name, error_code=code, error_message=message) for name in names]
+    return credentials.AlterUserScramCredentialsResponse(results=tuple(results))
+
+
+def _alter_quotas(
+    request: quotas.AlterClientQuotasRequest, code: int, message: str
+) -> quotas.AlterClientQuotasResponse:
+    entries = [
+        quotas.AlteredQuota(entity=one.entity, error_code=code, error_message=message) for one in request.entries
+    ]
+    return quotas.AlterClientQuotasResponse(entries=tuple(entries))
+
+
 REFUSALS: Mapping[type, Refuse] = {
     produce.ProduceRequest: refuse_produce,
     fetch.FetchRequest: refuse_fetch,
@@ -120,6 +148,8 @@ REFUSALS: Mapping[type, Refuse] = {
     admin.FindCoordinatorRequest: refuse_coordinator,
     brokers.CreateAclsRequest: _create_acls,
     brokers.DeleteAclsRequest: _delete_acls,
+    credentials.AlterUserScramCredentialsRequest: _alter_scram,
+    quotas.AlterClientQuotasRequest: _alter_quotas,
     groups.OffsetCommitRequest: refuse_commit,
     groups.OffsetFetchRequest: refuse_offset_fetch,
     groups.DescribeGroupsRequest: refuse_describe,

@@ -14,10 +14,12 @@ from quorumlog.messages import (
     admin,
     brokers,
     cluster,
+    credentials,
     fetch,
     groups,
     produce,
     quorum,
+    quotas,
     reassignments,
     transactions,
 )
@@ -226,6 +228,10 @@ def _rows() -> Iterator[Api]:
     yield api_row(37, "create_partitions", admin.CreatePartitionsRequest, (0, 3))
     yield from _reassignment_rows()
     yield api_row(44, "incremental_alter_configs", admin.IncrementalAlterConfigsRequest, (0, 1))
+    yield api_row(48, "describe_client_quotas", quotas.DescribeClientQuotasRequest, (0, 1))
+    yield api_row(49, "alter_client_quotas", quotas.AlterClientQuotasRequest, (0, 1))
+    yield api_row(50, "describe_user_scram_credentials", credentials.DescribeUserScramCredentialsRequest, (0, 0))
+    yield api_row(51, "alter_user_scram_credentials", credentials.AlterUserScramCredentialsRequest, (0, 0))
     yield api_row(
         55,
         "describe_quorum",

@@ -132,6 +132,7 @@ class FakeContext:
     peer = None
     principal = ANONYMOUS
     client_host = ""
+    private = False
 
     def __init__(self) -> None:
         self.closed: list[Callable[[], None]] = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from quorumlog.messages.common import Endpoint, FeatureRange
+from quorumlog.messages.common import Endpoint, FeatureRange, QuotaEntity
 from quorumlog.messages.metadata_records import (
     AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
@@ -24,7 +24,6 @@ from quorumlog.messages.metadata_records import (
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
-    QuotaEntity,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,

@@ -37,6 +37,7 @@ from quorumlog.messages.cluster import (
     MetadataRequest,
 )
 from quorumlog.messages.controller import GetReplicaLogInfoRequest
+from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
 from quorumlog.messages.fetch import (
     DescribeRangesRequest,
     FetchChunkRequest,
@@ -72,6 +73,7 @@ from quorumlog.messages.quorum import (
     RemoveRaftVoterRequest,
     TransferLeadershipRequest,
 )
+from quorumlog.messages.quotas import AlterClientQuotasRequest, DescribeClientQuotasRequest
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     ElectLeadersRequest,
@@ -90,6 +92,7 @@ from quorumlog.messages.transactions import (
 from quorumlog_broker.api.handlers.acls import handle_create_acls, handle_delete_acls, handle_describe_acls
 from quorumlog_broker.api.handlers.alter_replica_log_dirs import handle_alter_replica_log_dirs
 from quorumlog_broker.api.handlers.bring_log_dir_online import handle_bring_log_dir_online
+from quorumlog_broker.api.handlers.client_quotas import handle_alter_quotas, handle_describe_quotas
 from quorumlog_broker.api.handlers.consumer_groups import (
     handle_consumer_group_describe,
     handle_consumer_group_heartbeat,
@@ -138,6 +141,7 @@ from quorumlog_broker.api.handlers.reassignments import (
     handle_list_reassignments,
 )
 from quorumlog_broker.api.handlers.replica_log_info import handle_get_replica_log_info
+from quorumlog_broker.api.handlers.scram_credentials import handle_alter_scram, handle_describe_scram
 from quorumlog_broker.api.handlers.transaction_admin import (
     handle_describe_producers,
     handle_describe_transactions,
@@ -204,6 +208,10 @@ HANDLERS: Mapping[type, BrokerHandler] = {
     DescribeAclsRequest: handle_describe_acls,
     CreateAclsRequest: handle_create_acls,
     DeleteAclsRequest: handle_delete_acls,
+    DescribeUserScramCredentialsRequest: handle_describe_scram,
+    AlterUserScramCredentialsRequest: handle_alter_scram,
+    DescribeClientQuotasRequest: handle_describe_quotas,
+    AlterClientQuotasRequest: handle_alter_quotas,
     AlterPartitionReassignmentsRequest: handle_alter_reassignments,
     ListPartitionReassignmentsRequest: handle_list_reassignments,
     ElectLeadersRequest: handle_elect_leaders,

@@ -8,3 +8,5 @@ MAX_REASSIGNED_PER_REQUEST = 10_000  # partitions, of AlterPartitionReassignment
 MAX_ELECTIONS_PER_REQUEST = 10_000  # partitions named by ElectLeaders; a request for all of them has no limit
 MAX_ASSIGNMENTS_PER_REQUEST = 2_250  # of AssignReplicasToDirectories
 MAX_WAITING_OPERATIONS = 10_000  # appended or read, not yet committed; above it requests are refused
+MAX_USERS_PER_REQUEST = 400  # of AlterUserScramCredentials, whose records are written in one step of some 20 ms
+MAX_QUOTAS_PER_REQUEST = 400  # of AlterClientQuotas: values that are set or removed, likewise

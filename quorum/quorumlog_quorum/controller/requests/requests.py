@@ -41,12 +41,14 @@ from quorumlog.messages.controller import (
     RegisterControllerRequest,
     RegisterControllerResponse,
 )
+from quorumlog.messages.credentials import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
 from quorumlog.messages.imports import (
     BeginImportRequest,
     BeginImportResponse,
     FinishImportRequest,
     FinishImportResponse,
 )
+from quorumlog.messages.quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from quorumlog.messages.reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -60,7 +62,9 @@ from quorumlog_quorum.controller.engine.draft import Draft
 from quorumlog_quorum.controller.engine.operation import CONFIG_LANE, Lane, broker_lane, in_one_slice
 from quorumlog_quorum.controller.requests.alter_configs import alter_configs
 from quorumlog_quorum.controller.requests.alter_partition import alter_partitions
+from quorumlog_quorum.controller.requests.alter_quotas import alter_quotas
 from quorumlog_quorum.controller.requests.alter_reassignments import alter_reassignments
+from quorumlog_quorum.controller.requests.alter_scram import alter_scram
 from quorumlog_quorum.controller.requests.assign_directories import assign_directories
 from quorumlog_quorum.controller.requests.create_partitions import create_partitions
 from quorumlog_quorum.controller.requests.create_topics import create_topics
@@ -264,6 +268,22 @@ _TABLE = (
         asker=Asker.CLIENT,
         retry_safe=False,
         deadline=Deadline.REQUESTED,
+    ),
+    Rule(
+        request=AlterUserScramCredentialsRequest,
+        response=AlterUserScramCredentialsResponse,
+        perform=alter_scram,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=False,  # another client may have changed the user since
+    ),
+    Rule(
+        request=AlterClientQuotasRequest,
+        response=AlterClientQuotasResponse,
+        perform=alter_quotas,
+        atomic=True,
+        asker=Asker.CLIENT,
+        retry_safe=False,
     ),
     Rule(
         request=BeginImportRequest,
