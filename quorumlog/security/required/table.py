@@ -11,7 +11,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from quorumlog.messages import admin, brokers, cluster, fetch, groups, imports, joint, produce, quorum, transactions
+from quorumlog.messages import (
+    admin,
+    brokers,
+    cluster,
+    credentials,
+    fetch,
+    groups,
+    imports,
+    joint,
+    produce,
+    quorum,
+    quotas,
+    transactions,
+)
 from quorumlog.messages import reassignments as moves
 from quorumlog.messages.services import METHODS
 from quorumlog.security.required import cluster as of_all
@@ -230,6 +243,10 @@ _CLUSTER = (
     _whole(brokers.DescribeAclsRequest, CLUSTER_DESCRIBE),
     _whole(brokers.CreateAclsRequest, CLUSTER_ALTER),
     _whole(brokers.DeleteAclsRequest, CLUSTER_ALTER),
+    _whole(credentials.DescribeUserScramCredentialsRequest, CLUSTER_DESCRIBE),
+    _whole(credentials.AlterUserScramCredentialsRequest, CLUSTER_ALTER),
+    _whole(quotas.DescribeClientQuotasRequest, CLUSTER_DESCRIBE_CONFIGS),
+    _whole(quotas.AlterClientQuotasRequest, CLUSTER_ALTER_CONFIGS),
     _whole(admin.AlterReplicaLogDirsRequest, CLUSTER_ALTER),
     _whole(admin.BringLogDirOnlineRequest, CLUSTER_ALTER),
     _whole(moves.AlterPartitionReassignmentsRequest, CLUSTER_ALTER),

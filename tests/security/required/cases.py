@@ -10,9 +10,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from quorumlog.errors import ErrorCode as E
-from quorumlog.messages import admin, brokers, cluster, fetch, groups, imports, joint, produce, quorum, transactions
+from quorumlog.messages import (
+    admin,
+    brokers,
+    cluster,
+    credentials,
+    fetch,
+    groups,
+    imports,
+    joint,
+    produce,
+    quorum,
+    quotas,
+    transactions,
+)
 from quorumlog.messages import reassignments as moves
-from quorumlog.messages.common import Endpoint
+from quorumlog.messages.common import Endpoint, QuotaEntity
 from quorumlog.records import Record, encode_batch
 
 T, G, C, X = (
@@ -275,6 +288,28 @@ CASES: dict[type, Case] = {
     brokers.DescribeAclsRequest: Case(lambda _: _ACLS, C),
     brokers.CreateAclsRequest: Case(lambda _: brokers.CreateAclsRequest(creations=(_acl(),)), C),
     brokers.DeleteAclsRequest: Case(lambda _: brokers.DeleteAclsRequest(filters=(_ACLS,)), C),
+    credentials.DescribeUserScramCredentialsRequest: Case(
+        lambda _: credentials.DescribeUserScramCredentialsRequest(), C
+    ),
+    credentials.AlterUserScramCredentialsRequest: Case(
+        lambda _: credentials.AlterUserScramCredentialsRequest(
+            deletions=(credentials.ScramDeletion(name="nobody", mechanism=1),)
+        ),
+        C,
+    ),
+    quotas.DescribeClientQuotasRequest: Case(lambda _: quotas.DescribeClientQuotasRequest(), C),
+    quotas.AlterClientQuotasRequest: Case(
+        lambda _: quotas.AlterClientQuotasRequest(
+            entries=(
+                quotas.QuotaAlteration(
+                    entity=(QuotaEntity(entity_type="user", entity_name="nobody"),),
+                    ops=(quotas.QuotaOp(key="producer_byte_rate", value=1.0),),
+                ),
+            ),
+            validate_only=True,
+        ),
+        C,
+    ),
     admin.AlterReplicaLogDirsRequest: Case(
         lambda n: admin.AlterReplicaLogDirsRequest(
             dirs=(
