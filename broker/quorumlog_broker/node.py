@@ -23,9 +23,7 @@ from quorumlog.messages.metadata_records import RegisterBrokerRecord
 from quorumlog.nursery import Nursery
 from quorumlog.offsets_topic import OffsetsTopicConfig
 from quorumlog.rpc.transport import Context, Handler, Transport
-from quorumlog.security.audit import AuditLog
-from quorumlog.security.required.asker import Rules
-from quorumlog.security.required.guard import Guard
+from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.security.required.table import check_rows
 from quorumlog.settings.cleaner import CleanerConfig
 from quorumlog.settings.groups import GroupConfig
@@ -38,7 +36,6 @@ from quorumlog.slices import Sliced
 from quorumlog.transactions_topic import TransactionsTopicConfig
 from quorumlog.turn import Turn
 from quorumlog_broker.api.handlers import HANDLERS
-from quorumlog_broker.api.known_topics import KnownTopics
 from quorumlog_broker.api.producer_ids import ProducerIds
 from quorumlog_broker.api.recently_fenced import RecentlyFenced
 from quorumlog_broker.api.services import Services
@@ -61,6 +58,7 @@ from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.features import SUPPORTED
 from quorumlog_quorum.metadata.frame import has_field
 from quorumlog_quorum.metadata.image import Image
+from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
@@ -115,13 +113,13 @@ class Broker:
         kraft_version: Callable[[], int] = int,
         make_cleaner: Callable[[], Runner] | None = None,
         reopen: Reopen | None = None,
-        rules: Rules | None = None,
+        rights: Rights | None = None,
     ) -> None:
         """rng: gives the source of randomness of each concern, by name. on_fatal: called with the reason why the
         process has to end. turn: of the node; None: one of its own. own_controller: None: this node has none.
         supported: the levels of features that this software supports. kraft_version: the level in force.
         make_cleaner: see `DataPlane`. reopen: see `DirectoryReturn`; None: no directory comes back before a restart.
-        rules: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
+        rights: what clients may do; None: everything. Raises MissingRow: a handler has no row in the table of rights.
         """
         check_rows(HANDLERS)
         turn = turn or Turn()
@@ -156,9 +154,9 @@ class Broker:
         self._coordinate(transport, rng, turn)
         self.data_plane.upcoming.newest = lambda: subscription.image
         self.chunk_streams = ChunkStreams()
+        self._rights = rights
         self._services = self._make_services(suspected_leaders)
-        self._audit_log = None if rules is None else AuditLog(clock)
-        self.handle_client = self._guarded(rules)
+        self.handle_client = self._guarded()
 
     def _register(self, on_state: Callable[[LifecycleState], None]) -> None:
         """With the controller, and stay so."""
@@ -323,6 +321,7 @@ class Broker:
             supported=self._supported,
             kraft_version=self._kraft_version,
             limits=config.limits,
+            names_clients=self._rights is not None,
         )
 
     @property
@@ -348,8 +347,6 @@ class Broker:
         in_order = await self.data_plane.close()
         await self.transactions.close()
         await self.channel.close()
-        if self._audit_log is not None:
-            self._audit_log.close()
         return in_order
 
     def handle(self, context: Context, request: Any) -> Awaitable[Any]:
@@ -359,12 +356,11 @@ class Broker:
             raise ApiError(ErrorCode.INVALID_REQUEST, f"brokers do not serve {type(request).__name__}")
         return handler(self._services, context, request)
 
-    def _guarded(self, rules: Rules | None) -> Handler:
+    def _guarded(self) -> Handler:
         """`handle` for clients, who may do only what the access rules let them; without rules the same."""
-        if rules is None or self._audit_log is None:
+        if self._rights is None:
             return self.handle
-        topics = KnownTopics(self._subscription, self._config.auto_create_topics)
-        return Guard(self.handle, rules, topics, self._audit_log)
+        return Guard(self.handle, self._rights, KnownTopics(self._subscription, self._config.auto_create_topics))
 
     def _new_producer_id(self) -> int | None:
         found = self._producer_ids.take_now()

@@ -7,7 +7,7 @@ ordered requests keep their order.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.security.principal import Principal
@@ -31,17 +31,19 @@ class Origin(Protocol):
     def listener(self) -> _Listener: ...
 
 
+class Rights(NamedTuple):
+    """Access rules that are in force in a node, and who hears of what they deny."""
+
+    rules: Rules
+    denials: Denials
+
+
 class Guard:
     """Serves clients in the place of `handler`. Raises ApiError, as a handler does."""
 
-    def __init__(
-        self,
-        handler: Callable[[Any, Any], Awaitable[Any]],
-        rules: Rules,
-        topics: Topics,
-        denials: Denials,
-    ) -> None:
-        self._handler, self._rules, self._topics, self._denials = handler, rules, topics, denials
+    def __init__(self, handler: Callable[[Any, Any], Awaitable[Any]], rights: Rights, topics: Topics) -> None:
+        self._handler, self._topics = handler, topics
+        self._rules, self._denials = rights
         self._rows = rows(FetchSessionRights())
 
     async def __call__(self, context: Origin, request: Any) -> Any:

@@ -26,7 +26,6 @@ from quorumlog.messages import (
     transactions,
 )
 from quorumlog.messages import reassignments as moves
-from quorumlog.messages.services import METHODS
 from quorumlog.security.required import cluster as of_all
 from quorumlog.security.required import configs as of_configs
 from quorumlog.security.required import fetch as of_fetch
@@ -63,11 +62,8 @@ from quorumlog.security.required.need import (
     TOPIC_WRITE,
     Need,
 )
+from quorumlog.security.required.nodes_only import NODES_ONLY
 from quorumlog.security.required.produce import produce as of_produce
-
-INTERNAL_SERVICES = frozenset({"quorumlog.v1.Quorum", "quorumlog.v1.Controller"})
-NODES_ONLY: frozenset[type] = frozenset(one.request for one in METHODS if one.service in INTERNAL_SERVICES)
-"""Only nodes of this cluster ask these, at internal listeners. No rule lets a client do so."""
 
 Judge = Callable[[Asker, Any], Judged]
 

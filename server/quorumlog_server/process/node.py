@@ -24,7 +24,9 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
+from quorumlog.security.audit import AuditLog
 from quorumlog.security.required.asker import Rules
+from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.lifecycle import LifecycleState
@@ -34,6 +36,7 @@ from quorumlog_quorum.controller.shell.announcer import Announcer
 from quorumlog_quorum.controller.shell.service import ControllerService
 from quorumlog_quorum.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS, SUPPORTED, as_shown
 from quorumlog_quorum.metadata.image import finalized_levels
+from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.loader import MetadataLoader
 from quorumlog_quorum.metadata.snapshot_records import slices_of
@@ -75,7 +78,8 @@ class Node:
         rules: what clients may do; None: everything."""
         self.config = config
         self.supported = supported
-        self._rules = rules
+        self._audit_log = AuditLog(edges.clock)
+        self._rights = None if rules is None else Rights(rules, self._audit_log)
         self.edges = edges
         self.incarnation_id: Uuid = edges.new_uuid()
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
@@ -152,6 +156,7 @@ class Node:
         quorum_closed = None if self.driver is None else await self.driver.stop(graceful=controlled)
         for server in self._servers:
             await server.close()
+        self._audit_log.close()
         await self._nursery.close()
         if self._workers is not None:
             self._workers.close()
@@ -305,7 +310,7 @@ class Node:
             own_controller=self._own_controller(directories),
             make_cleaner=self.edges.cleaner,
             reopen=workers.open_again,
-            rules=self._rules,
+            rights=self._rights,
         )
 
     def _own_controller(self, directories: NodeDirectories) -> OwnController | None:
@@ -339,7 +344,12 @@ class Node:
             quorum=self.driver.handle,
             controller=self.controller.handle if self.controller is not None else None,
             broker=self.broker.handle if self.broker is not None else None,
+            guard=self._guarded,
         )
+
+    def _guarded(self, handler: Handler) -> Handler:
+        """For what brokers pass on for clients: the controller's own metadata decide, too."""
+        return handler if self._rights is None else Guard(handler, self._rights, KnownTopics(self.loader))
 
     def _handle_internal(self, context: Context, request: Any) -> Awaitable[Any]:
         assert self._internal is not None, "no listener and no broker runs before it is made"

@@ -17,10 +17,11 @@ from quorumlog.security.principal import Principal
 from quorumlog.security.required import fetch as of_fetch
 from quorumlog.security.required import table
 from quorumlog.security.required.fetch import FetchSessionRights
-from quorumlog.security.required.guard import Guard
+from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.security.required.need import GROUP_READ, ID_WRITE, TOPIC_READ, TOPIC_WRITE
+from quorumlog.security.required.nodes_only import NODES_ONLY
 from quorumlog.security.required.produce import is_transactional
-from quorumlog.security.required.table import NODES_ONLY, MissingRow, check_rows, rows
+from quorumlog.security.required.table import MissingRow, check_rows, rows
 from quorumlog_broker.api.handlers import HANDLERS
 from tests.scenarios.asking import errors_in
 from tests.security.required.cases import CASES, DENIALS, Names
@@ -57,7 +58,7 @@ class World:
     def __init__(self, answer: Any = None) -> None:
         self.rules, self.audit, self.handler = ScriptedRules(), Noted(), Asked(answer)
         self.topics = SomeTopics({"t": ID})
-        self.guard = Guard(self.handler, self.rules, self.topics, self.audit)
+        self.guard = Guard(self.handler, Rights(self.rules, self.audit), self.topics)
 
     def ask(self, request: Any, context: Context | None = None) -> Any:
         """The response; its method's failure if it was refused whole."""

@@ -13,12 +13,25 @@ from typing import Any
 
 import pytest
 
-from quorumlog.errors import ErrorCode
+from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.ids import format_uuid
 from quorumlog.messages import admin, cluster, fetch, groups, produce, transactions
-from quorumlog.rpc.transport import Connection, NotDelivered, OutcomeUnknown
+from quorumlog.messages.controller import EnvelopeRequest
+from quorumlog.messages.quorum import DescribeQuorumRequest
+from quorumlog.rpc.caller import Caller
+from quorumlog.rpc.calls import BY_REQUEST as BY_TYPE
+from quorumlog.rpc.serving.dispatch import PeerContext
+from quorumlog.rpc.transport import Address, Connection, Listener, NotDelivered, OutcomeUnknown
 from quorumlog.security.principal import ANONYMOUS
-from quorumlog.security.required.need import CLUSTER_DESCRIBE, TOPIC_DESCRIBE, TOPIC_READ
+from quorumlog.security.required.need import (
+    CLUSTER_CREATE,
+    CLUSTER_DESCRIBE,
+    TOPIC_CREATE,
+    TOPIC_DESCRIBE,
+    TOPIC_READ,
+    Need,
+)
+from quorumlog.security.required.nodes_only import NODES_ONLY
 from quorumlog.wire.protocol.apis import BY_REQUEST
 from quorumlog_storage.rules.isolation import Isolation
 from tests.scenarios.asking import errors_in
@@ -326,3 +339,63 @@ def test_each_message_of_a_stream_is_judged(world: World) -> None:
     assert len(first.records) > 0
     assert errors_in(denied) == [E.TOPIC_AUTHORIZATION_FAILED] and not bytes(denied.records)
     assert not bytes(behind.records)
+
+
+# --- the controller decides again
+
+
+@pytest.mark.parametrize("wire", [GRPC, LANE])
+def test_the_controller_decides_again_for_the_client(world: World, wire: str) -> None:
+    """Invariant 12. Its rules are newer here than those of the broker, which has let the request pass."""
+    asked: list[Need] = []
+
+    def later(need: Need, name: str) -> bool:
+        asked.append(need)
+        return name == "new" and asked.count(need) > 1
+
+    world.rules.askers.clear()
+    request = cluster.CreateTopicsRequest(
+        topics=(cluster.CreatableTopic(name="new"),), timeout_ms=CALL_MS, validate_only=True
+    )
+    world.rules.deny(lambda need, name: need == CLUSTER_CREATE or later(need, name))
+    answer = world.ask(wire, request)
+    assert errors_in(answer) == [E.TOPIC_AUTHORIZATION_FAILED]
+    assert asked.count(TOPIC_CREATE) == 2, "the broker asked, then the controller"
+    assert world.rules.askers == {(ANONYMOUS, "127.0.0.1")}
+
+
+@pytest.mark.parametrize("wire", [GRPC, LANE])
+def test_what_is_passed_on_comes_back_whole(world: World, wire: str) -> None:
+    request = cluster.CreateTopicsRequest(
+        topics=(cluster.CreatableTopic(name="there"),), timeout_ms=CALL_MS, validate_only=True
+    )
+    answer = world.ask(wire, request)
+    assert errors_in(answer) == [E.TOPIC_ALREADY_EXISTS] and "there" in answer.topics[0].error_message
+    quorum_seen = world.ask(wire, CASES[DescribeQuorumRequest].make(world.there))
+    assert quorum_seen.leader_id == 1 and quorum_seen.voters
+
+
+def test_a_controller_takes_no_call_of_a_node_for_a_client(world: World) -> None:
+    """Invariants 13 and 14: neither a client that is called a node, nor a node's call in a client's name."""
+    handle = world.node.node._handle_internal
+    for sealed in (
+        EnvelopeRequest(
+            principal_type="Node", principal_name="1", client_host="", client_id="",
+            method=BY_TYPE[DescribeQuorumRequest].method.path, request=b"",
+        ),
+        *(
+            EnvelopeRequest(
+                principal_type="User", principal_name="alice", client_host="", client_id="",
+                method=BY_TYPE[request].method.path, request=b"",
+            )
+            for request in NODES_ONLY
+        ),
+    ):  # fmt: skip
+        with pytest.raises(ApiError) as refused:
+            world.node.do(_awaited(handle, sealed))
+        assert refused.value.code is E.CLUSTER_AUTHORIZATION_FAILED
+
+
+async def _awaited(handle: Any, request: Any) -> Any:
+    listener = Listener(name="INTERNAL", address=Address("h", 1), internal=True)
+    return await handle(PeerContext(listener, Caller("broker-1")), request)

@@ -8,9 +8,9 @@ from quorumlog_quorum.metadata.loader import MetadataLoader
 
 
 class KnownTopics:
-    """creates: `auto.create.topics.enable`."""
+    """creates: `auto.create.topics.enable`; a controller makes none by itself."""
 
-    def __init__(self, subscription: MetadataLoader, creates: bool) -> None:
+    def __init__(self, subscription: MetadataLoader, creates: bool = False) -> None:
         self._subscription = subscription
         self.creates = creates
 
