@@ -1,9 +1,8 @@
-"""Access rules, SCRAM credentials, client quotas and delegation tokens in the metadata: kept, and not enforced yet.
+"""Access rules, SCRAM credentials, client quotas and delegation tokens in the metadata.
 
-They are in log, image and snapshot from metadata.version 5 on, tokens from 6 on, so that a later version can enforce
-them without another format. No request writes them. Each entry is the record that made it, by a key of its own; the
-record that takes an entry away is of another type, except for quotas. Source: KIP-631; Kafka's AclControlManager,
-ScramControlManager, ClientQuotaControlManager and DelegationTokenControlManager.
+They are in log, image and snapshot from metadata.version 5 on, tokens from 6 on. Each entry is the record that made
+it, by a key of its own; the record that takes an entry away is of another type, except for quotas. Source: KIP-631;
+Kafka's AclControlManager, ScramControlManager, ClientQuotaControlManager and DelegationTokenControlManager.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from quorumlog.messages.metadata_records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
+from quorumlog.security.acl.content import AclContent
 from quorumlog_quorum.metadata.canonical import Value, entry_hash
 from quorumlog_quorum.metadata.frame import ReplayError
 
@@ -33,6 +33,7 @@ AccessRecord = AccessEntry | AccessRemoval
 AccessKey = tuple[Value, ...]  # begins with the kind of entry; the keys of one kind can be sorted
 Access = Map[AccessKey, AccessEntry]
 NOTHING: Access = Map()
+RuleIds = Map[AclContent, tuple[bytes, ...]]  # ascending; more than one only in a log that other software wrote
 
 ACCESS_RECORDS = (
     AccessControlEntryRecord,
@@ -73,6 +74,33 @@ def replay_access(access: Access, record: AccessRecord) -> tuple[Access, int]:
     return access.set(key, record), access_hash(record) - gone
 
 
+def replay_rule_ids(rule_ids: RuleIds, access: Access, record: AccessRecord) -> RuleIds:
+    """access: before the record."""
+    match record:
+        case AccessControlEntryRecord():
+            content = rule_content(record)
+            return rule_ids.set(content, tuple(sorted((*rule_ids.get(content, ()), record.id))))
+        case RemoveAccessControlEntryRecord():
+            gone = access.get((RULE, record.id))
+            assert isinstance(gone, AccessControlEntryRecord), "the record does not fit"
+            content = rule_content(gone)
+            left = tuple(one for one in rule_ids[content] if one != gone.id)
+            return rule_ids.set(content, left) if left else rule_ids.delete(content)
+    return rule_ids
+
+
+def rule_content(rule: AccessControlEntryRecord) -> AclContent:
+    return AclContent(
+        rule.resource_type,
+        rule.resource_name,
+        rule.pattern_type,
+        rule.principal,
+        rule.host,
+        rule.operation,
+        rule.permission_type,
+    )
+
+
 def access_hash(entry: AccessEntry) -> int:
     return entry_hash(("access", *key_of(entry)), _value(entry))
 
@@ -90,8 +118,7 @@ def _part(one: QuotaEntity) -> tuple[str, bool, str]:
 def _value(entry: AccessEntry) -> Value:
     match entry:
         case AccessControlEntryRecord():
-            resource = (entry.resource_type, entry.resource_name, entry.pattern_type)
-            return (*resource, entry.principal, entry.host, entry.operation, entry.permission_type)
+            return tuple(rule_content(entry))
         case UserScramCredentialRecord():
             return (entry.salt, entry.stored_key, entry.server_key, entry.iterations)
         case DelegationTokenRecord():

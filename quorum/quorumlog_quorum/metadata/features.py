@@ -11,7 +11,7 @@ of levels that its software supports; a node whose ranges do not cover a finaliz
        DeletedTopicRecord, ForgetDeletedTopicsRecord: deleted topics are remembered;
        ClusterIncarnationRecord
     4  partitions in the state IMPORTING, which older software takes for damage
-    5  access rules, SCRAM credentials and client quotas (access.py), which nothing enforces yet
+    5  access rules, SCRAM credentials and client quotas (access.py)
     6  BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord: changes larger than a batch;
        delegation tokens (access.py), which nothing issues yet
     7  RegisterBrokerRecord 2, BrokerRegistrationChangeRecord 1: the cordoned directories of brokers (KIP-1066)
@@ -43,6 +43,7 @@ IMPLIED_LEVEL = 1  # of metadata.version where no record names one
 LATEST_LEVEL = 7  # of metadata.version; a new cluster begins with it
 INCARNATION_LEVEL = 3  # of metadata.version; the first that has ClusterIncarnationRecord
 IMPORT_LEVEL = 4  # of metadata.version; the first in which topics are imported
+ACCESS_LEVEL = 5  # of metadata.version; the first that has access rules
 TRANSACTION_LEVEL = 6  # of metadata.version; the first that has metadata transactions
 CORDON_LEVEL = 7  # of metadata.version; the first in which the controller knows cordoned directories
 JOINT_ENDS, JOINT_BEGINS = 1, 2  # of joint.version: the first levels in which joint transactions end and begin

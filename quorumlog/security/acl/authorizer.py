@@ -37,6 +37,7 @@ class Why(Enum):
     SUPER_USER = "a super user may do everything (super.users)"
     RULE = "a rule says so"
     NO_RULE_OF_NAME = "no rule is about this name, and allow.everyone.if.no.acl.found decides"
+    NOT_READY = "this node has not read the rules yet"
     NO_RULE_FITS = "no rule allows it"
     INTERNAL_TOPIC = "only a literal rule of this name lets anybody read a topic of the cluster's own"
 
@@ -51,22 +52,24 @@ class Verdict:
 
 
 class RuleAuthorizer:
-    """index: changed by whoever follows the metadata; each change makes another generation, and all cached answers go.
+    """index: whoever follows the metadata changes it, or puts another in its place; all cached answers go then.
+    Until the first one has come, only nodes and super users may do anything.
 
     super_users: as TYPE:NAME. allow_everyone: where no rule is about a name.
     """
 
     def __init__(
         self,
-        index: RuleIndex,
+        index: RuleIndex | None = None,
         super_users: Collection[str] = (),
         allow_everyone: bool = False,
         cached: int = MAX_CACHED,
     ) -> None:
-        self.index = index
+        self.index = RuleIndex() if index is None else index
+        self.ready = index is not None
         self._super_users = frozenset(super_users)
         self._allow_everyone = allow_everyone
-        self._generation = index.generation  # of the cached answers
+        self._generation = self.index.generation  # of the cached answers
         self._cached = lru_cache(maxsize=cached)(self._decide)
         self._cached_any = lru_cache(maxsize=MAX_CACHED_ANY)(self._decide_any)
 
@@ -74,6 +77,11 @@ class RuleAuthorizer:
     def generation(self) -> int:
         """Another one: what was decided before may be decided otherwise now."""
         return self.index.generation
+
+    def take(self, index: RuleIndex) -> None:
+        """Decide by it from now on. Its generation is a later one."""
+        assert index.generation > self.generation, f"{index.generation} <= {self.generation}"
+        self.index, self.ready = index, True
 
     def authorize(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
@@ -98,6 +106,8 @@ class RuleAuthorizer:
         exempt = self._exempt(principal)
         if exempt is not None:
             return Verdict(True, exempt)
+        if not self.ready:
+            return Verdict(False, Why.NOT_READY)
         fitting = self.index.fitting(str(principal), host_text(host), resource_type, name)
         naming = [rule for rule in sorted(fitting, key=_order) if operations_of(rule) >> operation & 1]
         allowed = self.authorize(principal, host, operation, resource_type, name)
@@ -117,6 +127,8 @@ class RuleAuthorizer:
     def _decide(self, principal: Principal, host: str, resource_type: ResourceType, name: str) -> int:
         if self._exempt(principal):
             return EVERYTHING
+        if not self.ready:
+            return 0
         allow, deny, matched = self.index.masks(str(principal), host_text(host), resource_type, name)
         if matched or not self._allow_everyone:
             return allow & ~deny
@@ -127,6 +139,8 @@ class RuleAuthorizer:
         """Some pattern allows it, and no DENY covers all that the pattern matches."""
         if self._exempt(principal):
             return True
+        if not self.ready:
+            return False
         if self._allow_everyone and not self.index.has_pattern(resource_type, LITERAL, WILDCARD):
             return True
         bit = 1 << operation

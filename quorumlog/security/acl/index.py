@@ -95,8 +95,9 @@ class RuleIndex:
     """Call `add` and `remove` in the order of the records; each costs the same at any number of rules, but for the
     first and the last prefix of a length."""
 
-    def __init__(self) -> None:
-        self.generation = 0  # of the rules; rises with each change
+    def __init__(self, generation: int = 0) -> None:
+        """generation: of the rules; it rises with each change."""
+        self.generation = generation
         self._types: dict[int, _Patterns] = {}
         self._lengths: dict[tuple[int, int], int] = {}  # (type, length of a prefix) -> prefixes that have it
         self._count = 0
