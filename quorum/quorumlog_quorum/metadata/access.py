@@ -23,7 +23,7 @@ from quorumlog.messages.metadata_records import (
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
-from quorumlog.security.acl.content import AclContent
+from quorumlog.security.acl.content import AclContent, content_of_rule
 from quorumlog_quorum.metadata.canonical import Value, entry_hash
 from quorumlog_quorum.metadata.frame import ReplayError
 
@@ -78,27 +78,15 @@ def replay_rule_ids(rule_ids: RuleIds, access: Access, record: AccessRecord) -> 
     """access: before the record."""
     match record:
         case AccessControlEntryRecord():
-            content = rule_content(record)
+            content = content_of_rule(record)
             return rule_ids.set(content, tuple(sorted((*rule_ids.get(content, ()), record.id))))
         case RemoveAccessControlEntryRecord():
             gone = access.get((RULE, record.id))
             assert isinstance(gone, AccessControlEntryRecord), "the record does not fit"
-            content = rule_content(gone)
+            content = content_of_rule(gone)
             left = tuple(one for one in rule_ids[content] if one != gone.id)
             return rule_ids.set(content, left) if left else rule_ids.delete(content)
     return rule_ids
-
-
-def rule_content(rule: AccessControlEntryRecord) -> AclContent:
-    return AclContent(
-        rule.resource_type,
-        rule.resource_name,
-        rule.pattern_type,
-        rule.principal,
-        rule.host,
-        rule.operation,
-        rule.permission_type,
-    )
 
 
 def access_hash(entry: AccessEntry) -> int:
@@ -118,7 +106,7 @@ def _part(one: QuotaEntity) -> tuple[str, bool, str]:
 def _value(entry: AccessEntry) -> Value:
     match entry:
         case AccessControlEntryRecord():
-            return tuple(rule_content(entry))
+            return tuple(content_of_rule(entry))
         case UserScramCredentialRecord():
             return (entry.salt, entry.stored_key, entry.server_key, entry.iterations)
         case DelegationTokenRecord():

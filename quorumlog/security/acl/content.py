@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from quorumlog.errors import ApiError, ErrorCode
-from quorumlog.messages.brokers import AclCreation, DescribeAclsRequest
-from quorumlog.security.acl.index import ALLOW, DENY, LITERAL, PREFIXED, WILDCARD
+from quorumlog.messages.brokers import AclCreation, DescribeAclsRequest, MatchingAcl
+from quorumlog.security.acl.index import ALLOW, DENY, LITERAL, PREFIXED, WILDCARD, Rule
 from quorumlog.security.authorizer import CLUSTER_NAME, Operation, ResourceType
 
 ANY, MATCH = 1, 2  # Kafka's pattern types of filters; ANY is also that of types, operations and permissions
@@ -29,7 +29,20 @@ class AclContent(NamedTuple):
     permission_type: int
 
 
-def content_of(creation: AclCreation) -> AclContent:
+def content_of(creation: AclCreation | MatchingAcl) -> AclContent:
+    """As it stands."""
+    return AclContent(
+        creation.resource_type,
+        creation.resource_name,
+        creation.resource_pattern_type if isinstance(creation, AclCreation) else creation.pattern_type,
+        creation.principal,
+        creation.host,
+        creation.operation,
+        creation.permission_type,
+    )
+
+
+def checked(creation: AclCreation) -> AclContent:
     """Raises ApiError(INVALID_REQUEST)."""
     if creation.resource_type not in _TYPES:
         raise _invalid(f"Invalid resourceType {_name(_TYPES, creation.resource_type)}")
@@ -46,14 +59,18 @@ def content_of(creation: AclCreation) -> AclContent:
     if ":" not in creation.principal:
         text = "no colon is present separating the principal type from the principal name"
         raise _invalid(f"Could not parse principal from `{creation.principal}` ({text})")
+    return content_of(creation)
+
+
+def content_of_rule(rule: Rule) -> AclContent:
     return AclContent(
-        creation.resource_type,
-        creation.resource_name,
-        creation.resource_pattern_type,
-        creation.principal,
-        creation.host,
-        creation.operation,
-        creation.permission_type,
+        rule.resource_type,
+        rule.resource_name,
+        rule.pattern_type,
+        rule.principal,
+        rule.host,
+        rule.operation,
+        rule.permission_type,
     )
 
 

@@ -24,6 +24,9 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
+from quorumlog.security.acl.authorizer import RuleAuthorizer
+from quorumlog.security.acl.report_only import ReportOnly
+from quorumlog.security.authorizer import AllowAll, Authorizer
 from quorumlog.wire.protocol.features import Features
 from quorumlog_broker.lifecycle.controller_channel import ControllerChannel, OwnController
 from quorumlog_broker.lifecycle.lifecycle import LifecycleState
@@ -35,6 +38,7 @@ from quorumlog_quorum.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS, SU
 from quorumlog_quorum.metadata.image import finalized_levels
 from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.rules_in_force import RulesInForce
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.node.driver import Driver
 from quorumlog_server.config.config import NodeConfig
@@ -72,6 +76,7 @@ class Node:
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
         self.fatal: str | None = None
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
+        self.authorizer = self._make_authorizer()
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
@@ -246,6 +251,15 @@ class Node:
             nursery=self._nursery,
             loader=self.loader,
         )
+
+    def _make_authorizer(self) -> Authorizer:
+        """Its rules are those of the newest image."""
+        rights = self.config.rights
+        if not rights.on:
+            return AllowAll()
+        authorizer = RuleAuthorizer(super_users=rights.super_users, allow_everyone=rights.allow_everyone)
+        self.loader.subscribe(RulesInForce(authorizer).on_image)
+        return ReportOnly(authorizer) if rights.report_only else authorizer
 
     def _make_announcer(self, transport: Transport, directories: NodeDirectories) -> None:
         channel = ControllerChannel(

@@ -16,11 +16,11 @@ from quorumlog.messages.metadata_records import (
     RemoveAccessControlEntryRecord,
 )
 from quorumlog.security.acl.authorizer import RuleAuthorizer
-from quorumlog.security.acl.content import AclContent
+from quorumlog.security.acl.content import AclContent, content_of_rule
 from quorumlog.security.authorizer import Operation, ResourceType
 from quorumlog.security.principal import Principal
 from quorumlog.slices import at_once
-from quorumlog_quorum.metadata.access import Access, rule_content
+from quorumlog_quorum.metadata.access import Access
 from quorumlog_quorum.metadata.delta import Delta
 from quorumlog_quorum.metadata.image import EMPTY, Image
 from quorumlog_quorum.metadata.image_diff import delta_between, delta_from_empty
@@ -47,7 +47,7 @@ def rule_ids_of(access: Access) -> object:
     found: dict[AclContent, tuple[bytes, ...]] = {}
     for entry in access.values():
         if isinstance(entry, AccessControlEntryRecord):
-            content = rule_content(entry)
+            content = content_of_rule(entry)
             found[content] = tuple(sorted((*found.get(content, ()), entry.id)))
     return Map(found)
 

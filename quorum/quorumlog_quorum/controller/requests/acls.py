@@ -23,7 +23,7 @@ from quorumlog.messages.brokers import (
     MatchingAcl,
 )
 from quorumlog.messages.metadata_records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
-from quorumlog.security.acl.content import AclContent, check_filter, content_of, matches, only_match
+from quorumlog.security.acl.content import AclContent, check_filter, checked, matches, only_match
 from quorumlog.slices import Sliced
 from quorumlog_quorum.controller.engine.draft import WORK_OF_A_RECORD, Draft
 from quorumlog_quorum.controller.engine.limits import MAX_ACLS_PER_REQUEST
@@ -45,7 +45,7 @@ def create_acls(draft: Draft, request: CreateAclsRequest) -> Sliced[CreateAclsRe
     for creation in request.creations:
         yield from _spent(draft)
         try:
-            content = content_of(creation)
+            content = checked(creation)
         except ApiError as error:
             results.append(AclResult(error_code=error.code, error_message=error.message))
             continue
