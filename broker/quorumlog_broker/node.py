@@ -66,6 +66,7 @@ from quorumlog_quorum.metadata.loader import MetadataLoader
 class BrokerConfig:
     """client_listener: the listener whose addresses clients get if the listener of their request does not decide it.
     topic_defaults: set for all topics by this broker's file. settings: this broker's own, for DescribeConfigs.
+    access_rules: an authorizer is on, so rules may be made.
     previous_broker_epoch: the epoch at the last stop, if every directory was stopped cleanly, else -1.
     """
 
@@ -87,6 +88,7 @@ class BrokerConfig:
     transactions: TransactionConfig = field(default_factory=TransactionConfig)
     transactions_topic: TransactionsTopicConfig = field(default_factory=TransactionsTopicConfig)
     verification: VerificationConfig = field(default_factory=VerificationConfig)
+    access_rules: bool = False
 
 
 class Broker:
@@ -322,6 +324,7 @@ class Broker:
             kraft_version=self._kraft_version,
             limits=config.limits,
             names_clients=self._rights is not None,
+            access_rules=config.access_rules,
         )
 
     @property

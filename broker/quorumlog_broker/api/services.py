@@ -45,6 +45,7 @@ from quorumlog_quorum.metadata.loader import MetadataLoader
 class Services:
     """client_listener: the listener whose addresses are given to a request that came on the internal listener.
     topic_defaults: what this broker's file sets for all topics, by the topics' key names.
+    access_rules: an authorizer is on, so rules may be made.
     bring_online: `DirectoryReturn.begin`. settings: this broker's own configuration, for DescribeConfigs.
     """
 
@@ -80,6 +81,7 @@ class Services:
     consumer_groups: ConsumerGroupConfig = field(default_factory=ConsumerGroupConfig)
     supported: tuple[FeatureRange, ...] = SUPPORTED  # the levels of features that this software supports
     kraft_version: Callable[[], int] = int  # the level in force, as this node's quorum driver knows it
+    access_rules: bool = False
     replication_listener: str = ""  # another internal listener; empty: none
     suspected_leaders: SuspectedLeaders = field(default_factory=SuspectedLeaders)
     recently_fenced: RecentlyFenced = field(default_factory=RecentlyFenced)

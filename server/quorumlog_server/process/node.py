@@ -24,7 +24,10 @@ from quorumlog.nursery import Nursery
 from quorumlog.rpc.serving.dispatch import Dispatch
 from quorumlog.rpc.serving.local_connection import LocalConnection
 from quorumlog.rpc.transport import Address, Context, Handler, Identity, Server, Transport
+from quorumlog.security.acl.authorizer import RuleAuthorizer
+from quorumlog.security.acl.report_only import ReportOnly
 from quorumlog.security.audit import AuditLog
+from quorumlog.security.authorizer import AllowAll
 from quorumlog.security.required.asker import Rules
 from quorumlog.security.required.guard import Guard, Rights
 from quorumlog.wire.protocol.features import Features
@@ -39,6 +42,7 @@ from quorumlog_quorum.metadata.image import finalized_levels
 from quorumlog_quorum.metadata.known_topics import KnownTopics
 from quorumlog_quorum.metadata.listener import RaftListener
 from quorumlog_quorum.metadata.loader import MetadataLoader
+from quorumlog_quorum.metadata.rules_in_force import RulesInForce
 from quorumlog_quorum.metadata.snapshot_records import slices_of
 from quorumlog_quorum.node.driver import Driver
 from quorumlog_server.config.config import NodeConfig
@@ -75,16 +79,17 @@ class Node:
         rules: Rules | None = None,
     ) -> None:
         """supported: the levels of features that this node's software supports; a simulation has older software.
-        rules: what clients may do; None: everything."""
+        rules: what clients may do; None: what the configuration and the metadata say."""
         self.config = config
         self.supported = supported
-        self._audit_log = AuditLog(edges.clock)
-        self._rights = None if rules is None else Rights(rules, self._audit_log)
         self.edges = edges
         self.incarnation_id: Uuid = edges.new_uuid()
         self.addresses: dict[str, Address] = {}  # actual addresses, by listener name
         self.fatal: str | None = None
         self.loader = MetadataLoader(supported, lambda call: asyncio.get_running_loop().call_soon(call))
+        self.authorizer = rules or self._make_authorizer()
+        self._audit_log = AuditLog(edges.clock)
+        self._rights = None if isinstance(self.authorizer, AllowAll) else Rights(self.authorizer, self._audit_log)
         edges.features.read = self._features
         edges.own.number = lambda name, in_file: own_setting(self.loader.image, config.node_id, name, in_file)
         edges.own.text = lambda name, in_file: own_text(self.loader.image, config.node_id, name, in_file)
@@ -260,6 +265,15 @@ class Node:
             nursery=self._nursery,
             loader=self.loader,
         )
+
+    def _make_authorizer(self) -> Rules | AllowAll:
+        """Its rules are those of the newest image."""
+        rights = self.config.rights
+        if not rights.on:
+            return AllowAll()
+        authorizer = RuleAuthorizer(super_users=rights.super_users, allow_everyone=rights.allow_everyone)
+        self.loader.subscribe(RulesInForce(authorizer).on_image)
+        return ReportOnly(authorizer) if rights.report_only else authorizer
 
     def _make_announcer(self, transport: Transport, directories: NodeDirectories) -> None:
         channel = ControllerChannel(
