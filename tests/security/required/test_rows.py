@@ -85,6 +85,13 @@ def test_the_handlers_of_a_broker_have_rows() -> None:
     check_rows(HANDLERS)
 
 
+@pytest.mark.parametrize("request_type", sorted(NODES_ONLY, key=lambda one: one.__name__))
+def test_what_has_no_row_reaches_no_handler(request_type: type) -> None:
+    world = World()
+    assert errors_in(world.ask(object.__new__(request_type))) == [E.CLUSTER_AUTHORIZATION_FAILED]
+    assert not world.handler.requests
+
+
 def test_a_handler_without_a_row_stops_the_start() -> None:
     """CVE-2023-50976: calls that nobody had thought of were open to everybody."""
 
