@@ -53,13 +53,20 @@ class Denials(Protocol):
 class Asker:
     """The client behind one request. Whatever is denied is told to `denials`, but what a listing leaves out."""
 
-    __slots__ = ("api", "denials", "host", "listener", "principal", "rules", "topics")
+    __slots__ = ("denials", "host", "listener", "principal", "request", "rules", "topics")
 
     def __init__(
-        self, principal: Principal, host: str, rules: Rules, topics: Topics, denials: Denials, listener: str, api: str
+        self,
+        principal: Principal,
+        host: str,
+        rules: Rules,
+        topics: Topics,
+        denials: Denials,
+        listener: str,
+        request: type,
     ) -> None:
         self.principal, self.host, self.rules, self.topics = principal, host, rules, topics
-        self.denials, self.listener, self.api = denials, listener, api
+        self.denials, self.listener, self.request = denials, listener, request
 
     # --- questions
 
@@ -80,7 +87,8 @@ class Asker:
 
     def deny(self, need: Need, name: str = CLUSTER_NAME) -> bool:
         """False."""
-        self.denials.denied(Denial(self.principal, self.host, self.listener, self.api, need, name))
+        api = self.request.__name__.removesuffix("Request")
+        self.denials.denied(Denial(self.principal, self.host, self.listener, api, need, name))
         return False
 
     def topic_fault(self, need: Need, topic: Any) -> ErrorCode:
@@ -99,6 +107,21 @@ class Asker:
             if not topic.name or topic.name == found:
                 return ErrorCode.NONE
         return ErrorCode.NONE if self.allows(need, topic.name) else need.denied
+
+    def may_all(self, need: Need, topics: Iterable[Any]) -> bool:
+        """True: `topic_fault` finds none in topics that have a name and an id. The usual case, in little time."""
+        resource_type, operation = need
+        authorize, name_of, principal, host = self.rules.authorize, self.topics.name_of, self.principal, self.host
+        for topic in topics:
+            name, topic_id = topic.name, topic.topic_id
+            if topic_id:
+                found = name_of(topic_id)
+                if found is None or (name and name != found):
+                    return False
+                name = found
+            if not authorize(principal, host, operation, resource_type, name):
+                return False
+        return True
 
     # --- what is told of rights (KIP-430)
 

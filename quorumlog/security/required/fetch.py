@@ -107,31 +107,32 @@ def judge_fetch(sessions: FetchSessionRights, ask: Asker, request: FetchRequest)
         sessions.check(ask, request)
     else:
         sessions.end(request.session_id)
-    faults = [ask.topic_fault(TOPIC_READ, topic) for topic in request.topics]
-    if not any(faults):
+    judged = None
+    if not ask.may_all(TOPIC_READ, request.topics):
+        faults = [ask.topic_fault(TOPIC_READ, topic) for topic in request.topics]
         if is_incremental:
-            sessions.named(request)
-        judged = Judged(request)
-    elif is_incremental:
-        sessions.end(request.session_id)
-        raise _ended(request)
-    else:
+            sessions.end(request.session_id)
+            raise _ended(request)
         judged = keep_topics(replace(request, session_epoch=WITHOUT_SESSION), faults, FetchResponse, _denied)
         if judged.request is None:
             return judged
+    elif is_incremental:
+        sessions.named(request)
 
     def finish(response: FetchResponse) -> FetchResponse:
         if response.session_id != NO_SESSION and not is_incremental:
             sessions.begun(ask, response.session_id, generation, request.topics)
         if ask.rules.generation != generation:
             response = judged_again(ask, response)
-        return response if judged.finish is None else judged.finish(response)
+        return response if judged is None or judged.finish is None else judged.finish(response)
 
-    return Judged(judged.request, finish)
+    return Judged(request if judged is None else judged.request, finish)
 
 
 def judged_again(ask: Asker, response: FetchResponse) -> FetchResponse:
     """By the rules of now."""
+    if ask.may_all(TOPIC_READ, response.topics):
+        return response
     faults = [ask.topic_fault(TOPIC_READ, topic) for topic in response.topics]
     if not any(faults):
         return response

@@ -65,5 +65,5 @@ class Guard:
             self._topics,
             self._denials,
             context.listener.name,
-            type(request).__name__.removesuffix("Request"),
+            type(request),
         )
