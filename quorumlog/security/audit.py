@@ -1,4 +1,4 @@
-"""The audit log: who was denied what, as one JSON object a line in the logger `quorumlog.audit`.
+"""The audit log: who was denied what, and who has changed what, as one JSON object a line in `quorumlog.audit`.
 
 Equal denials of WINDOW_MS are one line with a count, written when the window ends, so that a client that tries again
 and again does not fill a disk. What a listing leaves out is no denial.
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from quorumlog.alarm import Alarm
 from quorumlog.clock import Clock
-from quorumlog.security.required.asker import Denial
+from quorumlog.security.required.asker import Change, Denial
 
 WINDOW_MS = 10_000
 MAX_WINDOWS = 1_000  # that are open; the oldest one is written early
@@ -67,6 +67,9 @@ class AuditLog:
         if not self._alarm.is_set:
             self._alarm.arm()
 
+    def changed(self, change: Change) -> None:
+        _log.info("%s", line_of_change(change))
+
     def close(self) -> None:
         self._alarm.cancel()
         _write(self._counts.all())
@@ -93,6 +96,21 @@ def line_of(denial: Denial, count: int) -> str:
             "resource_type": denial.need.resource_type.name,
             "resource": _cut(denial.name),
             "count": count,
+        }
+    )
+
+
+def line_of_change(change: Change) -> str:
+    """As `line_of`."""
+    return json.dumps(
+        {
+            "result": "failed" if change.errors else "done",
+            "principal": _cut(str(change.principal)),
+            "host": change.host,
+            "listener": change.listener,
+            "api": change.api,
+            "resources": [_cut(name) for name in change.names],
+            "errors": list(change.errors),
         }
     )
 

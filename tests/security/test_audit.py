@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.security import audit
-from quorumlog.security.audit import MAX_WINDOWS, WINDOW_MS, AuditLog, DenialCounts, line_of
+from quorumlog.security.audit import MAX_WINDOWS, WINDOW_MS, AuditLog, DenialCounts, line_of, line_of_change
 from quorumlog.security.principal import Principal
-from quorumlog.security.required.asker import Denial
+from quorumlog.security.required.asker import Change, Denial
 from quorumlog.security.required.need import TOPIC_READ
 
 ALICE = Principal("User", "alice")
@@ -54,6 +54,15 @@ def test_a_line_is_one_line_and_reads_back(name: str, principal: str) -> None:
     read = json.loads(line)
     assert read["count"] == 3 and read["operation"] == "READ"
     assert read["resource"] == name or (len(name) > 300 and read["resource"] == name[:300] + "...")
+
+
+@given(st.lists(st.text(max_size=400), max_size=3), st.lists(st.integers(0, 130), max_size=3))
+def test_a_change_is_one_line_and_reads_back(names: list[str], errors: list[int]) -> None:
+    line = line_of_change(Change(ALICE, "10.0.0.7", "CLIENT", "DeleteTopics", tuple(names), tuple(errors)))
+    assert line.isascii() and "\n" not in line
+    read = json.loads(line)
+    assert read["result"] == ("failed" if errors else "done") and read["errors"] == errors
+    assert [name[:300] for name in read["resources"]] == [name[:300] for name in names]
 
 
 class Clock:

@@ -46,8 +46,24 @@ class Denial(NamedTuple):
     name: str
 
 
+class Change(NamedTuple):
+    """For the audit log: what a client was let do to the cluster. names: of what, as far as the request has some.
+    errors: codes in the answer; none: all of it was done."""
+
+    principal: Principal
+    host: str
+    listener: str
+    api: str
+    names: tuple[str, ...]
+    errors: tuple[int, ...]
+
+
 class Denials(Protocol):
+    """An audit log."""
+
     def denied(self, denial: Denial) -> None: ...
+
+    def changed(self, change: Change) -> None: ...
 
 
 class Asker:
@@ -68,6 +84,10 @@ class Asker:
         self.principal, self.host, self.rules, self.topics = principal, host, rules, topics
         self.denials, self.listener, self.request = denials, listener, request
 
+    @property
+    def api(self) -> str:
+        return self.request.__name__.removesuffix("Request")
+
     # --- questions
 
     def may(self, need: Need, name: str = CLUSTER_NAME) -> bool:
@@ -87,8 +107,7 @@ class Asker:
 
     def deny(self, need: Need, name: str = CLUSTER_NAME) -> bool:
         """False."""
-        api = self.request.__name__.removesuffix("Request")
-        self.denials.denied(Denial(self.principal, self.host, self.listener, api, need, name))
+        self.denials.denied(Denial(self.principal, self.host, self.listener, self.api, need, name))
         return False
 
     def topic_fault(self, need: Need, topic: Any) -> ErrorCode:

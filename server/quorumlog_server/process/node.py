@@ -363,7 +363,9 @@ class Node:
 
     def _guarded(self, handler: Handler) -> Handler:
         """For what brokers pass on for clients: the controller's own metadata decide, too."""
-        return handler if self._rights is None else Guard(handler, self._rights, KnownTopics(self.loader))
+        if self._rights is None:
+            return handler
+        return Guard(handler, self._rights, KnownTopics(self.loader), tells_changes=False)
 
     def _handle_internal(self, context: Context, request: Any) -> Awaitable[Any]:
         assert self._internal is not None, "no listener and no broker runs before it is made"

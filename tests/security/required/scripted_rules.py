@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from quorumlog.security.authorizer import Operation, ResourceType
 from quorumlog.security.principal import Principal
-from quorumlog.security.required.asker import Denial
+from quorumlog.security.required.asker import Change, Denial
 from quorumlog.security.required.need import Need
 
 IsDenied = Callable[[Need, str], bool]
@@ -74,6 +74,10 @@ class Noted:
 
     def __init__(self) -> None:
         self.denials: list[Denial] = []
+        self.changes: list[Change] = []
+
+    def changed(self, change: Change) -> None:
+        self.changes.append(change)
 
     def denied(self, denial: Denial) -> None:
         self.denials.append(denial)

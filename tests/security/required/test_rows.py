@@ -10,6 +10,7 @@ import pytest
 
 from quorumlog.errors import ApiError, ErrorCode
 from quorumlog.messages import fetch, groups, produce, transactions
+from quorumlog.messages.cluster import DeleteTopicResult, DeleteTopicsRequest, DeleteTopicsResponse, TopicQuery
 from quorumlog.messages.services import METHODS
 from quorumlog.records import Record, encode_batch
 from quorumlog.rpc.transport import Address, Listener
@@ -262,6 +263,38 @@ def test_a_batch_of_an_impossible_size_ends_the_search(size: int) -> None:
     assert not is_transactional(bytes(batch) + _batch(True))
     assert not is_transactional(b"")
     assert not is_transactional(_batch(True)[:22])
+
+
+# --- what the audit log hears of changes
+
+CHANGES = (
+    "CreateTopics", "DeleteTopics", "CreatePartitions", "IncrementalAlterConfigs", "DeleteRecords", "OffsetDelete",
+    "DeleteGroups", "WriteTxnMarkers", "CreateAcls", "DeleteAcls", "AlterUserScramCredentials", "AlterClientQuotas",
+    "AlterReplicaLogDirs", "BringLogDirOnline", "AlterPartitionReassignments", "ElectLeaders", "UpdateFeatures",
+    "UnregisterBroker", "AddRaftVoter", "RemoveRaftVoter", "TransferLeadership", "BeginImport", "FinishImport",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("request_type", CASES, ids=lambda one: one.__name__)
+def test_each_change_of_the_cluster_is_told_with_its_client(request_type: type) -> None:
+    world = World(MORE_ANSWERS.get(request_type))
+    world.ask(CASES[request_type].make(NAMES))
+    api = request_type.__name__.removesuffix("Request")
+    told = [(one.api, one.principal, one.host, one.errors) for one in world.audit.changes]
+    assert told == ([(api, ALICE, "10.0.0.7", ())] if api in CHANGES else [])
+
+
+def test_a_change_names_what_was_let_pass_and_what_failed() -> None:
+    def deleted(request: Any) -> Any:
+        results = (DeleteTopicResult(name=one.name, error_code=3 * (one.name == "gone")) for one in request.topics)
+        return DeleteTopicsResponse(topics=tuple(results))
+
+    world = World(deleted)
+    world.rules.deny(lambda need, name: name == "theirs" or need == table.CLUSTER_DELETE)
+    topics = tuple(TopicQuery(name=name) for name in ("mine", "theirs", "gone"))
+    world.ask(DeleteTopicsRequest(topics=topics, timeout_ms=1))
+    (told,) = world.audit.changes
+    assert (told.names, told.errors) == (("mine", "gone"), (3,))
 
 
 # --- fetches, sessions, streams

@@ -78,6 +78,7 @@ def add(at: RealNode, *rules: brokers.AclCreation) -> None:
 
 @pytest.mark.parametrize("wire", [GRPC, LANE])
 def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "quorumlog.audit")
     create = cluster.CreateTopicsRequest(
         topics=(cluster.CreatableTopic(name="mine-1", num_partitions=1, replication_factor=1),), timeout_ms=CALL_MS
     )
@@ -98,9 +99,11 @@ def test_from_nothing_to_a_right_and_back(at: RealNode, wire: str, caplog: pytes
     add(at, rule(TOPIC, "mine-1", Operation.READ, LITERAL, DENY))
     assert errors_in(ask(at, wire, read)) == [E.TOPIC_AUTHORIZATION_FAILED]
     assert ask(at, wire, admin.ListGroupsRequest()).groups == ()
-    with caplog.at_level(logging.INFO, "quorumlog.audit"):
-        at.do(at.node.stop())
+    at.do(at.node.stop())
     lines = [json.loads(record.message) for record in caplog.records if record.name == "quorumlog.audit"]
+    made = [line for line in lines if line["result"] == "done"]
+    assert [(line["api"], line["resources"]) for line in made] == [("CreateTopics", ["mine-1"])]
+    lines = [line for line in lines if line["result"] == "denied"]
     of_topic = [line for line in lines if line["resource"] == "mine-1" and line["operation"] == "READ"]
     assert [(line["api"], line["count"]) for line in of_topic] == [("Fetch", 2)]
     assert {line["principal"] for line in lines} == {"User:ANONYMOUS"}
