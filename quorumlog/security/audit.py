@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable
 
 from quorumlog.alarm import Alarm
@@ -16,6 +17,8 @@ from quorumlog.security.required.asker import Change, Denial
 
 WINDOW_MS = 10_000
 MAX_WINDOWS = 1_000  # that are open; the oldest one is written early
+MAX_NAMES = 100  # of one client, call and right, that have windows of their own; the rest is OTHERS
+OTHERS = "(others)"
 MAX_NAME_CHARACTERS = 300  # of a name that a client chose
 
 _log = logging.getLogger("quorumlog.audit")
@@ -26,6 +29,7 @@ class DenialCounts:
 
     def __init__(self) -> None:
         self._open: dict[Denial, tuple[int, int]] = {}  # begin in ms, and how many; in the order of their begins
+        self._names: Counter[tuple[object, ...]] = Counter()  # open windows of denials that differ by the name only
 
     @property
     def next_ms(self) -> int | None:
@@ -36,22 +40,27 @@ class DenialCounts:
 
     def add(self, denial: Denial, now_ms: int) -> list[tuple[Denial, int]]:
         """Windows that end early to make room, and how many denials each had."""
+        if denial not in self._open and self._names[denial[:-1]] >= MAX_NAMES:
+            denial = denial._replace(name=OTHERS)
+        if denial not in self._open:
+            self._names[denial[:-1]] += 1
         begin_ms, count = self._open.get(denial, (now_ms, 0))
         self._open[denial] = (begin_ms, count + 1)
-        if len(self._open) <= MAX_WINDOWS:
-            return []
-        oldest = next(iter(self._open))
-        return [(oldest, self._open.pop(oldest)[1])]
+        return [] if len(self._open) <= MAX_WINDOWS else [self._end(next(iter(self._open)))]
 
     def ended(self, now_ms: int) -> list[tuple[Denial, int]]:
-        due = [denial for denial, (begin_ms, _) in self._open.items() if begin_ms + WINDOW_MS <= now_ms]
-        return [(denial, self._open.pop(denial)[1]) for denial in due]
+        return [self._end(one) for one, (begin_ms, _) in [*self._open.items()] if begin_ms + WINDOW_MS <= now_ms]
 
     def all(self) -> list[tuple[Denial, int]]:
         """The node stops."""
-        found = [(denial, count) for denial, (_, count) in self._open.items()]
-        self._open.clear()
-        return found
+        return [self._end(one) for one in [*self._open]]
+
+    def _end(self, denial: Denial) -> tuple[Denial, int]:
+        group = denial[:-1]
+        self._names[group] -= 1
+        if not self._names[group]:
+            del self._names[group]
+        return denial, self._open.pop(denial)[1]
 
 
 class AuditLog:

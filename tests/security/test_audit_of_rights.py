@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorumlog.security import audit
-from quorumlog.security.audit import MAX_WINDOWS, WINDOW_MS, AuditLog, DenialCounts, line_of, line_of_change
+from quorumlog.security.audit import (
+    MAX_NAMES,
+    MAX_WINDOWS,
+    OTHERS,
+    WINDOW_MS,
+    AuditLog,
+    DenialCounts,
+    line_of,
+    line_of_change,
+)
 from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Change, Denial
 from quorumlog.security.required.need import TOPIC_READ
@@ -42,9 +51,23 @@ def test_each_denial_is_counted_once(steps: list[tuple[str, int]]) -> None:
 
 def test_windows_are_bounded() -> None:
     counts = DenialCounts()
-    written = [one for number in range(MAX_WINDOWS + 5) for one in counts.add(denial(str(number)), 0)]
-    assert [one.name for one, _ in written] == ["0", "1", "2", "3", "4"]
+    clients = (Principal("User", str(number)) for number in range(MAX_WINDOWS + 5))
+    written = [one for client in clients for one in counts.add(denial("t", client), 0)]
+    assert [one.principal.name for one, _ in written] == ["0", "1", "2", "3", "4"]
     assert len(counts.all()) == MAX_WINDOWS
+
+
+def test_a_client_that_asks_for_many_names_gets_few_lines_and_hides_nobody() -> None:
+    """A request may have 10,000 names, and each would be a line."""
+    counts, bob = DenialCounts(), Principal("User", "bob")
+    for _ in range(2):
+        for number in range(10_000):
+            assert counts.add(denial(str(number)), 0) == []
+    assert counts.add(denial("payroll", bob), 0) == []
+    told = counts.ended(WINDOW_MS)
+    assert len(told) == MAX_NAMES + 2 and sum(count for _, count in told) == 20_001
+    assert (denial(OTHERS), 2 * (10_000 - MAX_NAMES)) in told and (denial("payroll", bob), 1) in told
+    assert counts.add(denial("9999"), WINDOW_MS) == [] and counts.all() == [(denial("9999"), 1)]
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
