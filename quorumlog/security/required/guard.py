@@ -14,6 +14,7 @@ from quorumlog.security.principal import Principal
 from quorumlog.security.required.asker import Asker, Denials, Rules, Topics
 from quorumlog.security.required.changes import change, is_change
 from quorumlog.security.required.fetch import FetchSessionRights
+from quorumlog.security.required.size import check_size
 from quorumlog.security.required.table import rows
 
 
@@ -57,6 +58,7 @@ class Guard:
         if row is None:  # a node's own call; clients are refused by the wire already
             text = f"{type(request).__name__} is for nodes of the cluster"
             raise ApiError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, text)
+        check_size(request)
         ask = self._asker(context, request)
         judged = row.judge(ask, request)
         if judged.request is None:

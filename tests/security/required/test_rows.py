@@ -154,6 +154,32 @@ def test_with_every_right_the_handler_gets_the_request_as_it_came(request_type: 
 # --- items
 
 
+def _too_large() -> list[Any]:
+    many = 10_001
+    topic = transactions.TransactionTopic(name="t")
+    wanted = groups.OffsetFetchTopics(topics=(groups.OffsetFetchTopic(name="t"),) * 10_000)
+    txn = transactions.TransactionToExtend(
+        transactional_id="x", producer_id=1, producer_epoch=0, topics=(topic,) * 1_000
+    )
+    return [
+        produce.ProduceRequest(acks=1, timeout_ms=1, topics=(produce.ProduceTopic(name="t"),) * many),
+        groups.DescribeGroupsRequest(groups=("g",) * many),
+        groups.OffsetFetchRequest(groups=(groups.OffsetFetchGroup(group_id="g", topics=wanted),) * 11),
+        transactions.DescribeTransactionsRequest(transactional_ids=("x",) * many),
+        transactions.AddPartitionsToTxnRequest(transactions=(txn,) * 101),
+        groups.ConsumerGroupHeartbeatRequest(
+            group_id="g", member_epoch=0, subscribed_topic_names=groups.SubscribedTopicNames(names=("t",) * many)
+        ),
+    ]
+
+
+@pytest.mark.parametrize("request_", _too_large(), ids=lambda one: type(one).__name__)
+def test_no_question_is_asked_about_a_request_that_is_too_large(request_: Any) -> None:
+    world = World()
+    assert errors_in(world.ask(request_)) == [E.INVALID_REQUEST]
+    assert not world.rules.asked and not world.handler.requests
+
+
 def test_answers_stand_in_the_order_of_the_request() -> None:
     def offsets(request: Any) -> Any:
         topics = tuple(
