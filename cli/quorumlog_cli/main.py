@@ -88,6 +88,7 @@ VERBS = (
         CLUSTER,
     ),
     Verb("config", "quorumlog_cli.commands.cluster.config", "Show and change settings of topics and brokers.", CLUSTER),
+    Verb("acl", "quorumlog_cli.commands.access.acl", "Show, change and test who may do what (access rules).", CLUSTER),
     Verb(
         "user",
         "quorumlog_cli.commands.security.user",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quorumlog.client.administration.acls import EVERY, create_acls, delete_acls, describe_acls
 from quorumlog.client.administration.config_batches import ConfigBatches
 from quorumlog.client.administration.config_change import ConfigChange, alterable
 from quorumlog.client.administration.export_partition import ExportedPart, PartitionExport
@@ -77,7 +78,7 @@ from quorumlog.messages.admin import (
     PartitionsOfTopic,
     UpdateFeaturesRequest,
 )
-from quorumlog.messages.brokers import UnregisterBrokerRequest, UnregisterBrokerResponse
+from quorumlog.messages.brokers import AclResult, DescribeAclsRequest, UnregisterBrokerRequest, UnregisterBrokerResponse
 from quorumlog.messages.cluster import (
     ConfigDescription,
     ConfigResource,
@@ -135,6 +136,7 @@ from quorumlog.messages.transactions import (
     WriteTxnMarkersResponse,
 )
 from quorumlog.rpc.transport import RpcError, Transport
+from quorumlog.security.acl.content import AclContent
 from quorumlog.security.quota.entity import Entity
 
 TOPIC_RESOURCE = 2
@@ -493,6 +495,28 @@ class AsyncAdmin(Linked):
             updates=tuple(updates), timeout_ms=self.options.request_timeout_ms, validate_only=validate_only
         )
         await RetriedChange(self._link, request).carry_out()
+
+    # --- access rules ---
+
+    async def create_acls(self, acls: Iterable[AclContent]) -> list[AclResult]:
+        """One result per rule; each carries its error. A rule that is there already is no error.
+
+        Raises RequestFailed: SECURITY_DISABLED where no authorizer is on.
+        """
+        return await create_acls(self._link, list(acls))
+
+    async def describe_acls(
+        self, wanted: DescribeAclsRequest = EVERY, *, node_id: NodeId | None = None
+    ) -> list[AclContent]:
+        """The rules that a filter matches, by type, name and pattern. node_id: as this broker has them; None: any one.
+
+        Raises RequestFailed, as `create_acls`.
+        """
+        return await describe_acls(self._link, wanted, node_id)
+
+    async def delete_acls(self, filters: Iterable[DescribeAclsRequest]) -> list[list[AclContent]]:
+        """The rules that each filter matched, which are gone. Raises RequestFailed, as `create_acls`."""
+        return await delete_acls(self._link, list(filters))
 
     # --- logs, their directories, their offsets ---
 

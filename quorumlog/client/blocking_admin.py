@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorumlog.client import real_edges as edge
 from quorumlog.client.admin import RECENT_IMAGES, TOPIC_RESOURCE
+from quorumlog.client.administration.acls import EVERY
 from quorumlog.client.administration.partitions import ElectionType
 from quorumlog.client.handover.loop import Blocking
 from quorumlog.ids import NO_NODE
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         ListedGroup,
         LogDirDescription,
     )
+    from quorumlog.messages.brokers import AclResult, DescribeAclsRequest
     from quorumlog.messages.cluster import (
         ConfigDescription,
         CreateTopicResult,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from quorumlog.messages.joint import AbortJointResponse, ListedJointGroup
     from quorumlog.messages.quorum import DescribeQuorumResponse, TransferLeadershipResponse
     from quorumlog.messages.transactions import ActiveProducer, DescribedTransaction
+    from quorumlog.security.acl.content import AclContent
     from quorumlog.security.quota.entity import Entity
 
 
@@ -254,6 +257,24 @@ class Admin(Blocking):
         Raises RequestFailed: INVALID_UPDATE_VERSION, INVALID_REQUEST.
         """
         self._thread.run(self._client.update_features(updates, validate_only=validate_only))
+
+    def create_acls(self, acls: Iterable[AclContent]) -> list[AclResult]:
+        """One result per rule; each carries its error. A rule that is there already is no error.
+
+        Raises RequestFailed: SECURITY_DISABLED where no authorizer is on.
+        """
+        return self._thread.run(self._client.create_acls(list(acls)))
+
+    def describe_acls(self, wanted: DescribeAclsRequest = EVERY, *, node_id: NodeId | None = None) -> list[AclContent]:
+        """The rules that a filter matches, by type, name and pattern. node_id: as this broker has them; None: any one.
+
+        Raises RequestFailed, as `create_acls`.
+        """
+        return self._thread.run(self._client.describe_acls(wanted, node_id=node_id))
+
+    def delete_acls(self, filters: Iterable[DescribeAclsRequest]) -> list[list[AclContent]]:
+        """The rules that each filter matched, which are gone. Raises RequestFailed, as `create_acls`."""
+        return self._thread.run(self._client.delete_acls(list(filters)))
 
     def import_topic(
         self,

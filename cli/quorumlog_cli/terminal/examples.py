@@ -98,6 +98,16 @@ quorumlog feature describe
 quorumlog feature upgrade --latest --dry-run
 quorumlog feature upgrade kraft.version=1
 quorumlog feature downgrade metadata.version=6 --dry-run
+quorumlog acl create topic:orders --allow User:alice --operation read --wait
+quorumlog acl create topic:orders group:billing --allow User:alice --consumer
+quorumlog acl create topic:eu- --prefixed --allow User:bob --producer
+quorumlog acl create topic:orders --deny User:mallory -O all --host 10.0.0.7
+quorumlog acl list
+quorumlog acl list topic:orders --match                  # also prefixes, and rules of any topic
+quorumlog acl test User:alice read topic:orders          # and which rule decides
+quorumlog acl delete topic:orders --allow User:alice --dry-run
+quorumlog acl export acls.json
+quorumlog acl apply acls.json --prune --dry-run
 quorumlog partition list
 quorumlog partition list orders --state under-replicated
 quorumlog partition apply plan.json --throttle 50000000 --rollback rollback.json --wait

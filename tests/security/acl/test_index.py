@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from random import Random
 
 import pytest
@@ -21,6 +22,7 @@ ALICE, BOB = Principal("User", "alice"), Principal("User", "bob")
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
+ASKED = [READ, WRITE, Operation.CREATE, DESCRIBE, Operation.DESCRIBE_CONFIGS]
 NAMES = ["a", "ab", "abc", "b", "*", "*a", "__consumer_offsets", "__mine"]
 
 _ids = iter(range(1, 1 << 60))
@@ -222,18 +224,21 @@ def test_cached_answers_of_two_hosts_and_principals_are_kept_apart() -> None:
 
 # Random histories.
 
-principals = st.sampled_from(["User:alice", "User:bob", "User:*", "Group:alice"])
+# Few of each, and many rules: an ALLOW and a DENY must often meet.
+principals = st.sampled_from(["User:alice", "User:alice", "User:bob", "User:*", "Group:alice"])
 rules = st.builds(
     rule,
     st.sampled_from(NAMES),
-    st.sampled_from([2, 3, 4, 5, 6, 7, 8, 10, 11]),
+    st.sampled_from([2, 3, 4, 8, 11]),
     permission=st.sampled_from([ALLOW, DENY]),
     principal=principals,
-    host=st.sampled_from(["*", HERE, THERE]),
+    host=st.sampled_from(["*", "*", HERE, THERE]),
     pattern=st.sampled_from([LITERAL, PREFIXED]),
-    kind=st.sampled_from([TOPIC, TOPIC, GROUP]),
+    kind=st.sampled_from([TOPIC, TOPIC, TOPIC, GROUP]),
 )
-histories = st.lists(st.tuples(st.booleans(), st.integers(0, 1 << 30), rules), max_size=40)
+histories = st.lists(
+    st.tuples(st.sampled_from([True, True, False]), st.integers(0, 1 << 30), rules), min_size=10, max_size=40
+)
 
 
 def play(history: list[tuple[bool, int, Rule]]) -> tuple[RuleIndex, list[Rule]]:
@@ -249,22 +254,19 @@ def play(history: list[tuple[bool, int, Rule]]) -> tuple[RuleIndex, list[Rule]]:
     return index, left
 
 
-@given(histories, st.booleans(), st.sampled_from([ALICE, BOB]), st.sampled_from([HERE, THERE]))
+@given(histories, st.booleans(), st.sampled_from([ALICE, BOB]))
 def test_the_index_agrees_with_the_oracle_after_any_history(
-    history: list[tuple[bool, int, Rule]], everyone: bool, who: Principal, host: str
+    history: list[tuple[bool, int, Rule]], everyone: bool, who: Principal
 ) -> None:
     index, left = play(history)
     decides = RuleAuthorizer(index, (), everyone)
-    for kind in (TOPIC, GROUP):
-        for name in NAMES:
-            for operation in Operation:
-                if operation <= Operation.ALL:
-                    continue
-                want = may(left, str(who), host, operation, kind, name, everyone)
-                verdict = decides.explain(who, host, operation, kind, name)
-                assert decides.authorize(who, host, operation, kind, name) is want, (name, operation)
-                assert verdict.allowed is want
-                assert verdict.rule is None or (verdict.rule.permission_type == ALLOW) is want
+    asked = product((TOPIC, GROUP), NAMES, ASKED, (HERE, THERE))
+    for kind, name, operation, host in asked:
+        want = may(left, str(who), host, operation, kind, name, everyone)
+        verdict = decides.explain(who, host, operation, kind, name)
+        assert decides.authorize(who, host, operation, kind, name) is want, (name, operation)
+        assert verdict.allowed is want
+        assert verdict.rule is None or (verdict.rule.permission_type == ALLOW) is want
 
 
 @given(histories, st.booleans(), st.sampled_from([WRITE, Operation.CREATE]), st.sampled_from([ALICE, BOB]))
